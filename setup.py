@@ -1,0 +1,41 @@
+"""Read settings.ini and hand it to setuptools; there is nothing else to configure here."""
+from configparser import ConfigParser
+from pathlib import Path
+
+from setuptools import setup
+
+root = Path(__file__).parent
+parser = ConfigParser(delimiters=["="], interpolation=None)
+parser.read(root / "settings.ini", encoding="utf-8")
+settings = parser["DEFAULT"]
+
+
+def lines(key):
+    return [line.strip() for line in settings[key].splitlines() if line.strip()]
+
+
+urls = {"Repository": settings["git_url"], "Documentation": settings["doc_url"]}
+setup(
+    version=settings["version"],
+    description=settings["description"],
+    long_description=(root / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author=settings["author"],
+    license_expression=settings["licence"],
+    keywords=[word.strip() for word in settings["keywords"].split(",")],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        "Topic :: Scientific/Engineering",
+        "Typing :: Typed",
+        *(f"Programming Language :: Python :: {version}" for version in settings["pythons"].split()),
+    ],
+    project_urls={name: url for name, url in urls.items() if url},
+    python_requires=settings["python"],
+    install_requires=lines("requirements"),
+    extras_require={key.removesuffix("_requirements"): lines(key) for key in settings if key.endswith("_requirements")},
+    entry_points={"console_scripts": lines("console_scripts")},
+    packages=["uqcal", "uqcal.data"],
+    package_data={"uqcal": ["py.typed"], "uqcal.data": ["*"]},
+)

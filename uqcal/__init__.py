@@ -1,0 +1,3 @@
+"""Can a stated uncertainty be believed?"""
+
+__version__ = "0.1.0"
