@@ -35,7 +35,6 @@ setup(
     python_requires=settings["python"],
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in settings if key.endswith("_requirements")},
-    entry_points={"console_scripts": lines("console_scripts")},
     packages=["uqcal", "uqcal.data"],
     package_data={"uqcal": ["py.typed"], "uqcal.data": ["*"]},
 )
