@@ -36,5 +36,5 @@ setup(
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in settings if key.endswith("_requirements")},
     packages=["uqcal", "uqcal.data"],
-    package_data={"uqcal": ["py.typed"], "uqcal.data": ["*"]},
+    package_data={"uqcal": ["py.typed", "*.pyi"], "uqcal.data": ["*"]},
 )

@@ -1,3 +1,24 @@
-"""Can a stated uncertainty be believed?"""
+"""Can a stated uncertainty be believed? Validation of regression uncertainties, prediction intervals and probabilities."""
+
+from importlib import import_module
 
 __version__ = "0.1.0"
+
+# What `from uqcal import *` gives, by the module it lives in; a module is imported when something of it is first asked for.
+# __init__.pyi says the same to type checkers.
+_CONTENTS = {
+    "inputs": [],
+    "datasets": ["catalogue", "load_demo", "load_errors"],
+}
+_HOME = {name: module for module, names in _CONTENTS.items() for name in names}
+__all__ = list(_HOME)
+
+
+def __getattr__(name):
+    if name in _HOME: return getattr(import_module(f"uqcal.{_HOME[name]}"), name)
+    if name in _CONTENTS: return import_module(f"uqcal.{name}")
+    raise AttributeError(f"module 'uqcal' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__, *_CONTENTS})

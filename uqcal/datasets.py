@@ -9,13 +9,13 @@ __all__ = ['RegressionErrors', 'DatasetUnavailable', 'load_errors', 'load_demo',
 import hashlib
 import html
 import os
+import warnings
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pooch
 
 from .inputs import check_choice, check_errors
 
@@ -83,9 +83,9 @@ _SETS = {s.name: s for s in [
          "4e509fb619c182fa5388446304b4a646cd722b7fb7bb8f8a6a35e9e8e062f96f"),
     _Set("Perovskite_RF", f"{_OXIDES}, random forest", "1", 3834, "PAL2022/Perovskite_RF_Test_cal.csv",
          "8a03d026179708b00f67b7f9c687c9e4108006ad5e4e52ba977338d97feb16ac"),
-    _Set("Diffusion_LR", f"{_METALS}, linear ridge regression", "1", 2040, "PAL2022/Diffusion_LR_Test_cal.csv",
+    _Set("Diffusion_LR", f"{_METALS}, linear model", "1", 2040, "PAL2022/Diffusion_LR_Test_cal.csv",
          "7b96939fc43ea4375c534a853fb4ed60a108e98fe5e4b4cc64dcc34cc2d715d4"),
-    _Set("Perovskite_LR", f"{_OXIDES}, linear ridge regression", "1", 3836, "PAL2022/Perovskite_LR_Test_cal.csv",
+    _Set("Perovskite_LR", f"{_OXIDES}, linear model", "1", 3836, "PAL2022/Perovskite_LR_Test_cal.csv",
          "b4c265b6f603506ff39b1f53b4fba82c1e3ea705fa53cf4e6599f184352d6c64"),
     _Set("Diffusion_GPR_Bayesian", f"{_METALS}, Gaussian process", "1", 2040, "PAL2022/Diffusion_GPR_Bayesian_Test_cal.csv",
          "3c48f62b8281120c7b41c3f8dcf5b187b992bcc28c8919e3a0fc65a42c7392a6"),
@@ -113,6 +113,9 @@ def _check_file(path, sha256):
 # %% ../nbs/01_datasets.ipynb #cell-008
 def _download(file, sha256, progress):
     "The path of a file in the user's cache, downloaded if it isn't there yet."
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # in a notebook without widgets, importing a progress bar warns
+        import pooch
     target = Path(pooch.os_cache("uqcal")) / "simref" / file
     logger = pooch.get_logger()
     level = logger.level

@@ -1,0 +1,62 @@
+# make demo       install uqcal in .venv and judge the data set that travels with it
+# make test       environment, ruff, every notebook run afresh, tests    (make test-all: the slow ones too)
+# make docs       render the notebooks into _docs, readable offline
+# make bench      compare with other packages, in one run
+# make export     write uqcal/ and README.md from the notebooks
+# make clean      remove all that these commands made
+
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+METADATA := settings.ini setup.py pyproject.toml
+CHECKED := nbs tests benchmarks tools setup.py
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxschedchunk 1
+
+# Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
+
+.PHONY: help demo test test-all docs bench export clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# make /make /p' Makefile
+
+$(BIN)/python:
+	@$(PYTHON) -c "import sys; sys.exit('uqcal needs Python 3.10 or newer: make PYTHON=python3.x ...' if sys.version_info < (3, 10) else 0)"
+	@echo "creating .venv"
+	@$(PYTHON) -m venv .venv
+
+.venv/.runtime: $(METADATA) | $(BIN)/python
+	@echo "installing uqcal and what it needs"
+	@$(PIP) install --editable .
+	@touch $@
+
+.venv/.dev: $(METADATA) | $(BIN)/python
+	@echo "installing uqcal with what its notebooks and tests need"
+	@$(PIP) install --editable ".[dev,dask,parquet]"
+	@touch .venv/.runtime $@
+
+demo: .venv/.runtime
+	@$(BIN)/uqcal validate --demo --report report.html
+
+test: .venv/.dev
+	@$(BIN)/ruff check --quiet $(CHECKED)
+	@$(PYTEST)
+
+test-all: .venv/.dev
+	@$(BIN)/ruff check --quiet $(CHECKED)
+	@$(PYTEST) -m "slow or not slow"
+
+docs: .venv/.dev
+	@$(BIN)/python tools/docs.py
+
+bench: .venv/.dev
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+export: .venv/.dev
+	@$(BIN)/nbdev-export
+	@$(BIN)/python tools/readme.py
+
+clean:
+	@rm -rf .venv .cache _proc _docs build dist *.egg-info .pytest_cache .ruff_cache .hypothesis report.html
