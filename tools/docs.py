@@ -1,0 +1,134 @@
+"""Render the notebooks into _docs, readable offline: nbdev prepares the pages, Quarto or smalldocs lays them out.
+
+Quarto is taken where it is on the PATH; smalldocs, a Python package that reads the same _quarto.yml, otherwise. Both would load the
+equations' typesetter from the web, so KaTeX is fetched once with npm and shipped with the site.
+"""
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from configparser import ConfigParser
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+STAGE, SITE, BUILD = ROOT / "_proc", ROOT / "_docs", ROOT / "build"
+KATEX = "0.16.22"
+WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
+
+# How nbdev spells a type or a class in the signature that it shows, and how a reader would.
+SPELLINGS = [
+    (r"Union\[numpy\._typing\.[^#\n]*?_NestedSequence\[complex \| bytes \| str\]\]", "ArrayLike"),
+    (r"numpy\.random\.(?:_generator|bit_generator)\.", "np.random."),
+    (r"\bnumpy\.ndarray\b", "np.ndarray"),
+    (r"\bpandas\.(?:\w+\.)*(?=DataFrame|Series)", "pd."),
+    (r"\bmatplotlib\.(?:\w+\.)*(?=Axes\b)", ""),
+    (r"\bcollections\.abc\.|\b__main__\.|\btyping\.|\bpathlib\.", ""),
+    (r"```python\ndef (?=[A-Z])", "```python\nclass "),
+]
+
+
+def fetch_katex():
+    "The unpacked KaTeX distribution, downloaded with npm where it isn't there yet."
+    folder = BUILD / f"katex-{KATEX}"
+    if not folder.is_dir():
+        if shutil.which("npm") is None: sys.exit("make docs needs npm, once, to fetch KaTeX, which typesets the equations")
+        BUILD.mkdir(exist_ok=True)
+        subprocess.run(["npm", "pack", "--silent", f"katex@{KATEX}"], cwd=BUILD, check=True, stdout=subprocess.DEVNULL)
+        with tarfile.open(BUILD / f"katex-{KATEX}.tgz") as archive: archive.extractall(BUILD / "unpacked", filter="data")
+        shutil.move(BUILD / "unpacked" / "package", folder)
+    return folder / "dist"
+
+
+def ship_katex(source, site):
+    "Copy what the pages need and make them load it from the site."
+    target = site / "site_libs" / "katex"
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("katex.min.css", "katex.min.js", "contrib/auto-render.min.js"):
+        (target / name).parent.mkdir(exist_ok=True)
+        shutil.copy(source / name, target / name)
+    shutil.copytree(source / "fonts", target / "fonts", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.ttf", "*.woff"))
+    for page in site.rglob("*.html"):
+        up = "../" * (len(page.relative_to(site).parts) - 1)
+        page.write_text(WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def address():
+    "The public address of the repository, empty until there is one."
+    settings = ConfigParser(delimiters=["="], interpolation=None)
+    settings.read(ROOT / "settings.ini", encoding="utf-8")
+    return settings["DEFAULT"]["git_url"].rstrip("/")
+
+
+def prepare():
+    "Let nbdev execute what the documentation of functions needs, and stage the pages with links that lead somewhere."
+    from nbdev.config import nbpath2html
+    from nbdev.serve import proc_nbs
+    shutil.rmtree(STAGE, ignore_errors=True)
+    proc_nbs(n_workers=2)
+    staged = sorted(STAGE.rglob("*.ipynb"))
+    pages = {nbpath2html(path.relative_to(STAGE)).as_posix(): path.relative_to(STAGE).with_suffix(".html").as_posix() for path in staged}
+    for path in staged: relink(path, pages, address())
+    for module in sorted((ROOT / "uqcal").glob("[a-z]*.py")): stage_source(module)
+    stage_settings()
+
+
+def stage_settings():
+    "Stage the site's settings; a section of the sidebar that has no pages yet is left out."
+    settings = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))
+    sidebar = settings["website"]["sidebar"]
+    sidebar["contents"] = [entry for entry in sidebar["contents"] if "contents" not in entry or any(STAGE.glob(entry["contents"]))]
+    if not shutil.which("quarto"): del settings["format"]["html"]["html-math-method"]  # smalldocs knows only KaTeX
+    (STAGE / "_quarto.yml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+
+
+def relink(path, pages, repository):
+    """Correct a staged notebook: nbdev names a page after its module, here it keeps its number, as links between notebooks expect;
+    and links to the source lead to the repository, or to a page of the site while there is no public repository."""
+    up = "../" * (len(path.relative_to(STAGE).parts) - 1)
+
+    def page(match): return f"]({up}{pages.get(match[1], match[1])}{match[2] or ''})"
+    def source(match): return f"]({repository}{match[0][2:]}" if repository else f"]({up}source/{match[1]}.html)"
+
+    def mend(text):
+        for written, read in SPELLINGS: text = re.sub(written, read, text)
+        text = re.sub(r"\]\(/blob/main/uqcal/(\w+)\.py(?:#L\d+)?\)", source, text)
+        return re.sub(r"\]\(/([\w/]+\.html)(#[^)]*)?\)", page, text)
+
+    def walk(value):
+        if isinstance(value, str): return mend(value)
+        if isinstance(value, list): return [walk(item) for item in value]
+        if isinstance(value, dict): return {key: walk(item) for key, item in value.items()}
+        return value
+
+    notebook = walk(json.loads(path.read_text(encoding="utf-8")))
+    head = notebook["cells"][0]
+    head["source"] = re.sub(r"(?m)^output-file:.*\n", "", "".join(head["source"]))
+    path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+def stage_source(module):
+    "A page that shows an exported module."
+    target = STAGE / "source" / f"{module.stem}.md"
+    target.parent.mkdir(exist_ok=True)
+    head = f"---\ntitle: uqcal.{module.stem}\nsubtitle: The module as exported from its notebook\ntoc: false\nsearch: false\n---\n\n"
+    target.write_text(f"{head}~~~~~~python\n{module.read_text(encoding='utf-8')}~~~~~~\n", encoding="utf-8")
+
+
+def render():
+    "Lay out the staged pages; what a renderer warns of, such as a broken link, is an error."
+    shutil.rmtree(SITE, ignore_errors=True)
+    if quarto := shutil.which("quarto"):
+        subprocess.run([quarto, "render", "--no-execute", "--quiet"], cwd=STAGE, check=True)
+    else:
+        subprocess.run([sys.executable, "-m", "smalldocs.cli", "render", "--quiet", "--strict", "."], cwd=STAGE, check=True)
+
+
+if __name__ == "__main__":
+    prepare()
+    render()
+    ship_katex(fetch_katex(), SITE)
+    print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE.relative_to(ROOT)}, start with {SITE.relative_to(ROOT)}/index.html")

@@ -1,0 +1,43 @@
+"""Write README.md from nbs/index.ipynb: its prose, code and stored outputs, with links that hold at the top of the repository."""
+import base64
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTE = "<!-- Made from nbs/index.ipynb by `make export`; edit that notebook, not this file. -->"
+
+
+def readme(notebook):
+    "The text of README.md and the pictures it shows, by file name."
+    parts, pictures = [NOTE], {}
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(re.sub(r"\]\((?!https?:|#|/)([^)]+)\)", r"](nbs/\1)", source))
+            continue
+        if "code-fold: true" not in source: parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            if "image/png" in data:
+                name = f"README_files/figure-{len(pictures) + 1}.png"
+                pictures[name] = base64.b64decode("".join(data["image/png"]))
+                alt = re.search(r"(?m)^#\| fig-alt: *(.*)$", source)
+                parts.append(f"![{alt[1] if alt else ''}]({name})")
+            elif "text/html" in data: parts.append("".join(data["text/html"]))
+            else: parts.append("```\n" + "".join(output.get("text", data.get("text/plain", ""))).rstrip("\n") + "\n```")
+    return "\n\n".join(parts) + "\n", pictures
+
+
+def main(root=ROOT):
+    text, pictures = readme(json.loads((root / "nbs" / "index.ipynb").read_text(encoding="utf-8")))
+    (root / "README.md").write_text(text, encoding="utf-8")
+    (root / "README_files").mkdir(exist_ok=True)
+    for old in (root / "README_files").iterdir():
+        if f"README_files/{old.name}" not in pictures: old.unlink()
+    for name, picture in pictures.items(): (root / name).write_bytes(picture)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
