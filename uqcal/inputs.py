@@ -6,7 +6,7 @@
 __all__ = ['as_vector', 'check_errors', 'check_by', 'check_count', 'check_fraction', 'check_choice', 'as_generator',
            'chunk_seeds']
 
-# %% ../nbs/00_inputs.ipynb #cell-002
+# %% ../nbs/00_inputs.ipynb #cell-005
 import difflib
 import numbers
 import operator
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-# %% ../nbs/00_inputs.ipynb #cell-003
+# %% ../nbs/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, would leave the range of a double
 _SMALLEST = 1e-150  # the square of a smaller one would be rounded to zero
 
@@ -29,7 +29,7 @@ def _refuse(name, demand, wrong, fault, values=None):
     verb = "is" if count == 1 else "are"
     raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, the first at position {first}{shown}")
 
-# %% ../nbs/00_inputs.ipynb #cell-004
+# %% ../nbs/00_inputs.ipynb #cell-010
 _KINDS = {"b": "booleans", "c": "complex numbers", "M": "dates", "m": "time spans", "U": "text", "S": "bytes", "T": "text", "V": "records"}
 _MISSING = (type(None), type(pd.NA), type(pd.NaT))
 
@@ -54,7 +54,7 @@ def _from_objects(values, name):
         raise TypeError(f"{name} must hold numbers, got {type(values[first]).__name__} at position {first} ({values[first]!r:.40})")
     return np.array([_to_float(value) for value in values], dtype=np.float64)
 
-# %% ../nbs/00_inputs.ipynb #cell-005
+# %% ../nbs/00_inputs.ipynb #cell-013
 def _refuse_shape(values, shape, name):
     "Raise the error for what is not one-dimensional, with a hint where one step is enough."
     if len(shape) == 0: raise TypeError(f"{name} must be a 1-D array of numbers, got {type(values).__name__} ({values!r:.40})")
@@ -74,7 +74,7 @@ def _read(values, name):
     if array.size == 0: raise ValueError(f"{name} must hold at least one value, got an empty array")
     return array
 
-# %% ../nbs/00_inputs.ipynb #cell-006
+# %% ../nbs/00_inputs.ipynb #cell-015
 def as_vector(
     values: ArrayLike,  # numbers in one dimension: numpy, list, pandas, polars, xarray, torch on the CPU, anything with `__array__`
     name: str,  # what the caller calls it; begins each message
@@ -95,13 +95,13 @@ def as_vector(
     if np.ma.isMaskedArray(values): missing |= np.ma.getmaskarray(values)
     _refuse(name, "not hold missing values", missing, "missing")
     _refuse(name, "be finite", np.isinf(vector), "infinite", vector)
-    _refuse(name, f"not exceed {_LARGEST:g} in magnitude, whose square a double can hold", np.abs(vector) > _LARGEST, "larger", vector)
+    _refuse(name, "not exceed 1e150 in magnitude, so that squares stay finite", np.abs(vector) > _LARGEST, "larger", vector)
     if positive:
         _refuse(name, "be positive", vector <= 0, "≤ 0", vector)
-        _refuse(name, f"be at least {_SMALLEST:g}, whose square a double can hold", vector < _SMALLEST, "smaller", vector)
+        _refuse(name, "be at least 1e-150, so that squares do not vanish", vector < _SMALLEST, "smaller", vector)
     return vector
 
-# %% ../nbs/00_inputs.ipynb #cell-007
+# %% ../nbs/00_inputs.ipynb #cell-021
 def check_errors(
     error: ArrayLike,  # prediction errors, shape (n,), in the unit of the quantity
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
@@ -113,10 +113,10 @@ def check_errors(
     if error.size != uncertainty.size:
         raise ValueError(f"error and uncertainty must have the same length: {error.size} and {uncertainty.size}")
     ratio = np.abs(error) / uncertainty
-    _refuse("error / uncertainty", f"not exceed {_LARGEST:g} in magnitude, whose square a double can hold", ratio > _LARGEST, "larger", ratio)
+    _refuse("error / uncertainty", "not exceed 1e150 in magnitude, so that squares stay finite", ratio > _LARGEST, "larger", ratio)
     return error, uncertainty
 
-# %% ../nbs/00_inputs.ipynb #cell-008
+# %% ../nbs/00_inputs.ipynb #cell-024
 def check_by(
     by: ArrayLike,  # the feature that sorts the points, shape (n,), any unit
     n: int,  # the number of points
@@ -127,7 +127,7 @@ def check_by(
     if by.size != n: raise ValueError(f"{name} must hold one value for each of the {n} points, got {by.size}")
     return by
 
-# %% ../nbs/00_inputs.ipynb #cell-009
+# %% ../nbs/00_inputs.ipynb #cell-026
 def check_count(
     value: int,  # a number of bins, resamples, points
     name: str,  # what the caller calls it
@@ -144,7 +144,7 @@ def check_count(
     if count < minimum or (maximum is not None and count > maximum): raise ValueError(f"{name} must be {span}, got {count}")
     return count
 
-# %% ../nbs/00_inputs.ipynb #cell-010
+# %% ../nbs/00_inputs.ipynb #cell-027
 def check_fraction(
     value: float,  # a confidence, a coverage, a quantile
     name: str,  # what the caller calls it
@@ -155,7 +155,7 @@ def check_fraction(
     if not 0 < value < 1: raise ValueError(f"{name} must lie strictly between 0 and 1, got {float(value)}")
     return float(value)
 
-# %% ../nbs/00_inputs.ipynb #cell-011
+# %% ../nbs/00_inputs.ipynb #cell-029
 def check_choice(
     value: str,  # what the user typed
     name: str,  # what the caller calls it
@@ -170,7 +170,7 @@ def check_choice(
     hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
     raise ValueError(f"{name} must be one of {known}, got {value!r:.60}{hint}")
 
-# %% ../nbs/00_inputs.ipynb #cell-012
+# %% ../nbs/00_inputs.ipynb #cell-032
 def as_generator(
     rng: int | np.random.Generator | None,  # a seed ≥ 0, a generator, or None for fresh entropy
     name: str = "rng",  # what the caller calls it
@@ -183,7 +183,7 @@ def as_generator(
     if rng < 0: raise ValueError(f"{name} must be ≥ 0 where it is a seed, got {rng}")
     return np.random.default_rng(int(rng))
 
-# %% ../nbs/00_inputs.ipynb #cell-013
+# %% ../nbs/00_inputs.ipynb #cell-034
 def chunk_seeds(
     rng: int | np.random.Generator | None,  # as in `as_generator`
     n: int,  # the number of replicates, ≥ 1

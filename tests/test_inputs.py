@@ -1,0 +1,221 @@
+"""Whatever comes in gives a vector of finite numbers or a clear error, for every library and every kind of fault."""
+import datetime
+import decimal
+import fractions
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from uqcal.inputs import as_generator, as_vector, check_by, check_choice, check_count, check_errors, check_fraction, chunk_seeds
+
+NUMBERS = [0.25, -1.5, 3.0, 1e-3]
+
+
+class Tensor:
+    "What as_vector uses of a PyTorch tensor: one that tracks gradients hands over its values only after detach()."
+
+    def __init__(self, values, tracks=True): self.values, self.tracks = np.asarray(values, dtype=np.float32), tracks
+    def detach(self): return Tensor(self.values, tracks=False)
+    def __array__(self, dtype=None, copy=None):
+        if self.tracks: raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return self.values
+
+
+ACCEPTED = {
+    "list": list, "tuple": tuple, "array": np.array, "float32": lambda v: np.array(v, np.float32), "big endian": lambda v: np.array(v, ">f8"),
+    "long double": lambda v: np.array(v, np.longdouble), "strided": lambda v: np.repeat(v, 2)[::2], "backwards": lambda v: np.array(v[::-1])[::-1],
+    "object": lambda v: np.array(v, dtype=object), "masked": lambda v: np.ma.masked_array(v, mask=False), "memoryview": lambda v: memoryview(np.array(v)),
+    "Series": lambda v: pd.Series(v, index=[3, 1, 2, 0]), "Index": pd.Index, "Float64": lambda v: pd.array(v, dtype="Float64"),
+    "arrow": lambda v: pd.Series(v, dtype="double[pyarrow]"), "polars": pl.Series, "xarray": lambda v: xr.DataArray(v, dims="point"),
+    "Decimal": lambda v: [decimal.Decimal(repr(x)) for x in v], "Fraction": lambda v: [fractions.Fraction(x) for x in v],
+    "numpy scalars": lambda v: [np.float64(x) for x in v], "tensor with gradients": Tensor,
+}
+
+
+@pytest.mark.parametrize("make", ACCEPTED.values(), ids=ACCEPTED)
+def test_every_container_gives_the_same_vector(make):
+    vector = as_vector(make(NUMBERS), "error")
+    assert vector.dtype == np.float64 and vector.shape == (4,) and vector.flags.c_contiguous and vector.flags.writeable
+    np.testing.assert_allclose(vector, NUMBERS, rtol=1e-7)
+
+
+@pytest.mark.parametrize("make", [list, np.array, lambda v: pd.Series(v, dtype="Int64"), pl.Series, lambda v: np.array(v, np.uint8)])
+def test_integers_are_numbers(make):
+    np.testing.assert_array_equal(as_vector(make([3, 0, 2]), "error"), [3.0, 0.0, 2.0])
+
+
+def test_torch_tensors_are_accepted():
+    torch = pytest.importorskip("torch")
+    np.testing.assert_array_equal(as_vector(torch.tensor([0.5, 2.0], requires_grad=True), "error"), [0.5, 2.0])
+
+
+def test_input_is_never_changed_and_read_only_input_is_copied():
+    values = np.array([1.0, 2.0])
+    values.flags.writeable = False
+    vector = as_vector(values, "error")
+    vector[0] = 9
+    assert values[0] == 1.0
+    masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(ValueError): as_vector(masked, "error")
+    assert masked.data.tolist() == [1.0, 2.0] and masked.mask.tolist() == [False, True]
+
+
+NAN = float("nan")
+REFUSED = [
+    # what comes, the error, what its message says
+    (None, TypeError, "error must be a 1-D array of numbers, got NoneType (None)"),
+    (3.5, TypeError, "error must be a 1-D array of numbers, got float (3.5)"),
+    (np.float64(3.5), TypeError, "error must be a 1-D array of numbers"),
+    ("0.1 0.2", TypeError, "error must be a 1-D array of numbers, got str"),
+    (b"0.1", TypeError, "error must be a 1-D array of numbers, got bytes"),
+    ({0.1, 0.2}, TypeError, "got set"),
+    ({"E": [0.1]}, TypeError, "got dict"),
+    ((x for x in [0.1, 0.2]), TypeError, "got generator"),
+    (xr.Dataset({"E": ("i", [0.1])}), TypeError, "Dataset can't be read as one"),
+    (np.ones((3, 2)), ValueError, "error must be 1-D, got shape (3, 2)"),
+    (np.ones((3, 1)), ValueError, "error must be 1-D, got shape (3, 1); flatten it with .ravel()"),
+    (np.ones((1, 3)), ValueError, "flatten it"),
+    (np.ones((2, 2, 2)), ValueError, "got shape (2, 2, 2)"),
+    ([[0.1], [0.2]], ValueError, "got shape (2, 1)"),
+    ([[0.1], [0.2, 0.3]], TypeError, "error must"),
+    (pd.DataFrame({"E": [0.1, 0.2]}), ValueError, "got shape (2, 1); select its column, ['E']"),
+    (pd.DataFrame({"E": [0.1], "uE": [0.2]}), ValueError, "select one of its 2 columns"),
+    (pl.DataFrame({"E": [0.1, 0.2]}), ValueError, "select its column, ['E']"),
+    ([], ValueError, "error must hold at least one value, got an empty array"),
+    (pd.Series([], dtype=float), ValueError, "at least one value"),
+    ([0.1, NAN, NAN], ValueError, "error must not hold missing values: 2 of 3 values are missing, the first at position 1"),
+    ([0.1, None], ValueError, "1 of 2 values is missing, the first at position 1"),
+    (pd.Series([0.1, pd.NA], dtype="Float64"), ValueError, "missing, the first at position 1"),
+    (pd.Series([1, pd.NA], dtype="Int64"), ValueError, "missing, the first at position 1"),
+    (pl.Series([1, None, 3]), ValueError, "missing, the first at position 1"),
+    (np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, False, True]), ValueError, "missing, the first at position 2"),
+    ([decimal.Decimal("NaN")], ValueError, "missing"),
+    ([0.1, np.inf], ValueError, "error must be finite: 1 of 2 values is infinite, the first at position 1 (inf)"),
+    ([-np.inf, 0.1], ValueError, "the first at position 0 (-inf)"),
+    ([1, 10**400], ValueError, "infinite, the first at position 1"),
+    ([1.0, -1e151], ValueError, "error must not exceed 1e150 in magnitude"),
+    ([1, 2 + 1j], TypeError, "error must hold numbers, got complex at position 1"),
+    (np.array([1j]), TypeError, "got complex numbers (dtype complex128)"),
+    (np.array([True, False]), TypeError, "error must hold numbers, got booleans (dtype bool), the first at position 0 (True)"),
+    ([1.0, True], TypeError, "got bool at position 1 (True)"),
+    ([1.0, np.True_], TypeError, "got bool"),
+    (pd.Series([True, None], dtype="boolean"), TypeError, "bool"),
+    (np.array(["2024-01-01"], dtype="M8[D]"), TypeError, "got dates"),
+    (np.array([1], dtype="m8[s]"), TypeError, "got time spans"),
+    ([0.1, datetime.date(2024, 1, 1)], TypeError, "got date at position 1"),
+    ([0.1, np.datetime64("2024-01-01")], TypeError, "got datetime64 at position 1"),
+    ([0.1, np.timedelta64(1, "s")], TypeError, "got timedelta64 at position 1"),
+    (pd.Series(pd.to_datetime(["2024-01-01"])), TypeError, "got dates"),
+    (["0.1", "0.2"], TypeError, "got str at position 0 ('0.1')"),
+    (np.array(["0.1"]), TypeError, "got text"),
+    (pd.Series(["a", "b"]), TypeError, "at position 0"),
+    (pd.Series([0.1, "b"], dtype=object), TypeError, "got str at position 1 ('b')"),
+    (np.zeros(2, dtype=[("a", float)]), TypeError, "got records"),
+]
+
+
+@pytest.mark.parametrize("values, kind, message", REFUSED, ids=[f"{i}-{m[:40]}" for i, (_, _, m) in enumerate(REFUSED)])
+def test_what_is_no_vector_of_numbers_is_refused_with_its_place(values, kind, message):
+    with pytest.raises(kind, match=re.escape(message)): as_vector(values, "error")
+
+
+def test_uncertainties_are_positive():
+    values = np.full(2040, 0.5)
+    values[[17, 30, 31]] = [0.0, -1.0, -0.0]
+    with pytest.raises(ValueError, match=re.escape("uncertainty must be positive: 3 of 2040 values are ≤ 0, the first at position 17 (0.0)")):
+        as_vector(values, "uncertainty", positive=True)
+    with pytest.raises(ValueError, match=re.escape("uncertainty must be at least 1e-150")): as_vector([1e-200], "uncertainty", positive=True)
+    with pytest.raises(ValueError, match="at least"): as_vector([5e-324], "uncertainty", positive=True)
+
+
+def test_errors_and_uncertainties_belong_together():
+    error, uncertainty = check_errors(pd.Series([1, -2], index=[1, 0]), (0.5, 1))
+    assert error.tolist() == [1.0, -2.0] and uncertainty.tolist() == [0.5, 1.0]
+    with pytest.raises(ValueError, match="error and uncertainty must have the same length: 3 and 2"): check_errors([1, 2, 3], [1, 1])
+    with pytest.raises(ValueError, match="uncertainty must be positive"): check_errors([1.0], [0.0])
+    with pytest.raises(ValueError, match=re.escape("the first at position 1 (1e+200)")): check_errors([1, 1e100], [1, 1e-100])
+    assert check_errors([0.0], [1e-150])[0] == 0
+
+
+def test_by_holds_one_value_for_each_point():
+    assert check_by([3, 1, 2], 3).tolist() == [3.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="by must hold one value for each of the 4 points, got 3"): check_by([3, 1, 2], 4)
+    with pytest.raises(ValueError, match="feature must not hold missing"): check_by([NAN, 1], 2, "feature")
+
+
+@pytest.mark.parametrize("value", [5, np.int8(5), np.uint64(5), np.array(5)])
+def test_counts_are_integers(value):
+    count = check_count(value, "n_bins")
+    assert count == 5 and type(count) is int
+
+
+@pytest.mark.parametrize("value, kind", [(5.0, TypeError), (3.5, TypeError), (True, TypeError), (np.True_, TypeError), ("5", TypeError), (None, TypeError), ([5], TypeError),
+                                         (NAN, TypeError), (np.array([5, 6]), TypeError), (0, ValueError), (-1, ValueError), (11, ValueError), (10**30, ValueError)])
+def test_what_is_no_count_in_its_range_is_refused(value, kind):
+    with pytest.raises(kind, match="n_bins must be an integer from 1 to 10, got"): check_count(value, "n_bins", maximum=10)
+
+
+@pytest.mark.parametrize("value, kind", [(0, ValueError), (1, ValueError), (0.0, ValueError), (1.0, ValueError), (-0.1, ValueError), (95, ValueError), (NAN, ValueError),
+                                         (np.inf, ValueError), (True, TypeError), ("0.95", TypeError), (None, TypeError), (0.5 + 0j, TypeError), ([0.5], TypeError)])
+def test_what_is_no_fraction_is_refused(value, kind):
+    with pytest.raises(kind, match="confidence must"): check_fraction(value, "confidence")
+
+
+def test_fractions_become_floats():
+    assert check_fraction(np.float32(0.5), "confidence") == 0.5 and type(check_fraction(fractions.Fraction(1, 4), "confidence")) is float
+
+
+def test_choices_name_the_closest():
+    assert check_choice("ence", "statistic", ("zms", "ence")) == "ence"
+    with pytest.raises(ValueError, match=re.escape("statistic must be one of 'zms', 'ence', got 'ECNE'; did you mean 'ence'?")): check_choice("ECNE", "statistic", ("zms", "ence"))
+    with pytest.raises(ValueError, match=r"got 'qqqq'$"): check_choice("qqqq", "statistic", ("zms", "ence"))
+    for value in (None, 3, b"ence", ["ence"]):
+        with pytest.raises(TypeError, match="statistic must be one of"): check_choice(value, "statistic", ("zms", "ence"))
+
+
+def test_generators_seeds_and_nothing_else():
+    own = np.random.default_rng(3)
+    assert as_generator(own) is own
+    assert as_generator(3).random() == as_generator(np.int64(3)).random() == np.random.default_rng(3).random()
+    assert as_generator(None).random() != as_generator(None).random()
+    for value in (np.random.RandomState(3), 3.0, True, np.True_, "3", [3]):
+        with pytest.raises(TypeError, match="rng must be None, an integer ≥ 0 or a numpy.random.Generator"): as_generator(value)
+    with pytest.raises(ValueError, match="rng must be ≥ 0"): as_generator(-1)
+
+
+@given(n=st.integers(1, 500), size=st.integers(1, 600), seed=st.integers(0, 2**64))
+def test_chunks_cover_all_replicates_once_with_different_seeds(n, size, seed):
+    chunks = chunk_seeds(seed, n, size)
+    assert [i for start, stop, _ in chunks for i in range(start, stop)] == list(range(n))
+    assert all(stop - start == size for start, stop, _ in chunks[:-1])
+    assert len({tuple(s.entropy) for _, _, s in chunks}) == len(chunks)
+    assert [s.entropy for _, _, s in chunks] == [s.entropy for _, _, s in chunk_seeds(seed, n, size)]
+
+
+def test_chunks_move_a_generator_on():
+    rng = np.random.default_rng(0)
+    assert chunk_seeds(rng, 10, 5)[0][2].entropy != chunk_seeds(rng, 10, 5)[0][2].entropy
+    with pytest.raises(ValueError, match="n must be"): chunk_seeds(0, 0, 5)
+    with pytest.raises(ValueError, match="size must be"): chunk_seeds(0, 5, 0)
+
+
+anything = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.complex_numbers(), st.dates(), st.binary(max_size=2), st.decimals(), st.fractions())
+
+
+@given(st.one_of(anything, st.lists(anything, max_size=6), st.lists(st.lists(anything, max_size=3), max_size=3), hnp.arrays(
+    st.one_of(hnp.floating_dtypes(), hnp.integer_dtypes(), hnp.boolean_dtypes(), hnp.complex_number_dtypes(), hnp.datetime64_dtypes(), hnp.unicode_string_dtypes()),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))), st.booleans())
+def test_anything_gives_a_vector_or_a_clear_error(values, positive):
+    try: vector = as_vector(values, "error", positive=positive)
+    except (TypeError, ValueError) as error: assert str(error).startswith("error must")
+    else:
+        assert vector.ndim == 1 and vector.size and np.all(np.isfinite(vector)) and np.all(np.isfinite(vector**2))
+        assert not positive or (np.all(vector > 0) and np.all(vector**2 > 0))
