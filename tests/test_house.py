@@ -106,7 +106,7 @@ def test_public_names_are_there_and_known_to_type_checkers():
     stub = ast.parse((ROOT / "uqcal" / "__init__.pyi").read_text(encoding="utf-8"))
     stated = {(node.module, alias.name) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert stated == {("uqcal", m) for m in uqcal._CONTENTS} | {(f"uqcal.{home}", name) for name, home in uqcal._HOME.items()}
-    assert set(uqcal._CONTENTS) == set(MODULES)
+    assert set(uqcal._CONTENTS) == set(MODULES), "uqcal/__init__.py lists every module in _CONTENTS, and uqcal/__init__.pyi imports it"
 
 
 def _public(module):

@@ -27,7 +27,7 @@ SPELLINGS = [
     (r"\bpandas\.(?:\w+\.)*(?=DataFrame|Series)", "pd."),
     (r"\bmatplotlib\.(?:\w+\.)*(?=Axes\b)", ""),
     (r"\bcollections\.abc\.|\b__main__\.|\btyping\.|\bpathlib\.", ""),
-    (r"```python\ndef (?=[A-Z])", "```python\nclass "),
+    (r"(?s)```python\ndef ([A-Z]\w*\(.*?\n\))(?:->None)?:", r"```python\nclass \1:"),
 ]
 
 
@@ -63,15 +63,46 @@ def address():
     return settings["DEFAULT"]["git_url"].rstrip("/")
 
 
+def filtered(path):
+    """A notebook as nbdev prepares it for a page. Signatures and docstrings are taken from the exported module: nbdev would run every
+    cell with an import again, which needs the data sets, although the outputs to show are stored."""
+    from execnb.shell import CaptureShell
+    from fastcore.nbio import mk_cell, read_nb
+    from nbdev.process import Processor
+    from nbdev.processors import FilterDefaults, exec_show_docs
+
+    class ShowDocs(Processor):
+        def begin(self):
+            named = [cell.directives_["default_exp"] for cell in self.nb.cells if "default_exp" in cell.directives_]
+            self.shell = CaptureShell() if named else None
+            if named: self.shell.run(f"from nbdev.showdoc import show_doc\nfrom uqcal.{named[0].strip()} import *")
+
+        def cell(self, cell):
+            if self.shell and cell.cell_type == "code" and re.search(r"(?m)^show_doc\(", cell.source or ""):
+                self.shell.cell(cell)
+                if self.shell.exc: raise RuntimeError(f"{path.name}: {cell.source}") from self.shell.exc
+
+    class Pages(FilterDefaults):
+        def base_procs(self): return [ShowDocs if processor is exec_show_docs else processor for processor in super().base_procs()]
+
+    notebook = read_nb(path)
+    notebook.cells.append(mk_cell("<!-- end -->", "markdown"))  # nbdev looks at the cell after an exported one
+    Pages()(notebook)
+    return notebook
+
+
 def prepare():
-    "Let nbdev execute what the documentation of functions needs, and stage the pages with links that lead somewhere."
+    "Stage the pages, with links that lead somewhere."
+    from fastcore.nbio import write_nb
     from nbdev.config import nbpath2html
-    from nbdev.serve import proc_nbs
+    notebooks = ROOT / "nbs"
     shutil.rmtree(STAGE, ignore_errors=True)
-    proc_nbs(n_workers=2)
+    shutil.copytree(notebooks, STAGE, ignore=shutil.ignore_patterns(".*", "_*"))
     staged = sorted(STAGE.rglob("*.ipynb"))
     pages = {nbpath2html(path.relative_to(STAGE)).as_posix(): path.relative_to(STAGE).with_suffix(".html").as_posix() for path in staged}
-    for path in staged: relink(path, pages, address())
+    for path in staged:
+        write_nb(filtered(notebooks / path.relative_to(STAGE)), path)
+        relink(path, pages, address())
     for module in sorted((ROOT / "uqcal").glob("[a-z]*.py")): stage_source(module)
     stage_settings()
 
@@ -90,18 +121,18 @@ def relink(path, pages, repository):
     and links to the source lead to the repository, or to a page of the site while there is no public repository."""
     up = "../" * (len(path.relative_to(STAGE).parts) - 1)
 
-    def page(match): return f"]({up}{pages.get(match[1], match[1])}{match[2] or ''})"
-    def source(match): return f"]({repository}{match[0][2:]}" if repository else f"]({up}source/{match[1]}.html)"
+    def page(match): return f"]({up}{pages[match[1]]}{match[2] or ''})" if match[1] in pages else match[0]
+    def source(match): return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})" if repository else f"]({up}source/{match[1]}.html)"
 
     def mend(text):
         for written, read in SPELLINGS: text = re.sub(written, read, text)
-        text = re.sub(r"\]\(/blob/main/uqcal/(\w+)\.py(?:#L\d+)?\)", source, text)
-        return re.sub(r"\]\(/([\w/]+\.html)(#[^)]*)?\)", page, text)
+        text = re.sub(r"\]\(/blob/main/uqcal/(\w+)\.py(?:#LNone)?(|#L\d+)\)", source, text)
+        return re.sub(r"\]\(/?([\w/]+\.html)(#[^)]*)?\)", page, text)
 
     def walk(value):
         if isinstance(value, str): return mend(value)
         if isinstance(value, list): return [walk(item) for item in value]
-        if isinstance(value, dict): return {key: walk(item) for key, item in value.items()}
+        if isinstance(value, dict): return {key: walk("".join(item) if key == "text/markdown" else item) for key, item in value.items()}
         return value
 
     notebook = walk(json.loads(path.read_text(encoding="utf-8")))
@@ -119,16 +150,18 @@ def stage_source(module):
 
 
 def render():
-    "Lay out the staged pages; what a renderer warns of, such as a broken link, is an error."
+    "Lay out the staged pages; the answer is what the renderer warned of, such as a broken link."
     shutil.rmtree(SITE, ignore_errors=True)
-    if quarto := shutil.which("quarto"):
-        subprocess.run([quarto, "render", "--no-execute", "--quiet"], cwd=STAGE, check=True)
-    else:
-        subprocess.run([sys.executable, "-m", "smalldocs.cli", "render", "--quiet", "--strict", "."], cwd=STAGE, check=True)
+    if quarto := shutil.which("quarto"): command = [quarto, "render", "--no-execute", "--quiet"]
+    else: command = [sys.executable, "-m", "smalldocs.cli", "render", "--quiet", "."]
+    done = subprocess.run(command, cwd=STAGE, stderr=subprocess.PIPE, text=True)
+    if done.returncode: sys.exit(done.stderr)
+    return done.stderr.strip()
 
 
 if __name__ == "__main__":
     prepare()
-    render()
+    warnings = render()
     ship_katex(fetch_katex(), SITE)
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE.relative_to(ROOT)}, start with {SITE.relative_to(ROOT)}/index.html")
+    sys.exit(warnings or 0)

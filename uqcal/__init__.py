@@ -9,6 +9,10 @@ __version__ = "0.1.0"
 _CONTENTS = {
     "inputs": [],
     "datasets": ["catalogue", "load_demo", "load_errors"],
+    "generative": ["simulate_errors"],
+    "statistics": ["zms", "cc", "ence", "zmse", "conditional_calibration"],
+    "bootstrap": ["bca_interval"],
+    "validation": ["simulated_reference", "validate"],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
 __all__ = list(_HOME)
