@@ -158,7 +158,7 @@ def _resample_spearman(draws, group_x, group_y, n_x, n_y):
     return out
 
 # %% ../nbs/12_bootstrap.ipynb #cell-016
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy")
 def _jackknife_binned(z2, e2, u2, start):
     "ZMS, RCE, ENCE and ZMSE without each of the sorted points in turn; start: bins of n − 1 points."
     n, n_bins = z2.size, start.size - 1
@@ -304,6 +304,7 @@ class _Sorted:
 
     @classmethod
     def of(cls, error, uncertainty, n_bins, by):
+        "Sort once, number the groups of equal values."
         order, key = _sorted_by(by, uncertainty)
         error, uncertainty, key = error[order], uncertainty[order], key[order]
         group = np.concatenate([[0], np.cumsum(key[1:] != key[:-1])])
@@ -381,8 +382,9 @@ def _interval(values, without, estimate, confidence, n_boot, name):
     if not kept.size:
         raise ValueError(f"{name} is undefined in all {n_boot} resamples: too few points, or too many equal ones")
     low, high, z0, acceleration = _bca(kept, without[np.isfinite(without)], estimate, confidence)
-    everything = np.append(kept, estimate)
-    return BootstrapInterval(float(estimate), float(everything.mean() - estimate), float(everything.std()), low, high, confidence,
+    scale = np.abs(kept).max() or 1.0          # squares of very large values must not overflow
+    everything = np.append(kept, estimate) / scale
+    return BootstrapInterval(float(estimate), float(scale * everything.mean() - estimate), float(scale * everything.std()), low, high, confidence,
                              n_boot, z0, acceleration, n_boot - kept.size, kept)
 
 # %% ../nbs/12_bootstrap.ipynb #cell-030
@@ -419,6 +421,7 @@ def _callable_interval(statistic, error, uncertainty, *, n_boot, confidence, rng
         raise ValueError(f"statistic must be finite for the data, got {estimate}")
 
     def value(index):
+        "The statistic of the points with these positions."
         try:
             return float(statistic(error[index], uncertainty[index]))
         except ValueError:

@@ -129,6 +129,7 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
     y = np.clip((z - middle) / spread, -1e100, 1e100)          # so that squares stay finite
 
     def loss(p):
+        "Negative log-likelihood per point of (ln dof, location, ln scale)."
         dof, scale = np.exp(p[0]), np.exp(p[2])
         return p[2] + 0.5 * (dof + 1) * np.mean(np.log1p(((y - p[1]) / scale)**2 / dof)) - _student_constant(dof)
 
@@ -165,6 +166,7 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
     y, steps = z / np.median(z), np.arange(z.size + 1) / z.size
 
     def distance(p):
+        "Kolmogorov–Smirnov distance at (ln dof, ln scale)."
         fitted = 1 - 2 * stats.t.sf(y * np.exp(-p[1]), np.exp(np.clip(p[0], -4, 10)))
         return max(np.max(fitted - steps[:-1]), np.max(steps[1:] - fitted))
 

@@ -186,16 +186,28 @@ def _plot_conditional(result, ax):
         x, y, low, high = (bins[c].to_numpy() for c in ("rmv", "rmse", "rmse_low", "rmse_high"))
         ends = np.array([min(x.min(), y.min()), max(x.max(), y.max())]) * [0.8, 1.25]
         ax.plot(ends, ends, color="0.4", lw=1, ls="--")
-        ax.annotate("calibrated", ends[[1, 1]], xytext=(-4, -14), textcoords="offset points", ha="right", color="0.4")
+        ax.annotate("dashed: calibrated", (0.97, 0.04), xycoords="axes fraction", ha="right", color="0.4")
         ax.set(xscale="log", yscale="log", xlabel="stated: root mean variance of the bin (unit of u)",
                ylabel="observed: root mean squared error of the bin (unit of E)")
+        _plain_ticks(ax.xaxis, ax.yaxis)
     else:
         x, y, low, high = ((bins["by_low"] + bins["by_high"]) / 2, *(bins[c].to_numpy() for c in ("zms", "zms_low", "zms_high")))
         ax.axhline(1, color="0.4", lw=1, ls="--")
         ax.annotate("calibrated", (x.iloc[-1], 1), xytext=(0, 4), textcoords="offset points", ha="right", color="0.4")
         ax.set(yscale="log", xlabel="feature (its own unit, middle of the bin)", ylabel="local ZMS")
+        _plain_ticks(ax.yaxis)
     ax.errorbar(x, y, yerr=[y - low, high - y], **style)
     return ax
+
+
+def _plain_ticks(*axes):
+    "0.2, 0.5, 1 instead of powers of ten on logarithmic axes."
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    for axis in axes:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
 
 # %% ../nbs/11_statistics.ipynb #cell-031
 def conditional_calibration(error: ArrayLike,  # errors, shape (n,)

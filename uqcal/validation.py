@@ -282,12 +282,13 @@ def _meaning(name, row, verdict):
 def _cautions(error, uncertainty, intervals, n_bins):
     "Sentences about conditions that the data do not meet."
     z, n, found = error / uncertainty, error.size, []
-    for label, values, limit in (("u²", uncertainty**2, 0.6), ("E²", error**2, 0.8), ("Z²", z**2, 0.8)):
-        beta = skewness_gm(values) if np.any(values != values[0]) else 0.0
+    for label, x, limit in (("u²", uncertainty, 0.6), ("E²", error, 0.8), ("Z²", z, 0.8)):
+        squares = (x / (np.abs(x).max() or 1.0))**2
+        beta = skewness_gm(squares) if np.any(squares != squares[0]) else 0.0
         if beta > limit:
             found.append(f"Heavy tails: the robust skewness of {label} is {beta:.2f}, over {limit}; means of squares are unreliable then.")
     if abs(z.mean()) > max(0.05, 2 / np.sqrt(n)) * z.std():
-        found.append(f"Biased errors: the mean of E/u is {z.mean():.3f}, {100 * abs(z.mean()) / z.std():.0f} % of its standard deviation.")
+        found.append(f"Biased errors: the mean of E/u is {z.mean():.3f}, with a standard deviation of {z.std():.3f}.")
     distinct = np.unique(uncertainty).size
     if distinct == 1:
         found.append("All uncertainties are equal: there is nothing to rank and nothing to be consistent with.")
@@ -464,6 +465,7 @@ def _references(names, uncertainty, laws, n_mc, intervals, n_bins, confidence, r
     out = {name: {} for name in names}
     for label, law in laws.items() if needed else ():
         def draw(n, law=law):
+            "n simulated sets under this law."
             return _simulate(needed, uncertainty, law, n, n_bins, None, rng, n_jobs, progress)
 
         values = draw(1000 if n_mc == "auto" else n_mc)

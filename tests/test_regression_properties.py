@@ -1,0 +1,233 @@
+"""Whatever comes in, the functions on errors and uncertainties give finite results or a clear error, and keep their identities."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from uqcal import bootstrap, generative, statistics, validation
+
+PAIR = {
+    "zms": statistics.zms,
+    "nll": statistics.nll,
+    "rce": statistics.rce,
+    "cc": statistics.cc,
+    "ence": lambda e, u: statistics.ence(e, u, n_bins=2),
+    "zmse": lambda e, u: statistics.zmse(e, u, n_bins=2),
+    "conditional_calibration": lambda e, u: statistics.conditional_calibration(e, u, n_bins=2).to_frame(),
+    "bca_interval": lambda e, u: bootstrap.bca_interval("zms", e, u, n_boot=20, rng=1),
+    "bca_intervals": lambda e, u: bootstrap.bca_intervals(("zms", "cc"), e, u, n_boot=20, rng=1),
+    "bca_interval of a function": lambda e, u: bootstrap.bca_interval(lambda a, b: float(np.mean(np.abs(a / b))), e, u, n_boot=20, rng=1),
+    "validate": lambda e, u: validation.validate(e, u, n_bins=2, n_boot=20, n_mc=20, rng=1),
+}
+ONE = {
+    "nll_reference": statistics.nll_reference,
+    "simulate_errors": lambda u: generative.simulate_errors(u, rng=1),
+    "fit_inverse_gamma": generative.fit_inverse_gamma,
+    "simulated_reference": lambda u: validation.simulated_reference("zmse", u, n_mc=20, n_bins=2, rng=1),
+}
+SHAPE = {
+    "skewness_gm": statistics.skewness_gm,
+    "kurtosis_cs": statistics.kurtosis_cs,
+    "fit_student": generative.fit_student,
+    "fit_fisher_dof": generative.fit_fisher_dof,
+}
+GOOD = np.array([0.3, -0.2, 1.1, 0.4, -2.0, 0.7])
+U = np.array([0.5, 0.7, 0.9, 1.1, 1.3, 1.5])
+BAD_ERRORS = {
+    "NaN": [np.nan, *GOOD[1:]], "infinite": [np.inf, *GOOD[1:]], "empty": [], "two-dimensional": GOOD.reshape(2, 3), "text": list("abcdef"),
+    "scalar": 1.0, "None": None, "complex": GOOD * 1j, "missing": [None, *GOOD[1:]], "huge": GOOD * 1e200,
+}
+BAD_UNCERTAINTIES = BAD_ERRORS | {"zero": [0.0, *U[1:]], "negative": [-1.0, *U[1:]], "shorter": U[1:]}
+
+
+def finite(result):
+    "Whether no number in a result is NaN."
+    if hasattr(result, "rows"):
+        numbers = result.to_frame().select_dtypes("number").astype("Float64")
+        return not any(np.isnan(v) for v in numbers.to_numpy(object).ravel() if isinstance(v, float))
+    if hasattr(result, "to_frame"):
+        return not result.to_frame().select_dtypes("number").isna().any(axis=None)
+    if isinstance(result, dict):
+        return all(map(finite, result.values()))
+    return not np.isnan(np.asarray(result, dtype=float)).any()
+
+
+@pytest.mark.parametrize("name", PAIR)
+@pytest.mark.parametrize("kind", BAD_ERRORS)
+def test_bad_errors_are_refused_by_name(name, kind):
+    with pytest.raises((ValueError, TypeError), match="error"):
+        PAIR[name](BAD_ERRORS[kind], U)
+
+
+@pytest.mark.parametrize("name", PAIR)
+@pytest.mark.parametrize("kind", BAD_UNCERTAINTIES)
+def test_bad_uncertainties_are_refused_by_name(name, kind):
+    with pytest.raises((ValueError, TypeError), match="uncertainty"):
+        PAIR[name](GOOD, BAD_UNCERTAINTIES[kind])
+
+
+@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("kind", [k for k in BAD_UNCERTAINTIES if k != "shorter"])
+def test_bad_uncertainties_alone_are_refused_by_name(name, kind):
+    with pytest.raises((ValueError, TypeError), match="uncertainty"):
+        ONE[name](BAD_UNCERTAINTIES[kind])
+
+
+@pytest.mark.parametrize("name", SHAPE)
+@pytest.mark.parametrize("kind", BAD_ERRORS)
+def test_bad_values_are_refused_by_name(name, kind):
+    with pytest.raises((ValueError, TypeError), match=r"\b[xz] must"):
+        SHAPE[name](BAD_ERRORS[kind])
+
+
+ANY = st.floats(allow_nan=True, allow_infinity=True)
+TAME = st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-160, 1e-120, 1e120, -1e149, 3.0])
+
+
+@pytest.mark.parametrize("name", PAIR)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_floats_give_a_result_without_nan_or_a_clear_error(name, data):
+    n = data.draw(st.integers(0, 12))
+    error = data.draw(arrays(float, n, elements=st.one_of(ANY, TAME)))
+    uncertainty = data.draw(arrays(float, n, elements=st.one_of(st.floats(1e-150, 1e150), st.sampled_from([1.0, 2.0, 0.0]))))
+    with np.errstate(all="raise", under="ignore"):
+        try:
+            result = PAIR[name](error, uncertainty)
+        except (ValueError, TypeError) as message:
+            assert str(message)
+        else:
+            assert finite(result)
+
+
+@pytest.mark.parametrize("name", [*ONE, *SHAPE])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(values=st.lists(st.one_of(ANY, TAME), max_size=10))
+def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
+    with np.errstate(all="raise", under="ignore"):
+        try:
+            result = (ONE | SHAPE)[name](values)
+        except (ValueError, TypeError) as message:
+            assert str(message)
+        else:
+            assert finite(result)
+
+
+@pytest.mark.parametrize(("call", "named"), [
+    (lambda: statistics.ence(GOOD, U, n_bins=4), "n_bins"), (lambda: statistics.ence(GOOD, U, n_bins=2.5), "n_bins"),
+    (lambda: statistics.ence(GOOD, U, n_bins=0), "n_bins"), (lambda: statistics.ence(GOOD, U, n_bins=2, by=np.ones(6)), "by"),
+    (lambda: statistics.ence(GOOD, U, n_bins=2, by=U[1:]), "by"), (lambda: statistics.zmse(GOOD * 0, U, n_bins=2), "zero"),
+    (lambda: statistics.cc(GOOD, U * 0 + 1), "uncertainties"), (lambda: statistics.cc(GOOD * 0, U), "errors"),
+    (lambda: statistics.conditional_calibration(GOOD, U, n_bins=2, confidence=95), "confidence"),
+    (lambda: bootstrap.bca_interval("zms", GOOD, U, n_boot=0), "n_boot"), (lambda: bootstrap.bca_interval("zsm", GOOD, U), "zms"),
+    (lambda: bootstrap.bca_interval("zms", GOOD, U, confidence=1), "confidence"), (lambda: bootstrap.bca_interval("zms", [1.0], [1.0]), "two"),
+    (lambda: bootstrap.bca_interval(lambda e, u: e, GOOD, U), "statistic"), (lambda: bootstrap.bca_interval(lambda e, u: 1.0, GOOD, U, by=U), "by"),
+    (lambda: validation.validate(GOOD, U), "n_bins"), (lambda: validation.validate(GOOD, U, statistics="zms"), "statistics"),
+    (lambda: validation.validate(GOOD, U, statistics=()), "statistics"), (lambda: validation.validate(GOOD, U, statistics=("nll",)), "nll"),
+    (lambda: validation.validate(GOOD, U, n_bins=2, laws=("normal",)), "laws"), (lambda: validation.validate(GOOD, U, n_bins=2, law="t2"), "law"),
+    (lambda: validation.validate(GOOD, U, n_bins=2, n_mc=1), "n_mc"), (lambda: validation.validate(GOOD, U, n_bins=2, rng="seed"), "rng"),
+    (lambda: validation.simulated_reference("cc", U * 0 + 1), "uncertainty"), (lambda: validation.simulated_reference("nll", U), "statistic"),
+    (lambda: validation.zeta_score(1.0, np.nan, (0.0, 2.0)), "ζ"), (lambda: validation.zeta_score(1.0, 1.0, (2.0, 0.0)), "interval"),
+    (lambda: generative.standard_law("gauss"), "law"), (lambda: generative.standard_law(3), "law"), (lambda: generative.simulate_errors(U, "t1.5"), "law"),
+    (lambda: generative.simulate_calibrated(0, 5), "n"), (lambda: generative.simulate_calibrated(5, 0.1), "dof"), (lambda: generative.simulate_calibrated(5, "4"), "dof"),
+])
+def test_bad_settings_are_refused_by_name(call, named):
+    with pytest.raises((ValueError, TypeError), match=named):
+        call()
+
+
+def test_constant_uncertainties_leave_only_the_average_to_be_judged():
+    result = validation.validate(np.random.default_rng(1).standard_normal(100), np.ones(100), n_bins=4, n_boot=200, n_mc=100, rng=1)
+    assert result.verdicts["cc"] == result.verdicts["ence"] == result.verdicts["zmse"] == "undecided"
+    assert result.verdicts["zms"] in ("valid", "invalid") and "nothing to rank" in result.explanation["cc"] and finite(result)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), factor=st.floats(1e-20, 1e20))
+def test_units_do_not_matter(seed, factor):
+    rng = np.random.default_rng(seed)
+    e, u = rng.standard_normal(40), rng.uniform(0.5, 2, 40)
+    for f in (statistics.zms, statistics.rce, statistics.cc, PAIR["ence"], PAIR["zmse"]):
+        np.testing.assert_allclose(f(factor * e, factor * u), f(e, u), rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), levels=st.integers(1, 40), n=st.integers(8, 60))
+def test_resamples_and_jackknife_equal_the_plain_statistics_with_ties(seed, levels, n):
+    rng = np.random.default_rng(seed)
+    e, u = rng.integers(-levels, levels + 1, n) + 0.25, 1.0 + rng.integers(0, levels + 1, n)
+    names, n_bins = ("zms", "nll", "rce", "cc", "ence", "zmse"), 3
+    data = bootstrap._Sorted.of(e, u, n_bins, None)
+    order = np.argsort(u, kind="stable")
+    draws = np.random.default_rng(seed).integers(0, n, size=(5, n), dtype=np.int32)
+    fast = bootstrap._resample(names, data, 5, np.random.default_rng(seed))
+    without = np.column_stack(list(bootstrap._leave_one_out(names, data).values()))
+
+    def plain(index):
+        e_i, u_i = e[order[index]], u[order[index]]
+        start = statistics._bin_starts(e_i.size, n_bins)
+        sort = np.argsort(u_i, kind="stable")
+        bins = [sort[a:b] for a, b in zip(start, start[1:])]
+        vary = np.ptp(u_i) > 0 and np.ptp(np.abs(e_i)) > 0
+        return [statistics.zms(e_i, u_i), statistics.nll(e_i, u_i), statistics.rce(e_i, u_i), statistics.cc(e_i, u_i) if vary else np.nan,
+                np.mean([abs(statistics.rce(e_i[b], u_i[b])) for b in bins]), np.mean([abs(np.log(statistics.zms(e_i[b], u_i[b]))) for b in bins])]
+
+    np.testing.assert_allclose(fast, [plain(d) for d in draws], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(without, [plain(np.delete(np.arange(n), i)) for i in range(n)], rtol=1e-8, atol=1e-10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(x=arrays(float, st.integers(1, 200), elements=st.one_of(st.floats(0, 1e150), st.sampled_from([0.0, 1.0, 1e100]))), seed=st.integers(0, 2**31))
+def test_bucket_order_sorts_any_non_negative_numbers(x, seed):
+    order, place = np.empty(x.size, np.int64), np.empty(2 * x.size + 2, np.int64)
+    validation._order_of(x, x.view(np.int64), order, place)
+    assert sorted(order) == list(range(x.size)) and (np.diff(x[order]) >= 0).all()
+
+
+def test_crowded_buckets_are_sorted_in_reasonable_time():
+    x = 1 + np.random.default_rng(1).random(200_000) * 1e-12
+    x[0] = 1e140
+    order, place = np.empty(x.size, np.int64), np.empty(2 * x.size + 2, np.int64)
+    validation._order_of(x, x.view(np.int64), order, place)
+    assert (np.diff(x[order]) >= 0).all()
+
+
+def test_same_seed_same_result_for_any_number_of_jobs():
+    rng = np.random.default_rng(3)
+    u = rng.uniform(0.5, 2, 300)
+    one, two = (validation.validate(u * rng_e, u, n_bins=5, n_boot=700, n_mc=900, rng=5, n_jobs=jobs).to_frame()
+                for jobs, rng_e in ((1, np.sin(np.arange(300.0))), (2, np.sin(np.arange(300.0)))))
+    assert one.equals(two)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_dask_gives_the_same_interval(jobs):
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    import joblib
+
+    e, u = np.sin(np.arange(200.0)), 0.5 + 0.1 * np.arange(200.0)
+    local = bootstrap.bca_interval("zmse", e, u, n_boot=900, n_bins=4, rng=2)
+    with distributed.Client(n_workers=1, threads_per_worker=jobs, processes=False, dashboard_address=None), joblib.parallel_config(backend="dask"):
+        remote = bootstrap.bca_interval("zmse", e, u, n_boot=900, n_bins=4, rng=2, n_jobs=2)
+    assert local == remote
+
+
+def test_simulated_mean_squares_have_mean_one_under_every_law():
+    u = np.linspace(0.1, 3, 200)
+    for law in ("normal", "t6", "uniform", "laplace"):
+        reference = validation.simulated_reference("zms", u, law=law, n_mc=4000, rng=7)
+        assert abs(reference.value - 1) < 4.5 * reference.standard_error, law      # 4.5 σ: a false alarm in 140,000 runs of the four
+
+
+def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
+    verdicts = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        u = rng.lognormal(0, 0.5, 1000)
+        e = u * rng.standard_normal(1000)
+        verdicts.append([validation.validate(e, stated, law="normal", n_boot=400, n_mc=400, rng=seed).verdicts for stated in (u, 0.75 * u)])
+    for name in ("zms", "ence", "zmse"):
+        assert sum(perfect[name] == "valid" for perfect, _ in verdicts) >= 34, name        # 95 % expected: fewer than 34 of 40 has chance 0.3 %
+        assert all(small[name] == "invalid" for _, small in verdicts), name
