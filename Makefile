@@ -9,8 +9,8 @@ PYTHON ?= python3
 WORKERS ?= 2
 BIN := .venv/bin
 METADATA := settings.ini setup.py pyproject.toml
-CHECKED := nbs tests benchmarks tools setup.py
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CHECKED := $(wildcard nbs tests benchmarks tools setup.py)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxschedchunk 1
 
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
