@@ -13,6 +13,8 @@ _CONTENTS = {
     "statistics": ["zms", "cc", "ence", "zmse", "conditional_calibration"],
     "bootstrap": ["bca_interval"],
     "validation": ["simulated_reference", "validate"],
+    "report": ["write_report"],
+    "cli": [],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
 __all__ = list(_HOME)

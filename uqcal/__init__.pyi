@@ -1,7 +1,9 @@
 from uqcal import bootstrap as bootstrap
+from uqcal import cli as cli
 from uqcal import datasets as datasets
 from uqcal import generative as generative
 from uqcal import inputs as inputs
+from uqcal import report as report
 from uqcal import statistics as statistics
 from uqcal import validation as validation
 from uqcal.bootstrap import bca_interval as bca_interval
@@ -9,6 +11,7 @@ from uqcal.datasets import catalogue as catalogue
 from uqcal.datasets import load_demo as load_demo
 from uqcal.datasets import load_errors as load_errors
 from uqcal.generative import simulate_errors as simulate_errors
+from uqcal.report import write_report as write_report
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
 from uqcal.statistics import ence as ence
