@@ -49,11 +49,11 @@ def run(path, timeout=1800):
         if cell.cell_type == "code": cell.outputs, cell.execution_count = [], None
     specs = KernelSpecManager(kernel_dirs=[], ensure_native_kernel=True)  # no kernel that a user may have installed
     kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
-    profile = ROOT / ".cache" / "ipython"
+    profile = ROOT / ".cache" / "ipython"  # nor a user's startup files, nor another place for figures than the notebook
     profile.mkdir(parents=True, exist_ok=True)
-    os.environ["IPYTHONDIR"] = str(profile)  # nor a user's startup files
+    environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"} | {"IPYTHONDIR": str(profile)}
     client = NotebookClient(notebook, km=kernel, timeout=timeout, resources={"metadata": {"path": str(path.parent)}})
-    client.execute()
+    client.execute(env=environment)
     return notebook
 
 
