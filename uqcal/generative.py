@@ -54,7 +54,8 @@ def _named_law(name):
     return stats.t(dof)
 
 
-def law_name(law):
+def law_name(law: Any,  # a name, or a frozen scipy distribution
+             ) -> str:  # a short label
     "How a law is called in tables."
     if isinstance(law, str):
         return law
