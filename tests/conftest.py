@@ -1,10 +1,17 @@
-"""Settings for all tests: where compiled kernels are kept, and which tests start first."""
+"""Settings for all tests: where compiled kernels are kept, what hypothesis draws, and which tests start first."""
 import os
 from pathlib import Path
+
+from hypothesis import HealthCheck, settings
 
 # Before anything imports numba: kernels are compiled once for all notebooks and tests, and stay in the clone.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# Every run draws the same examples, so that a change decides whether a test passes; HYPOTHESIS_PROFILE=search looks for new ones.
+settings.register_profile("fixed", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 def pytest_collection_modifyitems(items):

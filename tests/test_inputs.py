@@ -51,6 +51,7 @@ def test_integers_are_numbers(make):
     np.testing.assert_array_equal(as_vector(make([3, 0, 2]), "error"), [3.0, 0.0, 2.0])
 
 
+@pytest.mark.slow
 def test_torch_tensors_are_accepted():
     torch = pytest.importorskip("torch")
     np.testing.assert_array_equal(as_vector(torch.tensor([0.5, 2.0], requires_grad=True), "error"), [0.5, 2.0])

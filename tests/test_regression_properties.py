@@ -1,8 +1,7 @@
 """Whatever comes in, the functions on errors and uncertainties give finite results or a clear error, and keep their identities."""
-
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -87,7 +86,6 @@ TAME = st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-160, 1e-120, 1e120, -1e149, 3.0]
 
 
 @pytest.mark.parametrize("name", PAIR)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_floats_give_a_result_without_nan_or_a_clear_error(name, data):
     n = data.draw(st.integers(0, 12))
@@ -103,7 +101,6 @@ def test_any_floats_give_a_result_without_nan_or_a_clear_error(name, data):
 
 
 @pytest.mark.parametrize("name", [*ONE, *SHAPE])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(values=st.lists(st.one_of(ANY, TAME), max_size=10))
 def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
     with np.errstate(all="raise", under="ignore"):
@@ -144,7 +141,6 @@ def test_constant_uncertainties_leave_only_the_average_to_be_judged():
     assert result.verdicts["zms"] in ("valid", "invalid") and "nothing to rank" in result.explanation["cc"] and finite(result)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(1e-20, 1e20))
 def test_units_do_not_matter(seed, factor):
     rng = np.random.default_rng(seed)
@@ -153,7 +149,6 @@ def test_units_do_not_matter(seed, factor):
         np.testing.assert_allclose(f(factor * e, factor * u), f(e, u), rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), levels=st.integers(1, 40), n=st.integers(8, 60))
 def test_resamples_and_jackknife_equal_the_plain_statistics_with_ties(seed, levels, n):
     rng = np.random.default_rng(seed)
@@ -178,7 +173,6 @@ def test_resamples_and_jackknife_equal_the_plain_statistics_with_ties(seed, leve
     np.testing.assert_allclose(without, [plain(np.delete(np.arange(n), i)) for i in range(n)], rtol=1e-8, atol=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
 @given(x=arrays(float, st.integers(1, 200), elements=st.one_of(st.floats(0, 1e150), st.sampled_from([0.0, 1.0, 1e100]))), seed=st.integers(0, 2**31))
 def test_bucket_order_sorts_any_non_negative_numbers(x, seed):
     order, place = np.empty(x.size, np.int64), np.empty(2 * x.size + 2, np.int64)

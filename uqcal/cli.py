@@ -212,15 +212,15 @@ def _width():
 def _validation_text(validation, width):
     "Headline, table, sentences and cautions."
     from uqcal.report import _round, conclude
-    from uqcal.validation import _LAW_WORDS
+    from uqcal.validation import _LAW_WORDS, _agrees
     level, previous = f"{100 * validation.settings['confidence']:g} % interval", None
-    rows = [("", "estimate", level, "law of errors", "reference", "ζ", "|ζ| ≤ 1")]
+    rows = [("", "estimate", level, "law of errors", "reference", "ζ", "agrees")]
     for row in validation.to_frame().to_dict("records"):
         again, previous = row["statistic"] == previous, row["statistic"]
         known = row["law"] == "known"
         own = ("", "", "") if again else (row["statistic"].upper(), _round(row["estimate"]), f"{_round(row['low'])} to {_round(row['high'])}")
         rows.append((*own, "any" if known else _LAW_WORDS.get(row["law"], row["law"]), _round(row["reference"]), _round(row["zeta"]),
-                     "yes" if abs(row["zeta"]) <= 1 else "no"))
+                     "yes" if _agrees(row) else "no"))
     parts = [_wrapped(conclude(validation).headline, width), *([_aligned(rows, (1, 4, 5)).replace("−", "-")] if len(rows) > 1 else [])]
     parts += [_wrapped(f"{name.upper()} {verdict}. {validation.explanation[name]}", width, rest="  ") for name, verdict in validation.verdicts.items()]
     if validation.cautions: parts.append("\n".join(["Cautions", *(_wrapped(caution, width, "- ", "  ") for caution in validation.cautions)]))
@@ -361,7 +361,8 @@ Examples:
   uqcal datasets
   uqcal datasets fetch QM9_E
   uqcal datasets fetch --all
-  uqcal validate "$(uqcal datasets fetch Diffusion_LR --path)" --error E --uncertainty uE
+  uqcal validate "$(uqcal datasets fetch Diffusion_LR --path)" \\
+    --error E --uncertainty uE
 """
 
 
@@ -413,7 +414,7 @@ def main(args: Sequence[str] | None = None,  # what follows `uqcal` on the comma
     try:
         code = typer.main.get_command(app).main(args=args, prog_name="uqcal", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output has gone, as `head` does
+    except (BrokenPipeError, SystemExit):  # whoever read the output has gone, as `head` does; the parser would end with 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except (KeyboardInterrupt, typer.Abort): code = 130

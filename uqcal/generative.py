@@ -164,11 +164,11 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
     z = np.sort(np.abs(_enough(z)))
     if not np.median(z) > 0:
         raise ValueError("z must not be zero for half of its values: no scale can be fitted")
-    y, steps = z / np.median(z), np.arange(z.size + 1) / z.size
+    y, steps = np.minimum(z, 1e100 * np.median(z)) / np.median(z), np.arange(z.size + 1) / z.size   # finite for any z
 
     def distance(p):
         "Kolmogorov–Smirnov distance at (ln dof, ln scale)."
-        fitted = 1 - 2 * stats.t.sf(y * np.exp(-p[1]), np.exp(np.clip(p[0], -4, 10)))
+        fitted = 1 - 2 * stats.t.sf(y * np.exp(-np.clip(p[1], -99, 99)), np.exp(np.clip(p[0], -4, 10)))
         return max(np.max(fitted - steps[:-1]), np.max(steps[1:] - fitted))
 
     starts = [(np.log(dof), -np.log(stats.t.ppf(0.75, dof))) for dof in (1, 3, 10, 40)]

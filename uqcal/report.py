@@ -26,7 +26,7 @@ import pandas as pd
 
 from . import __version__
 from .statistics import conditional_calibration, equal_count_bins
-from .validation import _LAW_WORDS, Validation
+from .validation import _LAW_WORDS, Validation, _agrees
 
 if TYPE_CHECKING:          # matplotlib is imported where a picture is drawn
     from matplotlib.axes import Axes
@@ -151,7 +151,8 @@ def score_picture(validation: Validation,  # what `uqcal.validation.validate` re
     rows = validation.to_frame()
     scores = "; ".join(f"{_compared(row)}: {_round(row['zeta'])}" for row in rows.to_dict("records"))
     return draw_picture(validation.plot, f"ζ-scores by statistic and reference. {scores}.", width=5.2, height=0.36 * max(len(rows), 4) + 0.9,
-                        caption="A score within ±1 (shaded, round mark) agrees with its reference; a square mark does not.")
+                        caption="A score within ±1 (shaded) agrees with its reference, round mark; a square mark does not. "
+                                "For ENCE and ZMSE, sizes of an error, a score below −1 agrees as well.")
 
 
 def _compared(row):
@@ -286,6 +287,7 @@ a { color: #004f87; }
 @media print {
   body { font-size: 10pt; } main { padding: 0; max-width: none; } .badge { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   section, figure, tr, li, dl { break-inside: avoid; } .badge { font-size: 1em; } h2 { break-after: avoid; } .table { overflow: visible; } table { font-size: 8pt; }
+  th:first-child, td:first-child { position: static; } figure img { width: auto; max-width: 100%; max-height: 62mm; }
   .pictures { grid-template-columns: 1fr 1fr; } .findings { grid-template-columns: repeat(3, 1fr); } a { color: inherit; }
 }
 """
@@ -424,7 +426,7 @@ def _table(validation):
         rows.append({"statistic": row["statistic"].upper(), "estimate": _round(row["estimate"]), "bias": _round(row["bias"]),
                      f"{level} interval": f"{_round(row['low'])} to {_round(row['high'])}",
                      "law of errors": "any" if known else _LAW_WORDS.get(row["law"], row["law"]), "reference": _round(row["reference"]),
-                     "ζ": _round(row["zeta"]), "agrees": "yes" if abs(row["zeta"]) <= 1 else "no",
+                     "ζ": _round(row["zeta"]), "agrees": "yes" if _agrees(row) else "no",
                      "simulated range": "–" if known else f"{_round(row['simulated_low'])} to {_round(row['simulated_high'])}",
                      "ζ, simulated": _round(row["zeta_simulated"])})
     return pd.DataFrame(rows)

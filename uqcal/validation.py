@@ -364,7 +364,7 @@ def _plot_scores(result, ax):
             ax.annotate(verdict, (1.02, where.mean()), xycoords=("axes fraction", "data"), va="center", weight="bold")
             ax.axhline(where.max() + 0.5, color="0.85", lw=0.8)
     reach = max(2.0, 1.15 * np.abs(zeta).max(initial=0))
-    ax.set(xlim=(-reach, reach), ylim=(-0.6, len(rows) - 0.4), xlabel="ζ-score (within ±1: agrees with its reference)")
+    ax.set(xlim=(-reach, reach), ylim=(-0.6, len(rows) - 0.4), xlabel="ζ-score (blue dot: agrees with its reference)")
     return ax
 
 # %% ../nbs/13_validation.ipynb #cell-030

@@ -1,0 +1,400 @@
+"""The command line: what it reads, what it says, the code it ends with, and one line for each thing that can be wrong."""
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+
+import notebooks
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal import __version__, cli, load_demo, validate
+from uqcal.cli import main, read_table
+
+QUICK = ["--n-boot", "60", "--n-mc", "40"]
+COLUMNS = ["--error", "E", "--uncertainty", "uE"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    "Each test in a folder of its own, with 200 errors in it and a terminal of 80 columns."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    data().to_csv("errors.csv", index=False)
+    return tmp_path
+
+
+def data():
+    demo = load_demo()
+    return pd.DataFrame({"E": demo.error[:200], "uE": demo.uncertainty[:200]})
+
+
+def start(*args, **options):
+    "The command in a process of its own, as a user starts it."
+    script = shutil.which("uqcal", path=os.path.dirname(sys.executable))
+    command = [script] if script else [sys.executable, "-c", "from uqcal.cli import main; main()"]
+    return subprocess.run([*command, *args], capture_output=True, timeout=300, **{"text": True, **options})
+
+
+def run(capsys, *args):
+    "The command in this process: exit code, standard output, standard error."
+    with pytest.raises(SystemExit) as ended: main(args)
+    said = capsys.readouterr()
+    return ended.value.code, said.out, said.err
+
+
+def refused(capsys, *args):
+    "The one line that a refused command says, without its beginning."
+    code, out, err = run(capsys, *args)
+    assert code == 2 and out == "" and err.count("\n") == 1 and err.startswith("uqcal: ") and "Traceback" not in err, (code, out, err)
+    return err.removeprefix("uqcal: ").rstrip("\n")
+
+
+# --- as a user starts it
+
+def test_validate_says_table_and_verdict():
+    done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--report", "report.html", "--json", "numbers.json")
+    assert done.returncode == 0 and done.stderr == ""
+    text = " ".join(done.stdout.split())
+    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, rng=0)
+    assert all(f"{name.upper()} {verdict}. {expected.explanation[name]}" in text for name, verdict in expected.verdicts.items())
+    assert done.stdout.startswith("errors.csv: 200 points\n\nThe stated uncertainties") and done.stdout.endswith("\nReport: report.html\nNumbers: numbers.json\n")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "Seed</dt><dd>0<" in (page := open("report.html", encoding="utf-8").read()) and "E, uE" in page
+    assert json.load(open("numbers.json", encoding="utf-8"))["verdicts"] == expected.verdicts
+    assert sorted(os.listdir()) == ["errors.csv", "numbers.json", "report.html"]
+
+
+def test_demo_needs_no_file():
+    done = start("validate", "--demo", "--statistics", "zms", *QUICK)
+    assert done.returncode == 0 and done.stdout.startswith("Diffusion_RF (") and "ZMS valid." in done.stdout
+
+
+def test_standard_input_and_json_on_standard_output():
+    done = start("validate", "-", *COLUMNS, *QUICK, "--json", "-", "--seed", "5", input=open("errors.csv", encoding="utf-8").read())
+    numbers = json.loads(done.stdout)
+    assert done.returncode == 0 and done.stderr == ""
+    assert numbers["data"] == {"source": "standard input", "columns": ["E", "uE"]} and numbers["seed"] == 5 and numbers["uqcal"] == __version__
+    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, rng=5)
+    assert numbers["headline"].startswith("The stated") and numbers["settings"]["n_boot"] == 60
+    np.testing.assert_allclose([row["zeta"] for row in numbers["table"]], expected.to_frame()["zeta"].astype(float), rtol=1e-9)
+
+
+def test_bad_input_is_one_line_and_code_2():
+    done = start("validate", "nothing.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "uqcal: there is no file nothing.csv\n")
+
+
+def test_usage_errors_are_one_line_and_code_2():
+    for args in (["validate", "--demo", "--eror", "E"], ["validat"], ["validate", "a", "b"], ["validate", "--demo", "--n-bins", "many"], ["validate", "--seed"]):
+        done = start(*args)
+        assert done.returncode == 2 and done.stdout == "" and re.fullmatch(r"uqcal: .+\n", done.stderr), (args, done.stderr)
+
+
+def test_output_survives_a_terminal_without_greek():
+    done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--statistics", "zms", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and "estimate" in done.stdout
+    done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--json", "-", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert json.loads(done.stdout)["explanation"].keys() == {"zms", "cc", "ence", "zmse"}
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    script = f"{sys.executable} -c 'from uqcal.cli import main; main([\"datasets\"])' | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "" and done.returncode in (0, 141)
+
+
+def test_help_answers_without_compiled_kernels():
+    code = "import sys; from uqcal.cli import main\ntry: main(['--help'])\nexcept SystemExit: print('numba' in sys.modules, 'matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.rstrip().endswith("False False")
+
+
+# --- help
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], [], ["validate", "--help"], ["datasets", "--help"], ["datasets", "fetch", "--help"]])
+def test_help_is_plain_and_fits_80_columns(capsys, args):
+    code, out, err = run(capsys, *args)
+    assert code == 0 and err == "" and "Usage: uqcal" in out
+    assert max(map(len, out.splitlines())) <= 80 and not re.search("[\u2500-\u257f\x1b]", out) and "[[" not in out
+
+
+def test_examples_in_the_help_work(capsys, monkeypatch, folder):
+    pd.DataFrame({"y": data()["E"] + 1, "yhat": 1.0, "u": data()["uE"]}).to_csv("test.csv", index=False)
+    examples = {line.strip() for args in ([], ["validate", "--help"], ["datasets", "--help"]) for line in run(capsys, *args)[1].splitlines()
+                if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
+    assert len(examples) == 8
+    folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal.cli import main; main()" "$@"\n')
+    os.chmod("uqcal", stat.S_IRWXU)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    for example in sorted(example for example in examples if "fetch" not in example):
+        quick = example.replace("uqcal validate", f"uqcal validate {' '.join(QUICK)}")
+        done = subprocess.run(["bash", "-c", quick], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0 and done.stdout and done.stderr == "", (example, done.stderr)
+
+
+def test_version(capsys):
+    assert run(capsys, "--version") == (0, f"uqcal {__version__}\n", "")
+
+
+def test_page_of_the_command_line_names_every_option(capsys):
+    _, out, _ = run(capsys, "validate", "--help")
+    prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "51_cli.ipynb").cells if c.cell_type == "markdown")
+    options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
+    assert len(options) == 16 and not [option for option in options if f"`{option}" not in prose]
+
+
+# --- verdicts and exit codes
+
+@pytest.mark.parametrize("factor, law, fail_on, code", [
+    (1.0, "normal", "invalid", 0), (1.0, "normal", "undecided", 0), (0.3, "normal", "invalid", 1), (0.3, "normal", "undecided", 1), (0.3, "normal", None, 0),
+])
+def test_fail_on_invalid(capsys, factor, law, fail_on, code):
+    rng = np.random.default_rng(3)
+    u = rng.uniform(1, 2, 300)
+    pd.DataFrame({"error": u * rng.normal(size=300), "uncertainty": factor * u}).to_csv("made.csv", index=False)
+    args = ["--fail-on", fail_on] if fail_on else []
+    assert run(capsys, "validate", "made.csv", "--law", law, "--statistics", "zms", *QUICK, *args, "--report", "r.html")[0] == code
+    assert os.path.exists("r.html")
+
+
+def test_fail_on_undecided(capsys):
+    pd.DataFrame({"error": data()["E"], "uncertainty": data()["E"].std()}).to_csv("constant.csv", index=False)
+    for fail_on, code in (("invalid", 0), ("undecided", 1)):
+        assert run(capsys, "validate", "constant.csv", *QUICK, "--fail-on", fail_on)[0] == code
+
+
+def test_options_reach_the_validation(capsys):
+    args = ["--law", "laplace", "--statistics", " RCE,cc ,", "--n-bins", "7", "--n-boot", "50", "--n-mc", "auto", "--confidence", "0.9", "--seed", "11"]
+    code, out, _ = run(capsys, "validate", "errors.csv", *COLUMNS, *args, "--json", "-", "--jobs", "1")
+    expected = validate(data()["E"], data()["uE"], law="laplace", statistics=("rce", "cc"), n_bins=7, n_boot=50, n_mc="auto", confidence=0.9, rng=11)
+    got, expected = json.loads(out), json.loads(expected.to_json())
+    assert code == 0 and {key: got[key] for key in expected} == expected and got["settings"]["confidence"] == 0.9
+    assert run(capsys, "validate", "errors.csv", *COLUMNS, *args, "--json", "-", "--jobs", "2")[1] == out
+
+
+def test_same_command_same_output(capsys):
+    first, second = (run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)[1] for _ in range(2))
+    assert first == second != run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--seed", "1")[1]
+
+
+def test_bars_go_to_a_terminal_only(capsys, monkeypatch):
+    assert run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)[2] == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)
+    assert code == 0 and "bootstrap" in err and "bootstrap:" not in out
+
+
+def test_an_error_of_uqcal_itself_is_no_verdict(capsys, monkeypatch):
+    def fail(*args): raise ZeroDivisionError("a defect")
+    monkeypatch.setattr(cli, "_validation_text", fail)
+    code, _, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)
+    assert code == 70 and "Traceback" in err and "a defect" in err
+
+
+def test_interruption_is_quiet(capsys, monkeypatch):
+    def stop(*args, **options): raise KeyboardInterrupt
+    monkeypatch.setattr("uqcal.validation.validate", stop)
+    assert run(capsys, "validate", "errors.csv", *COLUMNS, "--report", "r.html")[0] == 130 and not os.path.exists("r.html")
+
+
+# --- what is refused, in one line
+
+@pytest.mark.parametrize("args, message", [
+    (["validate"], "give a FILE, or --demo for the data set that travels with uqcal; see uqcal validate --help"),
+    (["validate", "errors.csv", "--demo"], "--demo brings its own data: give no FILE and no columns with it"),
+    (["validate", "--demo", "--error", "E"], "--demo brings its own data: give no FILE and no columns with it"),
+    (["validate", "eror.csv"], "there is no file eror.csv; did you mean errors.csv?"),
+    (["validate", "."], ". is a folder, not a file"),
+    (["validate", "errors.csv"], "errors.csv has no column 'error', its columns are 'E', 'uE'; name them with --error and --uncertainty"),
+    (["validate", "errors.csv", "--error", "e", "--uncertainty", "uE"], "errors.csv has no column 'e', its columns are 'E', 'uE'; did you mean 'E'?"),
+    (["validate", "errors.csv", "--error", "E", "--uncertainty", "E"], "the columns must differ, got 'E', 'E'"),
+    (["validate", "errors.csv", "--error", "E", "--observed", "y"], "give either --error, or --observed and --predicted, not both"),
+    (["validate", "errors.csv", "--observed", "y"], "--observed needs --predicted: the error is the difference of the two"),
+    (["validate", "errors.csv", "--predicted", "y"], "--predicted needs --observed: the error is the difference of the two"),
+    (["validate", "--demo", "--n-mc", "lots"], "--n-mc must be a number or auto, got 'lots'"),
+    (["validate", "--demo", "--n-mc", "1"], "--n-mc must be an integer ≥ 2, got 1"),
+    (["validate", "--demo", "--n-boot", "0"], "--n-boot must be an integer ≥ 1, got 0"),
+    (["validate", "--demo", "--n-bins", "0"], "--n-bins must be an integer ≥ 1, got 0"),
+    (["validate", "--demo", "--confidence", "95"], "--confidence must lie strictly between 0 and 1, got 95.0"),
+    (["validate", "--demo", "--seed", "-1"], "--seed must be ≥ 0 where it is a seed, got -1"),
+    (["validate", "--demo", "--jobs", "0"], "--jobs must be a number of cores, or -1 for all, got 0"),
+    (["validate", "--demo", "--fail-on", "valid"], "--fail-on must be one of 'invalid', 'undecided', got 'valid'; did you mean 'invalid'?"),
+    (["validate", "--demo", "--statistics", ","], "--statistics must name at least one statistic, got none"),
+    (["validate", "--demo", "--report", "new/r.html"], "new/r.html can't be written: there is no folder new"),
+    (["validate", "--demo", "--json", "."], ". is a folder; name a file in it"),
+    (["validate", "--demo", "--json", "x", "--report", "x"], "--report and --json must name different files"),
+    (["validate", "errors.csv", *COLUMNS, "--report", "./errors.csv"], "--report would overwrite errors.csv, the data"),
+    (["datasets", "fetch"], "name the data sets to fetch, or give --all; uqcal datasets lists them"),
+    (["datasets", "fetch", "QM9_E", "--all"], "name the data sets to fetch, or give --all; uqcal datasets lists them"),
+])
+def test_refusals(capsys, args, message):
+    before = sorted(os.listdir())
+    assert refused(capsys, *args) == message
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("args, message", [
+    (["validate", "--demo", "--statistics", "zms,enec"], r"--statistics must be one of .* got 'enec'; did you mean 'ence'\?"),
+    (["validate", "--demo", "--statistics", "nll"], r"--statistics may hold .nll. only with law="),
+    (["validate", "--demo", "--law", "t2"], r"--law must have a finite variance"),
+    (["validate", "--demo", "--law", "gauss"], r"--law must be .* got 'gauss'"),
+    (["validate", "--demo", "--n-bins", "1500"], r"--n-bins must leave at least two points in each bin: at most 1020"),
+    (["datasets", "fetch", "QM9"], r"NAME must be one of .*; did you mean 'QM9_E'\?"),
+])
+def test_refusals_that_list_choices(capsys, args, message):
+    assert re.match(message, refused(capsys, *args))
+
+
+@pytest.mark.parametrize("content, message", [
+    ("", "made.csv is empty; it must hold a line with the names of the columns, then a line for each point"),
+    ("\n \n", "made.csv is empty; it must hold a line with the names of the columns, then a line for each point"),
+    ("E,uE\n", "made.csv holds the names of its columns but no line of numbers"),
+    ("1.5,2\n2,3\n", "made.csv has no column 'E', its columns are '1.5', '2'; the first line must hold the names of the columns"),
+    ("E uE\n1 2\n", "made.csv has no column 'E', its columns are 'E uE'; columns are separated by commas, semicolons or tabs"),
+    ("E,E,uE\n1,2,3\n", "made.csv has 2 columns called 'E'; rename all but one"),
+    ("E,uE\n1,2\n\nhigh,2\n", "made.csv, line 4: column 'E' must hold numbers, got 'high'"),
+    ("E;uE\n1;2\n0,5;2\n", "made.csv, line 3: column 'E' must hold numbers, got '0,5': write a point before the decimals, and nothing between thousands"),
+    ("E,uE\n1_000,2\n", "made.csv, line 2: column 'E' must hold numbers, got '1_000': write a point before the decimals, and nothing between thousands"),
+    ("E,uE\n1,234,2\n", "made.csv, line 2: 3 cells where the header has 2"),
+    ("E,uE\n1,2\n1\n", "made.csv, line 3: 1 cells where the header has 2"),
+    ("E,uE\n1,2\nNaN,2\n,3\n", "made.csv, line 3: column 'E' has no value, and in 1 more line"),
+    ("E,uE\n1,2\n1,NA\n", "made.csv, line 3: column 'uE' has no value"),
+    ("E,uE\n1,2\n-inf,2\n", "made.csv, line 3: column 'E' is infinite (-inf)"),
+    ("E,uE\n1,2\n1,-0.5\n1,0\n1,-3\n", "made.csv, line 3: column 'uE' is not positive (-0.5), and in 2 more lines"),
+    ('E,uE,note\n1,2,"two\nlines"\n1,0,x\n', "made.csv, line 4: column 'uE' is not positive (0)"),
+])
+def test_refused_tables(capsys, folder, content, message):
+    folder.joinpath("made.csv").write_text(content)
+    assert refused(capsys, "validate", "made.csv", *COLUMNS) == message
+
+
+@pytest.mark.parametrize("content, message", [
+    ("E,uE\n1,2\n".encode("utf-16"), "made.csv is not UTF-8 text; save it as CSV in UTF-8, or give a .parquet file"),
+    (b"E,uE,\xe9\n1,2,3\n", "made.csv is not UTF-8 text; save it as CSV in UTF-8, or give a .parquet file"),
+    (b"PK\x03\x04\x00\xff\xff", "made.csv is not UTF-8 text; save it as CSV in UTF-8, or give a .parquet file"),
+])
+def test_refused_bytes(capsys, folder, content, message):
+    folder.joinpath("made.csv").write_bytes(content)
+    assert refused(capsys, "validate", "made.csv", *COLUMNS) == message
+
+
+def test_value_that_is_too_large_says_what_is(capsys, folder):
+    folder.joinpath("made.csv").write_text("E,uE\n1,2\n1e200,2\n")
+    assert refused(capsys, "validate", "made.csv", *COLUMNS).startswith("the errors must not exceed 1e150")
+
+
+def test_error_on_standard_input_names_it():
+    done = start("validate", "-", *COLUMNS, input="E,uE\n1,2\nx,3\n")
+    assert (done.returncode, done.stderr) == (2, "uqcal: standard input, line 3: column 'E' must hold numbers, got 'x'\n")
+
+
+def test_outputs_are_checked_before_anything_is_computed(capsys, monkeypatch):
+    monkeypatch.setattr("uqcal.validation.validate", lambda *args, **options: pytest.fail("computed in vain"))
+    assert "no folder" in refused(capsys, "validate", "--demo", "--report", "new/report.html")
+    assert "no folder" in refused(capsys, "validate", "--demo", "--json", "new/numbers.json")
+
+
+def test_failing_json_leaves_the_file_before(capsys, monkeypatch, folder):
+    folder.joinpath("numbers.json").write_text("before")
+    def full(*args): raise OSError(28, "No space left on device")
+    monkeypatch.setattr("os.replace", full)
+    code, _, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--json", "numbers.json")
+    assert code == 2 and err == "uqcal: numbers.json can't be written: No space left on device\n"
+    assert folder.joinpath("numbers.json").read_text() == "before" and sorted(os.listdir()) == ["errors.csv", "numbers.json"]
+
+
+# --- reading
+
+@pytest.mark.parametrize("content", ["E,uE\n1,2\n3,4\n", "E;uE\n1;2\n3;4", "E\tuE\r\n1\t2\r\n3\t4\r\n", '\ufeff"E", "uE"\n1, 2\n\n3e0 ,+4\n\n',
+                                     "\n\nuE,note,E\n2,\"a, b\",1\n4,,3\n", "E,uE\r1,2\r3,4\r"])
+def test_ways_to_write_a_table(folder, content):
+    folder.joinpath("made.csv").write_bytes(content.encode())
+    table = read_table("made.csv", ["E", "uE", "E"])
+    assert list(table.columns) == ["E", "uE"] and table.source == "made.csv"
+    np.testing.assert_array_equal(table.numbers("E"), [1, 3])
+    np.testing.assert_array_equal(table.numbers("uE", positive=True), [2, 4])
+
+
+def test_numbers_are_read_to_the_last_digit():
+    table = read_table("errors.csv", ["E", "uE"])
+    np.testing.assert_array_equal(table.columns["E"], data()["E"])
+    np.testing.assert_array_equal(table.columns["uE"], data()["uE"])
+
+
+def test_observed_minus_predicted():
+    frame = pd.DataFrame({"y": [3.0, 5.0, 4.0], "p": [1.0, 6.0, 4.5], "u": [1.0, 2.0, 3.0]})
+    frame.to_csv("made.csv", index=False)
+    error, stated, source = cli._read_errors("made.csv", cli._columns(None, "y", "p", "u"), by_default=False)
+    np.testing.assert_array_equal([error, stated], [[2, -1, -0.5], [1, 2, 3]])
+    assert source == "made.csv"
+
+
+@pytest.fixture
+def parquet():
+    return pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "Float64", "int64", "Int16"])
+def test_parquet(parquet, kind):
+    pd.DataFrame({"E": pd.Series([1, -2, 3], dtype=kind), "u.E": [1.0, 2.0, 3.0], "other": ["a", "b", "c"]}).to_parquet("made.PARQUET")
+    table = read_table("made.PARQUET", ["u.E", "E"])
+    np.testing.assert_array_equal([table.numbers("E"), table.numbers("u.E")], [[1, -2, 3], [1, 2, 3]])
+    assert list(table.columns) == ["u.E", "E"]
+
+
+@pytest.mark.parametrize("frame, message", [
+    ({"E": [1.0, None, 2.0, None], "uE": 1.0}, "made.parquet, row 2: column 'E' has no value, and in 1 more row"),
+    ({"E": [1.0, 2.0], "uE": [1.0, -1.0]}, "made.parquet, row 2: column 'uE' is not positive (-1)"),
+    ({"E": ["a", "b"], "uE": 1.0}, "made.parquet: column 'E' must hold numbers, it holds "),
+    ({"E": [True, False], "uE": 1.0}, "made.parquet: column 'E' must hold numbers, it holds bool"),
+    ({"e": [1.0], "uE": 1.0}, "made.parquet has no column 'E', its columns are 'e', 'uE'; did you mean 'e'?"),
+    ({"E": np.array([]), "uE": np.array([])}, "made.parquet holds the names of its columns but no row of numbers"),
+])
+def test_refused_parquet(parquet, capsys, frame, message):
+    pd.DataFrame(frame).to_parquet("made.parquet")
+    assert refused(capsys, "validate", "made.parquet", *COLUMNS).startswith(message)
+
+
+def test_damaged_parquet(parquet, capsys, folder):
+    data().to_parquet("made.parquet")
+    whole = folder.joinpath("made.parquet").read_bytes()
+    for damaged in (b"", b"E,uE\n1,2\n", whole[:len(whole) // 2], whole[:20] + b"\xff" * 300 + whole[320:]):
+        folder.joinpath("made.parquet").write_bytes(damaged)
+        assert refused(capsys, "validate", "made.parquet", *COLUMNS, *QUICK).startswith("made.parquet")
+
+
+def test_parquet_without_pyarrow(capsys, monkeypatch, folder):
+    folder.joinpath("made.parquet").touch()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert refused(capsys, "validate", "made.parquet") == "made.parquet: parquet files need pyarrow, which is not installed; pip install 'uqcal[parquet]'"
+
+
+# --- data sets
+
+def test_datasets_are_listed(capsys):
+    code, out, err = run(capsys, "datasets")
+    from uqcal import catalogue
+    assert code == 0 and err == "" and max(map(len, out.splitlines())) <= 80
+    assert [line.split()[0] for line in out.splitlines()[1:] if line[:1].strip()][:-1] == list(catalogue().index)
+    assert re.search(r"^QM9_E +13,885  eV    atomisation", out, re.M)
+
+
+def test_fetch_says_where(capsys):
+    code, out, err = run(capsys, "datasets", "fetch", "Diffusion_RF", "--path")
+    assert code == 0 and err == "" and len(pd.read_csv(out.rstrip("\n"))) == 2040
+    code, said, _ = run(capsys, "datasets", "fetch", "Diffusion_RF")
+    assert code == 0 and said == f"Diffusion_RF: 2,040 points, checksum verified, {out}"
+
+
+def test_what_cannot_be_fetched_is_one_line(capsys, monkeypatch, folder):
+    import pooch
+    monkeypatch.setenv("UQCAL_DATA_DIR", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    def offline(*args, **options): raise OSError("no network")
+    monkeypatch.setattr(pooch, "retrieve", offline)
+    assert "QM9_E" in refused(capsys, "datasets", "fetch", "QM9_E") or "qm9" in refused(capsys, "datasets", "fetch", "QM9_E")

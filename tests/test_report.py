@@ -1,0 +1,336 @@
+"""The report needs nothing but a browser, says the verdict first, escapes what it shows, and is written whole or not at all."""
+import dataclasses
+import html
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+from html.parser import HTMLParser
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal import load_demo, report, validate
+from uqcal.report import Finding, Section, Verdict, check_target, conclude, draw_picture, render_page, report_sections, write_report, write_whole
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+HOSTILE = "\"><script>alert('x')</script><img src=http://example.org/x.png onerror=alert(1)>&amp;{{ 7 * 7 }}"
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+@pytest.fixture(scope="module")
+def validation():
+    demo = load_demo()
+    return validate(demo.error, demo.uncertainty, n_boot=200, n_mc=200, rng=0)
+
+
+@pytest.fixture(scope="module")
+def page(validation, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    assert write_report(validation, path, details={"Data": "errors.csv"}) == path
+    return path.read_text(encoding="utf-8")
+
+
+class Elements(HTMLParser):
+    "All elements with their attributes; refuses a page whose elements are not closed in order."
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.found, self.open, self.text = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in VOID: self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-3:]}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if "style" not in self.open: self.text.append(data)
+
+    def named(self, tag): return [attributes for name, attributes in self.found if name == tag]
+
+
+def words(page): return " ".join(" ".join(Elements(page).text).split()).replace("\u00a0", " ")
+
+
+def test_page_loads_nothing(page):
+    elements = Elements(page)
+    assert {tag for tag, _ in elements.found} <= {"html", "head", "meta", "title", "style", "body", "main", "header", "h1", "h2", "p", "ul", "ol", "li", "strong",
+                                                  "span", "section", "div", "figure", "figcaption", "img", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt",
+                                                  "dd", "a"}
+    sources = [attributes["src"] for attributes in elements.named("img")]
+    assert len(sources) == 7 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert all(a["href"].startswith("https://doi.org/10.") for a in elements.named("a"))
+    assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
+    style = page[page.index("<style>"):page.index("</style>")]
+    assert "url(" not in style and "@import" not in style and "http" not in style
+    assert {"http-equiv": "Content-Security-Policy", "content": "default-src 'none'; img-src data:; style-src 'unsafe-inline'"} in elements.named("meta")
+
+
+def test_pictures_load_nothing(validation):
+    pictures = [picture for section in report_sections(validation, {}) for picture in section.pictures]
+    for picture in pictures:
+        addresses = re.findall(r'(?:xlink:)?href="([^"]*)"', picture.svg) + re.findall(r"url\(([^)]*)\)", picture.svg)
+        assert addresses and all(address.startswith(("#", "data:")) for address in addresses)
+        assert "<script" not in picture.svg
+
+
+def test_page_is_readable_by_machines_and_people(page):
+    elements = Elements(page)
+    assert elements.named("html") == [{"lang": "en"}] and {"charset": "utf-8"} in elements.named("meta")
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in elements.named("meta")
+    assert len(elements.named("h1")) == len(elements.named("main")) == len(elements.named("title")) == 1
+    assert all(len(attributes["alt"]) > 40 for attributes in elements.named("img"))
+    assert all(attributes["scope"] == "col" for attributes in elements.named("th"))
+
+
+def test_verdict_comes_first_then_each_statistic(page, validation):
+    text = words(page)
+    order = [text.index(conclude(validation).headline), *(text.index(finding.answer) for finding in conclude(validation).findings[:2])]
+    order += [text.index(validation.explanation[name]) for name in validation.verdicts]
+    order += [text.index(heading) for heading in ("All numbers", "Cautions", "Settings and versions", "References")]
+    assert order == sorted(order)
+    assert all(caution in text for caution in validation.cautions)
+    for fact in ("2,040", "200 (normal), 200 (t6)", "errors.csv", report.__version__, np.__version__, "10.5281/zenodo.10730985"): assert fact in text
+
+
+def test_status_is_said_by_sign_and_word(page):
+    badges = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">(.)</span> (\w+)</span>', page)
+    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("undecided", "?")} and len(badges) == 7
+
+
+def _luminance(colour):
+    parts = [int(colour[k:k + 2], 16) / 255 for k in (1, 3, 5)]
+    return np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055)**2.4 for c in parts])
+
+
+@pytest.mark.parametrize("status", ["valid", "invalid", "undecided"])
+def test_status_has_contrast(page, status):
+    back, ink = re.search(rf"\.{status} {{ background: (#\w{{6}}); color: (#\w{{6}}); }}", page).groups()
+    light, dark = sorted((_luminance(back), _luminance(ink)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) > 4.5
+
+
+def test_every_string_is_escaped():
+    picture = draw_picture(lambda ax: ax.set(xlabel="x"), HOSTILE, caption=HOSTILE)
+    section = Section(HOSTILE, HOSTILE, (HOSTILE,), (picture,), (HOSTILE,), pd.DataFrame({HOSTILE: [HOSTILE]}), {HOSTILE: HOSTILE}, ((HOSTILE, HOSTILE),))
+    page = render_page(HOSTILE, Verdict(HOSTILE, (Finding(HOSTILE, HOSTILE, HOSTILE),)), [section])
+    elements = Elements(page)
+    assert not elements.named("script") and len(elements.named("img")) == 1 and "49" not in page.replace(picture.address, "")
+    assert words(page).count(HOSTILE) >= 15
+    assert elements.named("img")[0]["alt"] == HOSTILE
+
+
+def test_title_and_details_are_escaped(validation, tmp_path):
+    page = write_report(validation, tmp_path / "r.html", title=HOSTILE, details={HOSTILE: HOSTILE}).read_text(encoding="utf-8")
+    assert not Elements(page).named("script") and words(page).count(HOSTILE) == 4
+    assert f"<title>{html.escape(HOSTILE, quote=False)}".replace('"', "&#34;").replace("'", "&#39;") in page
+
+
+def test_same_result_same_bytes_whatever_style_the_user_has(validation, page, tmp_path):
+    with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 30, "svg.fonttype": "none"}):
+        before = dict(matplotlib.rcParams)
+        again = write_report(validation, tmp_path / "r.html", details={"Data": "errors.csv"}).read_text(encoding="utf-8")
+        assert dict(matplotlib.rcParams) == before
+    assert again == page
+
+
+def test_no_figure_stays_open(validation, tmp_path):
+    import matplotlib.pyplot as plt
+    mine = plt.figure()
+    write_report(validation, tmp_path / "r.html")
+    assert plt.get_fignums() == [mine.number] and plt.gcf() is mine
+    plt.close(mine)
+
+
+# --- the words
+
+def told(validation, **verdicts):
+    "What is concluded where the statistics have these verdicts."
+    return conclude(dataclasses.replace(validation, verdicts=verdicts))
+
+
+@pytest.mark.parametrize("verdicts, headline", [
+    (dict(zms="valid", ence="valid"), "The stated uncertainties can be believed on average and over their range."),
+    (dict(zms="valid", cc="valid"), "The stated uncertainties can be believed on average. They rank the errors as they should."),
+    (dict(zms="valid", ence="invalid"), "The stated uncertainties can be believed on average. They cannot be believed over their range."),
+    (dict(zms="invalid"), "The stated uncertainties cannot be believed on average: they are too large."),
+    (dict(zms="invalid", zmse="invalid"), "The stated uncertainties can be believed neither on average, where they are too large, nor over their range."),
+    (dict(zms="valid", ence="valid", zmse="undecided"),
+     "The stated uncertainties can be believed on average. Not decided: whether they can be believed over their range."),
+    (dict(cc="undecided"), "Not decided: whether the stated uncertainties rank the errors as they should."),
+    (dict(cc="invalid", ence="valid"), "The stated uncertainties can be believed over their range. They do not rank the errors as they should."),
+])
+def test_headline_says_what_is_believed_and_what_is_open(validation, verdicts, headline):
+    assert told(validation, **verdicts).headline == headline
+
+
+def test_statistics_that_differ_are_named_and_the_worst_decides(validation):
+    finding = told(validation, zms="valid", ence="valid", zmse="invalid").findings[1]
+    assert finding.status == "invalid" and finding.answer.endswith("(ENCE: valid, ZMSE: invalid)")
+    assert [f.question for f in told(validation, cc="valid").findings] == ["Link with the errors"]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")  # of a negative RCE or NLL, which validate does not use
+@pytest.mark.parametrize("name", ["zms", "nll", "rce"])
+@pytest.mark.parametrize("factor, direction", [(0.5, "too small"), (2.0, "too large")])
+def test_direction_is_that_of_the_uncertainties(name, factor, direction):
+    rng = np.random.default_rng(2)
+    u = rng.uniform(1, 3, 500)
+    result = validate(u * rng.normal(size=500), factor * u, statistics=(name,), law="normal", n_boot=100, n_mc=50, rng=1)
+    assert conclude(result).headline == f"The stated uncertainties cannot be believed on average: they are {direction}."
+
+
+def test_report_of_constant_uncertainties_gives_the_reason(tmp_path):
+    error = np.random.default_rng(0).normal(size=200)
+    result = validate(error, np.ones(200), n_boot=100, n_mc=50, rng=1)
+    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "nothing to rank" in text and "nan" not in text.lower()
+
+
+@pytest.mark.parametrize("change", ["zeros", "two points", "ties", "huge", "one law"])
+def test_report_of_odd_data(tmp_path, change):
+    rng = np.random.default_rng(5)
+    u = rng.uniform(1, 3, 120)
+    error = u * rng.normal(size=120)
+    options = dict(n_boot=50, n_mc=20, n_bins=4, rng=1)
+    if change == "zeros": error[:40] = 0
+    if change == "two points": error, u, options = error[:2], u[:2], options | dict(n_bins=1)
+    if change == "ties": u = np.round(u)
+    if change == "huge": error, u = 1e140 * error, 1e140 * u
+    if change == "one law": options |= dict(law="laplace", statistics=("zms", "cc", "ence"))
+    text = words(write_report(validate(error, u, **options), tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "Settings and versions" in text and not re.search(r"\bnan\b", text)
+    if change == "zeros": assert "40 errors of exactly 0 are not drawn" in text
+
+
+def test_numbers_in_the_page_are_those_of_the_frame(page, validation):
+    cells = re.findall(r"<td>([^<]*)</td>", page)
+    rows = [cells[k:k + 10] for k in range(0, len(cells), 10)]
+    frame = validation.to_frame()
+    assert len(rows) == len(frame)
+    for row, (_, expected) in zip(rows, frame.iterrows()):
+        assert row[0] == expected["statistic"].upper() and (row[7] == "yes") == (abs(expected["zeta"]) <= 1)
+        for k, name in ((1, "estimate"), (2, "bias"), (5, "reference"), (6, "zeta")):
+            assert float(row[k].replace("−", "-")) == pytest.approx(expected[name], rel=6e-3)
+
+
+@pytest.mark.parametrize("value, text", [(0.96, "0.960"), (-0.27754, "−0.278"), (2040.0, "2040"), (1e-7, "1.00e−07"), (np.inf, "∞"), (-np.inf, "−∞"),
+                                         (pd.NA, "–"), (None, "–"), (0.0, "0.00")])
+def test_numbers_have_three_digits(value, text):
+    assert report._round(value) == text
+
+
+# --- whole or not at all
+
+@pytest.fixture
+def target(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("the one before", encoding="utf-8")
+    return path
+
+
+def untouched(target): return target.read_text(encoding="utf-8") == "the one before" and [p.name for p in target.parent.iterdir()] == [target.name]
+
+
+@pytest.mark.parametrize("step", ["os.replace", "os.fsync", "shutil.copymode"])
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_failing_write_leaves_the_file_before(target, monkeypatch, step, fault):
+    def fail(*arguments, **options): raise fault
+    monkeypatch.setattr(step, fail)
+    with pytest.raises(type(fault), match="report.html can't be written: No space left" if isinstance(fault, OSError) else None): write_whole("new", target)
+    monkeypatch.undo()
+    assert untouched(target)
+
+
+def test_failing_report_leaves_the_file_before(validation, target, monkeypatch):
+    def fail(*arguments): raise OSError(28, "No space left on device")
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="report.html can't be written: No space left"): write_report(validation, target)
+    monkeypatch.undo()
+    assert untouched(target)
+
+
+def test_failing_picture_leaves_the_file_before(validation, target, monkeypatch):
+    def fail(*arguments): raise RuntimeError("no picture")
+    monkeypatch.setattr(report, "_link_picture", fail)
+    with pytest.raises(RuntimeError, match="no picture"): write_report(validation, target)
+    assert untouched(target)
+
+
+def test_existing_file_is_replaced_in_place(target, tmp_path):
+    os.chmod(target, 0o640)
+    link = tmp_path / "link.html"
+    link.symlink_to(target)
+    assert write_whole("new ζ\n", link) == link
+    assert link.is_symlink() and target.read_bytes() == "new ζ\n".encode() and stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_new_file_has_usual_rights(tmp_path):
+    usual = tmp_path / "usual"
+    usual.touch()
+    assert write_whole("x", tmp_path / "new").stat().st_mode == usual.stat().st_mode
+
+
+def test_names_are_limited_by_the_file_system_only(tmp_path):
+    assert write_whole("x", tmp_path / ("n" * 250)).read_text() == "x"
+
+
+@pytest.mark.parametrize("path, kind, message", [
+    ("missing/report.html", FileNotFoundError, "missing/report.html can't be written: there is no folder missing"),
+    (".", IsADirectoryError, "is a folder"),
+    (os.devnull, OSError, "a device or a pipe"),
+])
+def test_targets_that_cannot_be_written(validation, tmp_path, monkeypatch, path, kind, message):
+    monkeypatch.chdir(tmp_path)
+    for write in (check_target, lambda path: write_report(validation, path), lambda path: write_whole("x", path)):
+        with pytest.raises(kind, match=message): write(path)
+    assert not list(tmp_path.iterdir()) and not os.path.isfile(os.devnull)
+
+
+def test_file_without_permission(target, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match=r"report.html can't be written: permission denied"): check_target(target)
+    with pytest.raises(PermissionError): check_target(target.with_name("other.html"))
+
+
+def test_wrong_kinds_are_named(validation, tmp_path):
+    with pytest.raises(TypeError, match="validation must be what validate"): write_report({"zms": "valid"}, tmp_path / "r.html")
+    with pytest.raises(TypeError, match="title must be text, got int"): write_report(validation, tmp_path / "r.html", title=3)
+    with pytest.raises(TypeError): write_report(validation, 3.5)
+    assert not list(tmp_path.iterdir())
+
+
+# --- in a browser
+
+def in_browser(page, width, tmp_path):
+    "How wide the page is, and what sticks out, in a frame of this width."
+    script = """const frame = document.querySelector('iframe'); frame.onload = () => { const page = frame.contentDocument;
+      const out = [...page.querySelectorAll('body *')].filter(e => !e.closest('.table') && e.getBoundingClientRect().right > innerWidthOf + 0.5).map(e => e.tagName);
+      const sizes = [...page.images].map(i => i.naturalWidth);
+      document.querySelector('pre').textContent = JSON.stringify({width: page.documentElement.scrollWidth, out, sizes}); };""".replace("innerWidthOf", str(width))
+    wrapper = tmp_path / "frame.html"
+    wrapper.write_text(f'<!DOCTYPE html><meta charset="utf-8"><pre></pre><iframe style="width:{width}px;height:800px;border:0" srcdoc="{html.escape(page)}"></iframe>'
+                       f"<script>{script}</script>", encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+             "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=8000", "--dump-dom"]
+    done = subprocess.run([CHROMIUM, *flags, wrapper.as_uri()], capture_output=True, text=True, timeout=120)
+    return json.loads(html.unescape(re.search(r"<pre>(.*?)</pre>", done.stdout)[1]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+@pytest.mark.parametrize("width", [360, 1200])
+def test_page_fits_the_window(page, width, tmp_path):
+    seen = in_browser(page, width, tmp_path)
+    assert seen["width"] <= width and not seen["out"], seen
+    assert len(seen["sizes"]) == 7 and min(seen["sizes"]) > 100
