@@ -13,6 +13,7 @@ _CONTENTS = {
     "statistics": ["zms", "cc", "ence", "zmse", "conditional_calibration"],
     "bootstrap": ["bca_interval"],
     "validation": ["simulated_reference", "validate"],
+    "confidence_curves": ["confidence_curve"],
     "report": ["write_report"],
     "cli": [],
 }
