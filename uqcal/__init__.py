@@ -14,6 +14,7 @@ _CONTENTS = {
     "bootstrap": ["bca_interval"],
     "validation": ["simulated_reference", "validate"],
     "confidence_curves": ["confidence_curve"],
+    "recalibration": [],
     "report": ["write_report"],
     "cli": [],
 }

@@ -4,6 +4,7 @@ from uqcal import confidence_curves as confidence_curves
 from uqcal import datasets as datasets
 from uqcal import generative as generative
 from uqcal import inputs as inputs
+from uqcal import recalibration as recalibration
 from uqcal import report as report
 from uqcal import statistics as statistics
 from uqcal import validation as validation

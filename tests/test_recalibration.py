@@ -1,0 +1,137 @@
+"""Batch and windowed recalibration: the authors' streams, statsmodels' estimates, ties, separable data, and what is refused."""
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from uqcal.recalibration import BetaScaling, HistogramBinning, PlattScaling, Windowed
+
+OPS = Path(__file__).parent / "published" / "ops"
+BAD = {"NaN": [0.1, np.nan], "infinite": [0.1, np.inf], "above one": [0.1, 1.1], "negative": [0.1, -0.1], "empty": [], "2-D": [[0.1, 0.2]], "text": ["a", "b"],
+       "longer": [0.1, 0.2, 0.3]}
+CALIBRATORS = [PlattScaling(), BetaScaling(), HistogramBinning(5), Windowed(PlattScaling(), every=3, warmup=5)]
+each_calibrator = pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda c: type(c).__name__)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    rng = np.random.default_rng(5)
+    p = rng.random(400)
+    return p, (rng.random(400) < p**2).astype(int)
+
+
+@pytest.mark.parametrize("name", ["bank", "fetal"])
+def test_fixed_and_windowed_platt_agree_with_the_authors(name):
+    z = np.load(OPS / f"sec4_{name}_drift_seed0.npz")
+    start, every = int(z["T_cal"]), int(z["W"])
+    np.testing.assert_allclose(Windowed(PlattScaling(), every=every, warmup=start).prequential(z["p"], z["y"])[start:], z["wps_mle"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(Windowed(PlattScaling(), every=None, warmup=start).prequential(z["p"], z["y"])[start:], z["fps_mle"], atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["covariate", "label", "regression"])
+def test_drift_in_one_dimension_agrees_with_the_authors(name):
+    z = np.load(OPS / f"sec1_{name}.npz")
+    np.testing.assert_allclose(Windowed(PlattScaling(), every=500, warmup=500).prequential(z["p"], z["y"])[500:], z["wps_mle"][500:], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(PlattScaling().fit(z["p"][:500], z["y"][:500]).predict(z["p"]), z["fixed_mle"], atol=1e-8, rtol=0)
+
+
+def test_windowed_beta_agrees_with_the_authors():
+    stream, z = np.load(OPS / "sec4_bank_drift_seed0.npz"), np.load(OPS / "beta_bank_seed0.npz")
+    np.testing.assert_allclose(Windowed(BetaScaling()).prequential(stream["p"], stream["y"])[1000:], z["wbs_mle"], atol=1e-8, rtol=0)
+
+
+def test_histogram_binning_agrees_with_the_authors():
+    stream, z = np.load(OPS / "sec4_bank_drift_seed0.npz"), np.load(OPS / "hb_bank_seed0.npz")
+    p, y, cut = stream["p"], stream["y"], z["noise_fit_offsets"]
+    for k, t in enumerate(z["window_starts"]):
+        fit = HistogramBinning(20).fit((p[:t] + z["noise_fit"][cut[k]:cut[k + 1]]) / (1 + 1e-10), y[:t])
+        later = (p[t:t + 500] + z["noise_pred"][t - 1000:t - 500]) / (1 + 1e-10)
+        np.testing.assert_allclose(fit.predict(later), z["whb"][t - 1000:t - 500], atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling])
+def test_estimates_and_standard_errors_are_those_of_statsmodels(kind, scores):
+    import statsmodels.api as sm
+    p, y = scores
+    features = [np.log(p / (1 - p))] if kind is PlattScaling else [np.log(p), np.log(1 - p)]
+    expected = sm.Logit(y, np.column_stack([*features, np.ones_like(p)])).fit(disp=0, tol=1e-12)
+    table = kind().fit(p, y).to_frame()
+    np.testing.assert_allclose(table["estimate"], expected.params, rtol=1e-7)
+    np.testing.assert_allclose(table["standard_error"], expected.bse, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, HistogramBinning])
+def test_integer_weights_count_points(kind, scores):
+    p, y = scores
+    w = np.random.default_rng(1).integers(0, 3, p.size)
+    if kind is HistogramBinning: p = np.round(p)      # bins are cut by points, means are weighted
+    weighted, repeated = kind().fit(p, y, w), kind().fit(np.repeat(p, w), np.repeat(y, w))
+    np.testing.assert_allclose(weighted.predict(p), repeated.predict(p), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, HistogramBinning])
+@pytest.mark.parametrize("p, y", [([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]), ([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0]), ([0.1, 0.5, 0.5, 0.9], [0, 0, 1, 1]),
+                                  ([0.1, 0.4, 0.8], [1, 1, 1]), ([0.1, 0.4, 0.8], [0, 0, 0]), ([0.3] * 5, [0, 1, 1, 0, 1]), ([0.3, 0.6] * 4, [0, 1, 1, 0] * 2),
+                                  ([0.0, 1.0, 0.0, 1.0], [0, 1, 1, 0]), ([0.0, 1.0], [0, 1]), ([0.5], [1]), ([0.0] * 3, [0, 0, 1])])
+def test_degenerate_data_give_finite_maps_without_warnings(kind, p, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        q = kind().fit(p, y).predict(np.linspace(0, 1, 11))
+    assert np.all((q >= 0) & (q <= 1))
+
+
+def test_separated_points_give_platts_smoothed_targets():
+    assert PlattScaling().fit([0.2, 0.7], [0, 1]).smoothed_ and not PlattScaling().fit([0.2, 0.7, 0.4, 0.5], [0, 1, 1, 0]).smoothed_
+    np.testing.assert_allclose(PlattScaling().fit([0.3, 0.6, 0.9], [1, 1, 1]).predict([0.1, 0.5]), 0.8, rtol=1e-6)   # (3 + 1)/(3 + 2)
+
+
+def test_equal_scores_stay_in_one_bin_and_groups_are_those_of_array_split():
+    p = np.arange(1, 24) / 24
+    fit = HistogramBinning(4).fit(p, np.arange(23) % 2)
+    assert fit.count_.tolist() == [len(group) for group in np.array_split(p, 4)]
+    tied = HistogramBinning(3).fit([0.1] * 5 + [0.2], [0, 1, 0, 1, 0, 1])
+    assert tied.predict(0.1) == 0.4 and tied.predict(0.2) == 1.0 and tied.predict(0.15) == 1.0
+
+
+@each_calibrator
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_scores_are_refused_by_name(calibrator, kind):
+    learn = getattr(clone(calibrator), "fit" if hasattr(calibrator, "fit") else "prequential")
+    with pytest.raises((ValueError, TypeError), match="y_prob"): learn(BAD[kind], [0, 1])
+    if kind == "longer": return
+    with pytest.raises((ValueError, TypeError), match="y_true"): learn([0.1, 0.2] if kind != "empty" else [0.1], BAD[kind] if kind != "2-D" else [[0, 1]])
+
+
+@each_calibrator
+def test_messages_name_the_position(calibrator):
+    learn = getattr(clone(calibrator), "fit" if hasattr(calibrator, "fit") else "prequential")
+    with pytest.raises(ValueError, match=r"y_prob must lie in \[0, 1\]: 1 of 3 values is outside, the first at position 2 \(1\.5\)"): learn([0.1, 0.2, 1.5], [0, 1, 0])
+    with pytest.raises(ValueError, match=r"y_true must hold only 0 and 1: 2 of 3 values are neither, the first at position 1"): learn([0.1, 0.2, 0.5], [0, 2, 0.5])
+
+
+def test_a_windowed_stream_continues_and_is_unchanged_by_a_refused_call(scores):
+    p, y = scores
+    whole = Windowed(BetaScaling(), every=50, warmup=60).prequential(p, y)
+    parts = Windowed(BetaScaling(), every=50, warmup=60)
+    got = [parts.prequential(p[:70], y[:70])]
+    with pytest.raises(ValueError): parts.prequential([0.5, 2.0], [0, 1])
+    with pytest.raises(ValueError): parts.partial_fit([0.5, 0.6], [0])
+    for a, b in [(70, 71), (71, 300), (300, 400)]: got.append(parts.prequential(p[a:b], y[a:b]))
+    np.testing.assert_array_equal(np.concatenate(got), whole)
+
+
+def test_predictions_need_a_fit():
+    for kind in (PlattScaling, BetaScaling, HistogramBinning):
+        with pytest.raises(ValueError, match="has not been fitted"): kind().predict(0.5)
+
+
+def test_weights_are_checked():
+    for bad in ([1.0], [-1.0, 1.0], [0.0, 0.0], [np.nan, 1.0]):
+        with pytest.raises(ValueError, match="sample_weight"): PlattScaling().fit([0.1, 0.9], [0, 1], bad)
+
+
+@pytest.mark.parametrize("y", [[True, False, True], np.array([True, False, True]), (1, 0, 1), np.array([1, 0, 1], dtype=np.int8)])
+def test_outcomes_may_be_booleans(y):
+    assert PlattScaling().fit([0.2, 0.5, 0.9], y).n_ == 3
