@@ -15,6 +15,7 @@ _CONTENTS = {
     "validation": ["simulated_reference", "validate"],
     "confidence_curves": ["confidence_curve"],
     "recalibration": [],
+    "brownian": [],
     "report": ["write_report"],
     "cli": [],
 }

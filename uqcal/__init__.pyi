@@ -1,4 +1,5 @@
 from uqcal import bootstrap as bootstrap
+from uqcal import brownian as brownian
 from uqcal import cli as cli
 from uqcal import confidence_curves as confidence_curves
 from uqcal import datasets as datasets

@@ -1,0 +1,133 @@
+"""The laws of max|B| and of the range: fifty digits, inverses, and every kind of input."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uqcal.brownian import kolmogorov_smirnov_null, kuiper_null
+
+LAWS = {"max |B|": kolmogorov_smirnov_null, "range": kuiper_null}
+GRID = np.concatenate([np.geomspace(0.0302, 38.4, 400), np.linspace(1.1, 1.6, 101)])
+TINY = np.finfo(float).tiny
+
+
+def images(law, x):
+    "P(X > x) by the alternating series of normal tails."
+    total = mp.mpf(0)
+    for k in range(1, 100_000):
+        if law is kolmogorov_smirnov_null:
+            term = 4 * (-1)**(k - 1) * mp.erfc((2 * k - 1) * x / mp.sqrt(2)) / 2
+        else:
+            term = 8 * (-1)**(k - 1) * k * mp.erfc(k * x / mp.sqrt(2)) / 2
+        total += term
+        if abs(term) < mp.eps * abs(total): return total
+    raise AssertionError(x)
+
+
+def waves(law, x):
+    "P(X ≤ x) by the series of exponentials in 1/x²."
+    total = mp.mpf(0)
+    for j in range(100_000):
+        a = (2 * j + 1) * mp.pi
+        if law is kolmogorov_smirnov_null:
+            term = 4 * (-1)**j / a * mp.exp(-(a / x)**2 / 8)
+        else:
+            term = 8 * (1 / x**2 + 1 / a**2) * mp.exp(-(a / x)**2 / 2)
+        total += term
+        if abs(term) < mp.eps * abs(total): return total
+    raise AssertionError(x)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_both_sides_and_their_logarithms_agree_with_fifty_digits(name):
+    law = LAWS[name]
+    with mp.workdps(50):
+        for x in GRID:
+            exact = mp.mpf(float(x))
+            sf, cdf = (images(law, exact), None) if x > 1 else (None, waves(law, exact))
+            sf, cdf = (sf, 1 - sf) if cdf is None else (1 - cdf, cdf)
+            for got, true in ((law.cdf(x), cdf), (law.sf(x), sf)):
+                if true >= TINY: assert abs(mp.mpf(float(got)) / true - 1) < 1e-12, (x, got)
+            logs = (mp.log1p(-sf), mp.log(sf)) if x > 1 else (mp.log(cdf), mp.log1p(-cdf))
+            for got, true in zip((law.logcdf(x), law.logsf(x)), logs):
+                if abs(true) >= TINY: assert abs(mp.mpf(float(got)) / true - 1) < 1e-12, (x, got)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_two_series_are_the_same_function(name):
+    with mp.workdps(400):
+        for x in (0.2, 1.0, 1.5, 4.0, 20.0):
+            assert abs(images(LAWS[name], mp.mpf(x)) + waves(LAWS[name], mp.mpf(x)) - 1) < mp.mpf(10)**-390
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_logarithms_go_on_where_probabilities_underflow(name):
+    law = LAWS[name]
+    with mp.workdps(50):
+        for x in (40.0, 1e3, 1e8):
+            true = mp.log(4 if law is kolmogorov_smirnov_null else 8) + mp.log(mp.ncdf(-x)) if x < 1e4 else -mp.mpf(x)**2 / 2
+            assert abs(law.logsf(x) / true - 1) < 1e-12 and law.sf(x) == 0 and law.cdf(x) == 1
+        for x in (0.02, 1e-4, 1e-8):
+            assert abs(law.logcdf(x) / mp.log(waves(law, mp.mpf(x))) - 1) < 1e-12 and law.cdf(x) == 0 and law.sf(x) == 1
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_quantiles_undo_probabilities(name):
+    law = LAWS[name]
+    q = np.unique(np.concatenate([10.0**np.arange(-300, 0), np.linspace(0.001, 0.999, 999), 1 - 10.0**-np.arange(1, 10), law.cdf(np.linspace(1.1, 1.6, 501))]))
+    np.testing.assert_allclose(law.cdf(law.ppf(q)), q, rtol=1e-9)
+    np.testing.assert_allclose(law.sf(law.isf(q)), q, rtol=1e-9)
+    assert (np.diff(law.ppf(q)) > -1e-13).all() and (np.diff(law.isf(q)) < 1e-13).all()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_values_keep_order_and_shape_and_never_leave_the_unit_interval(name):
+    law = LAWS[name]
+    x = np.concatenate([[-np.inf, -1e300, -1, 0, 5e-324, 1e-200, 1e-20], np.linspace(0.02, 45, 20_001), [1e20, 1e160, 1e300, np.inf]])
+    cdf, sf = law.cdf(x), law.sf(x)
+    assert (np.diff(cdf) >= -1e-15).all() and (np.diff(sf) <= 1e-15).all() and (np.diff(law.logsf(x)[np.isfinite(law.logsf(x))]) <= 1e-13).all()
+    assert (cdf >= 0).all() and (cdf <= 1).all() and (sf >= 0).all() and (sf <= 1).all()
+    np.testing.assert_allclose(cdf + sf, 1, rtol=1e-15)
+    assert cdf[0] == cdf[3] == 0 and cdf[-1] == 1 and sf[-1] == 0 and law.logsf(np.inf) == -np.inf and law.logcdf(0) == -np.inf
+    assert law.cdf(np.ones((2, 3))).shape == (2, 3) and np.ndim(law.cdf(1)) == 0 and law.ppf([0, 1]).tolist() == [0, np.inf]
+    assert law.isf([0, 1]).tolist() == [np.inf, 0]
+
+
+@settings(max_examples=300, deadline=None)
+@given(x=st.floats(allow_nan=False, allow_infinity=True))
+def test_any_number_gives_probabilities_without_a_warning(x):
+    with np.errstate(all="raise", under="ignore"):
+        for law in LAWS.values():
+            assert 0 <= law.cdf(x) <= 1 and 0 <= law.sf(x) <= 1 and law.logcdf(x) <= 0 and law.logsf(x) <= 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(q=st.floats(0, 1))
+def test_any_probability_has_its_quantile(q):
+    for law in LAWS.values():
+        x = law.ppf(q)
+        assert x >= 0 and (abs(law.cdf(x) - q) <= 1e-9 * q + 1e-320)
+
+
+@pytest.mark.parametrize("bad", [np.nan, [1.0, np.nan], [], "1", [None], [1j], [True], ["a"]])
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf", "ppf", "isf"])
+def test_what_is_no_number_is_refused_by_name(method, bad):
+    with pytest.raises((ValueError, TypeError), match="^[xq] must"):
+        getattr(kuiper_null, method)(bad)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, [0.5, 2.0], np.inf])
+def test_what_is_no_probability_is_refused(bad):
+    for method in ("ppf", "isf"):
+        with pytest.raises(ValueError, match=r"q must lie in \[0, 1\]"): getattr(kuiper_null, method)(bad)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_random_numbers_follow_the_law_and_the_seed(name):
+    law = LAWS[name]
+    draws = law.rvs((200, 50), rng=1)
+    assert draws.shape == (200, 50) and (draws == law.rvs((200, 50), rng=np.random.default_rng(1))).all()
+    assert abs(draws.mean() - law.mean()) < 4 * law.std() / 100 and abs(draws.std() / law.std() - 1) < 0.03
+    assert isinstance(float(law.rvs(rng=2)), float)
