@@ -13,6 +13,7 @@ _CONTENTS = {
     "statistics": ["zms", "cc", "ence", "zmse", "conditional_calibration"],
     "bootstrap": ["bca_interval"],
     "validation": ["simulated_reference", "validate"],
+    "consistency": ["consistency_test"],
     "confidence_curves": ["confidence_curve"],
     "recalibration": [],
     "brownian": [],

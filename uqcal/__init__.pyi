@@ -2,6 +2,7 @@ from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
 from uqcal import cli as cli
 from uqcal import confidence_curves as confidence_curves
+from uqcal import consistency as consistency
 from uqcal import datasets as datasets
 from uqcal import generative as generative
 from uqcal import inputs as inputs
@@ -11,6 +12,7 @@ from uqcal import statistics as statistics
 from uqcal import validation as validation
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.confidence_curves import confidence_curve as confidence_curve
+from uqcal.consistency import consistency_test as consistency_test
 from uqcal.datasets import catalogue as catalogue
 from uqcal.datasets import load_demo as load_demo
 from uqcal.datasets import load_errors as load_errors
