@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from uqcal.inputs import as_generator, as_vector, check_by, check_choice, check_count, check_errors, check_fraction, chunk_seeds
+from uqcal.inputs import as_generator, as_outcomes, as_probabilities, as_vector, as_weights, check_by, check_choice, check_count, check_errors, check_fraction, check_outcomes, chunk_seeds
 
 NUMBERS = [0.25, -1.5, 3.0, 1e-3]
 
@@ -149,6 +149,25 @@ def test_by_holds_one_value_for_each_point():
     assert check_by([3, 1, 2], 3).tolist() == [3.0, 1.0, 2.0]
     with pytest.raises(ValueError, match="by must hold one value for each of the 4 points, got 3"): check_by([3, 1, 2], 4)
     with pytest.raises(ValueError, match="feature must not hold missing"): check_by([NAN, 1], 2, "feature")
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.array, pd.Series, pl.Series, lambda v: pd.array(v, dtype="boolean"), lambda v: xr.DataArray(v, dims="point")])
+def test_booleans_are_outcomes(make):
+    outcome = as_outcomes(make([True, False, True]))
+    assert outcome.tolist() == [1, 0, 1] and outcome.dtype == np.float64
+
+
+def test_outcomes_probabilities_and_weights_are_what_they_say():
+    assert as_outcomes([1, 0.0, True]).tolist() == [1, 0, 1] and as_probabilities([0, 1, 0.5]).tolist() == [0, 1, 0.5]
+    assert as_weights(None, 3).tolist() == [1, 1, 1] and as_weights([2, 0, 8e149], 3).tolist() == [2 / 8e149, 0, 1]
+    assert [v.tolist() for v in check_outcomes([0, 1], [0.1, 0.2], [1, 2])] == [[0, 1], [0.1, 0.2], [0.5, 1]]
+    for call, message in [(lambda: as_outcomes([0, 1, 2]), "y_true must hold only 0 and 1: 1 of 3 values is neither, the first at position 2 (2.0)"),
+                          (lambda: as_probabilities([0.5, 1.5]), "y_prob must lie in [0, 1]: 1 of 2 values is outside, the first at position 1 (1.5)"),
+                          (lambda: as_weights([1, -1], 2), "sample_weight must not be negative: 1 of 2 values is negative, the first at position 1 (-1.0)"),
+                          (lambda: as_weights([0, 0], 2), "sample_weight must be positive somewhere: all 2 values are zero"),
+                          (lambda: as_weights([1], 2), "sample_weight must hold one value for each of the 2 points, got 1"),
+                          (lambda: check_outcomes([1, 0], [0.5]), "y_true and y_prob must have the same length: 2 and 1")]:
+        with pytest.raises(ValueError, match=re.escape(message)): call()
 
 
 @pytest.mark.parametrize("value", [5, np.int8(5), np.uint64(5), np.array(5)])
