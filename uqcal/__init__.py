@@ -17,6 +17,7 @@ _CONTENTS = {
     "confidence_curves": ["confidence_curve"],
     "recalibration": [],
     "brownian": [],
+    "intervals": ["coverage_test", "size_stratified_coverage", "hsic_test", "regression_coverage_score", "regression_mwi_score"],
     "report": ["write_report"],
     "cli": [],
 }

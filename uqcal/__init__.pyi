@@ -7,6 +7,7 @@ from uqcal import datasets as datasets
 from uqcal import generative as generative
 from uqcal import inputs as inputs
 from uqcal import recalibration as recalibration
+from uqcal import intervals as intervals
 from uqcal import report as report
 from uqcal import statistics as statistics
 from uqcal import validation as validation
@@ -17,6 +18,11 @@ from uqcal.datasets import catalogue as catalogue
 from uqcal.datasets import load_demo as load_demo
 from uqcal.datasets import load_errors as load_errors
 from uqcal.generative import simulate_errors as simulate_errors
+from uqcal.intervals import coverage_test as coverage_test
+from uqcal.intervals import hsic_test as hsic_test
+from uqcal.intervals import regression_coverage_score as regression_coverage_score
+from uqcal.intervals import regression_mwi_score as regression_mwi_score
+from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.report import write_report as write_report
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
