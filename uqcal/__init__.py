@@ -18,6 +18,7 @@ _CONTENTS = {
     "recalibration": [],
     "brownian": [],
     "intervals": ["coverage_test", "size_stratified_coverage", "hsic_test", "regression_coverage_score", "regression_mwi_score"],
+    "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "report": ["write_report"],
     "cli": [],
 }

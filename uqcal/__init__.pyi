@@ -6,6 +6,7 @@ from uqcal import consistency as consistency
 from uqcal import datasets as datasets
 from uqcal import generative as generative
 from uqcal import inputs as inputs
+from uqcal import online as online
 from uqcal import recalibration as recalibration
 from uqcal import intervals as intervals
 from uqcal import report as report
@@ -23,6 +24,8 @@ from uqcal.intervals import hsic_test as hsic_test
 from uqcal.intervals import regression_coverage_score as regression_coverage_score
 from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
+from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
+from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.report import write_report as write_report
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
