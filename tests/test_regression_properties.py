@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from uqcal import bootstrap, generative, statistics, validation
 
@@ -12,11 +13,13 @@ PAIR = {
     "nll": statistics.nll,
     "rce": statistics.rce,
     "cc": statistics.cc,
+    "scaled_error_correlation": statistics.scaled_error_correlation,
+    "scaled_error_correlation by a feature": lambda e, u: statistics.scaled_error_correlation(e, u, by=np.arange(np.size(u))),
     "ence": lambda e, u: statistics.ence(e, u, n_bins=2),
     "zmse": lambda e, u: statistics.zmse(e, u, n_bins=2),
     "conditional_calibration": lambda e, u: statistics.conditional_calibration(e, u, n_bins=2).to_frame(),
     "bca_interval": lambda e, u: bootstrap.bca_interval("zms", e, u, n_boot=20, rng=1),
-    "bca_intervals": lambda e, u: bootstrap.bca_intervals(("zms", "cc"), e, u, n_boot=20, rng=1),
+    "bca_intervals": lambda e, u: bootstrap.bca_intervals(("zms", "cc", "correlation"), e, u, n_boot=20, rng=1),
     "bca_interval of a function": lambda e, u: bootstrap.bca_interval(lambda a, b: float(np.mean(np.abs(a / b))), e, u, n_boot=20, rng=1),
     "validate": lambda e, u: validation.validate(e, u, n_bins=2, n_boot=20, n_mc=20, rng=1),
 }
@@ -116,6 +119,10 @@ def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
     (lambda: statistics.ence(GOOD, U, n_bins=4), "n_bins"), (lambda: statistics.ence(GOOD, U, n_bins=2.5), "n_bins"),
     (lambda: statistics.ence(GOOD, U, n_bins=0), "n_bins"), (lambda: statistics.ence(GOOD, U, n_bins=2, by=np.ones(6)), "by"),
     (lambda: statistics.ence(GOOD, U, n_bins=2, by=U[1:]), "by"), (lambda: statistics.zmse(GOOD * 0, U, n_bins=2), "zero"),
+    (lambda: statistics.scaled_error_correlation(GOOD, U * 0 + 1), "uncertainties"), (lambda: statistics.scaled_error_correlation(U * 2, U), "scaled errors"),
+    (lambda: statistics.scaled_error_correlation(GOOD, U, by=np.ones(6)), "by"), (lambda: statistics.scaled_error_correlation(GOOD, U, by=U[1:]), "by"),
+    (lambda: statistics.scaled_error_correlation(GOOD, U, by=[np.nan, *U[1:]]), "by"), (lambda: statistics.scaled_error_correlation([1.0], [1.0]), "scaled errors"),
+    (lambda: statistics.scaled_error_correlation(GOOD, U, by=list("abcdef")), "by"), (lambda: bootstrap.bca_interval("correlation", GOOD, U * 0 + 1), "uncertainties"),
     (lambda: statistics.cc(GOOD, U * 0 + 1), "uncertainties"), (lambda: statistics.cc(GOOD * 0, U), "errors"),
     (lambda: statistics.conditional_calibration(GOOD, U, n_bins=2, confidence=95), "confidence"),
     (lambda: bootstrap.bca_interval("zms", GOOD, U, n_boot=0), "n_boot"), (lambda: bootstrap.bca_interval("zsm", GOOD, U), "zms"),
@@ -149,28 +156,59 @@ def test_units_do_not_matter(seed, factor):
         np.testing.assert_allclose(f(factor * e, factor * u), f(e, u), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("feature", [False, True])
 @given(seed=st.integers(0, 2**32 - 1), levels=st.integers(1, 40), n=st.integers(8, 60))
-def test_resamples_and_jackknife_equal_the_plain_statistics_with_ties(seed, levels, n):
+def test_resamples_and_jackknife_equal_the_plain_statistics_with_ties(feature, seed, levels, n):
     rng = np.random.default_rng(seed)
     e, u = rng.integers(-levels, levels + 1, n) + 0.25, 1.0 + rng.integers(0, levels + 1, n)
-    names, n_bins = ("zms", "nll", "rce", "cc", "ence", "zmse"), 3
-    data = bootstrap._Sorted.of(e, u, n_bins, None)
-    order = np.argsort(u, kind="stable")
+    by = rng.integers(0, 5, n).astype(float) if feature else u
+    if np.ptp(by) == 0:
+        return
+    names, n_bins = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse"), 3
+    data = bootstrap._Sorted.of(e, u, n_bins, by if feature else None)
+    order = np.argsort(by, kind="stable")
     draws = np.random.default_rng(seed).integers(0, n, size=(5, n), dtype=np.int32)
     fast = bootstrap._resample(names, data, 5, np.random.default_rng(seed))
     without = np.column_stack(list(bootstrap._leave_one_out(names, data).values()))
 
     def plain(index):
-        e_i, u_i = e[order[index]], u[order[index]]
+        e_i, u_i, by_i = e[order[index]], u[order[index]], by[order[index]]
         start = statistics._bin_starts(e_i.size, n_bins)
-        sort = np.argsort(u_i, kind="stable")
+        sort = np.argsort(by_i, kind="stable")
         bins = [sort[a:b] for a, b in zip(start, start[1:])]
-        vary = np.ptp(u_i) > 0 and np.ptp(np.abs(e_i)) > 0
+        vary, scaled = np.ptp(u_i) > 0 and np.ptp(np.abs(e_i)) > 0, np.round(np.abs(e_i / u_i), 12)
         return [statistics.zms(e_i, u_i), statistics.nll(e_i, u_i), statistics.rce(e_i, u_i), statistics.cc(e_i, u_i) if vary else np.nan,
+                stats.spearmanr(scaled, by_i).statistic if np.ptp(by_i) * np.ptp(scaled) > 0 else np.nan,
                 np.mean([abs(statistics.rce(e_i[b], u_i[b])) for b in bins]), np.mean([abs(np.log(statistics.zms(e_i[b], u_i[b]))) for b in bins])]
 
     np.testing.assert_allclose(fast, [plain(d) for d in draws], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(without, [plain(np.delete(np.arange(n), i)) for i in range(n)], rtol=1e-8, atol=1e-10)
+
+
+@given(seed=st.integers(0, 2**32 - 1), factor=st.sampled_from([1e-12, 0.1, 3.0, 1e6]), wrong=st.floats(0.1, 10))
+def test_scaled_error_correlation_ignores_units_average_size_and_sign(seed, factor, wrong):
+    rng = np.random.default_rng(seed)
+    e, u = rng.integers(-9, 10, 30) / 10, rng.integers(1, 5, 30) / 10      # 0.3/0.6 and 0.2/0.4 are ties
+    if np.ptp(np.abs(e / u)) == 0 or np.ptp(u) == 0:
+        return
+    value = statistics.scaled_error_correlation(e, u)
+    exact = [abs(int(10 * a + (0.5 if a > 0 else -0.5))) / round(10 * b) for a, b in zip(e, u)]
+    np.testing.assert_allclose(value, stats.spearmanr(np.round(exact, 9), u).statistic, atol=1e-12)
+    np.testing.assert_allclose(statistics.scaled_error_correlation(-factor * e, factor * wrong * u), value, atol=1e-12)
+    np.testing.assert_allclose(statistics.scaled_error_correlation(e, u, by=-u), -value, atol=1e-12)
+
+
+@pytest.mark.parametrize("law", ["normal", "t3", "laplace"])
+def test_scaled_error_correlation_is_zero_on_average_and_its_interval_says_so(law):
+    "Mean and spread of 300 sets, and how many of their 95 % intervals hold zero (3.5 standard deviations: 4.4 %)."
+    values, inside = [], 0
+    for seed in range(300):
+        e, u = generative.simulate_calibrated(300, 6, law=law, rng=seed)
+        interval = bootstrap.bca_interval("correlation", e, u, n_boot=500, rng=seed)
+        values.append(interval.estimate)
+        inside += interval.low <= 0 <= interval.high
+    assert abs(np.mean(values)) < 4 / np.sqrt(300 * 299) and abs(np.std(values) * np.sqrt(299) - 1) < 0.15
+    assert 0.9 < inside / 300 < 0.99
 
 
 @given(x=arrays(float, st.integers(1, 200), elements=st.one_of(st.floats(0, 1e150), st.sampled_from([0.0, 1.0, 1e100]))), seed=st.integers(0, 2**31))

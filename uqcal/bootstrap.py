@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from . import statistics
 from .inputs import as_generator, check_choice, check_count, check_errors, check_fraction, chunk_seeds
-from .statistics import _bin_starts, _sorted_by
+from .statistics import _bin_starts, _rounded, _sorted_by
 
 if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
     from matplotlib.axes import Axes
@@ -288,7 +288,7 @@ def _seeded(task, n, seed):
     return task(n, np.random.Generator(np.random.SFC64(seed)))
 
 # %% ../nbs/12_bootstrap.ipynb #cell-024
-NAMED = ("zms", "nll", "rce", "cc", "ence", "zmse")
+NAMED = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 _BINNED = {"zms": 0, "rce": 1, "ence": 2, "zmse": 3}
 
 
@@ -300,6 +300,7 @@ class _Sorted:
     e2: np.ndarray
     u2: np.ndarray
     link: tuple  # groups of equal u and of equal |E|, and their numbers
+    scaled: tuple  # groups of equal u (or feature) and of equal |Z|, and their numbers
     n_bins: int
 
     @classmethod
@@ -308,8 +309,9 @@ class _Sorted:
         order, key = _sorted_by(by, uncertainty)
         error, uncertainty, key = error[order], uncertainty[order], key[order]
         group = np.concatenate([[0], np.cumsum(key[1:] != key[:-1])])
-        link = [np.unique(values, return_inverse=True)[1] for values in (uncertainty, np.abs(error))]
-        return cls(group, (error / uncertainty)**2, error**2, uncertainty**2, (*link, *(g.max() + 1 for g in link)), n_bins)
+        link, scaled = ([np.unique(values, return_inverse=True)[1] for values in pair]
+                        for pair in ((uncertainty, np.abs(error)), (key, _rounded(np.abs(error) / uncertainty))))
+        return cls(group, (error / uncertainty)**2, error**2, uncertainty**2, *((*pair, *(g.max() + 1 for g in pair)) for pair in (link, scaled)), n_bins)
 
 # %% ../nbs/12_bootstrap.ipynb #cell-025
 def _resample(names, data, n, rng):
@@ -317,8 +319,9 @@ def _resample(names, data, n, rng):
     draws = rng.integers(0, data.z2.size, size=(n, data.z2.size), dtype=np.int32)
     binned = _resample_binned(draws, data.group, data.z2, data.e2, data.u2, _bin_starts(data.z2.size, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
-    if "cc" in names:
-        columns["cc"] = _resample_spearman(draws, *data.link)
+    for name, pair in (("cc", data.link), ("correlation", data.scaled)):
+        if name in names:
+            columns[name] = _resample_spearman(draws, *pair)
     if "nll" in names:
         columns["nll"] = 0.5 * (columns["zms"] + np.log(data.u2)[draws].mean(axis=1) + np.log(2 * np.pi))
     return np.column_stack([columns[name] for name in names])
@@ -329,22 +332,23 @@ def _leave_one_out(names, data):
     n = data.z2.size
     binned = _jackknife_binned(data.z2, data.e2, data.u2, _bin_starts(n - 1, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
-    if "cc" in names:
-        columns["cc"] = _jackknife_spearman(*data.link)
+    for name, pair in (("cc", data.link), ("correlation", data.scaled)):
+        if name in names:
+            columns[name] = _jackknife_spearman(*pair)
     if "nll" in names:
         log_u2 = np.log(data.u2)
         columns["nll"] = 0.5 * (columns["zms"] + (log_u2.sum() - log_u2) / (n - 1) + np.log(2 * np.pi))
     return {name: columns[name] for name in names}
 
 # %% ../nbs/12_bootstrap.ipynb #cell-027
-def bca_intervals(names: Sequence[str],  # statistics of `uqcal.statistics`: "zms", "nll", "rce", "cc", "ence", "zmse"
+def bca_intervals(names: Sequence[str],  # statistics of `uqcal.statistics`: "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence", "zmse"
                   error: ArrayLike,  # errors, shape (n,), n ≥ 2
                   uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
                   *,
                   n_boot: int = 5000,  # number of resamples, ≥ 1
                   confidence: float = 0.95,  # level, in (0, 1)
                   n_bins: int = 20,  # bins of equal count for "ence" and "zmse"
-                  by: ArrayLike | None = None,  # what these bins are sorted by: the uncertainties unless given
+                  by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to: the uncertainties unless given
                   rng: int | np.random.Generator | None = None,  # seed or generator
                   n_jobs: int = 1,  # joblib's number of jobs
                   progress: bool = False,  # show a bar on standard error
@@ -355,10 +359,9 @@ def bca_intervals(names: Sequence[str],  # statistics of `uqcal.statistics`: "zm
     error, uncertainty = _at_least_two(*check_errors(error, uncertainty))
     names = tuple(check_choice(name, "statistic", NAMED) for name in names)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
-    binned = {"n_bins": n_bins, "by": by}
-    estimates = {name: getattr(statistics, name)(error, uncertainty, **(binned if name in ("ence", "zmse") else {})) for name in names}
-    if {"ence", "zmse"}.isdisjoint(names):
-        n_bins, by = 1, None
+    estimates = {name: _estimate(name, error, uncertainty, n_bins, by) for name in names}
+    n_bins = 1 if {"ence", "zmse"}.isdisjoint(names) else n_bins
+    by = None if {"ence", "zmse", "correlation"}.isdisjoint(names) else by
     data = _Sorted.of(error, uncertainty, n_bins, by)
     values = run_chunks(functools.partial(_resample, names, data), n_boot, _chunk(error.size), rng,
                         n_jobs=n_jobs, progress=progress, description="bootstrap")
@@ -366,6 +369,13 @@ def bca_intervals(names: Sequence[str],  # statistics of `uqcal.statistics`: "zm
     return {name: _interval(values[:, k], without[name], estimates[name], confidence, n_boot, name) for k, name in enumerate(names)}
 
 # %% ../nbs/12_bootstrap.ipynb #cell-028
+def _estimate(name, error, uncertainty, n_bins, by):
+    "The statistic of the data."
+    function = statistics.scaled_error_correlation if name == "correlation" else getattr(statistics, name)
+    options = {"ence": {"n_bins": n_bins, "by": by}, "zmse": {"n_bins": n_bins, "by": by}, "correlation": {"by": by}}
+    return function(error, uncertainty, **options.get(name, {}))
+
+
 def _at_least_two(error, uncertainty):
     if error.size < 2:
         raise ValueError("error must hold at least two points: a single one cannot be resampled")
@@ -395,7 +405,7 @@ def bca_interval(statistic: str | Callable[[np.ndarray, np.ndarray], float],  # 
                  n_boot: int = 5000,  # number of resamples, ≥ 1
                  confidence: float = 0.95,  # level, in (0, 1)
                  n_bins: int = 20,  # bins of equal count; for names only
-                 by: ArrayLike | None = None,  # what the bins are sorted by; for names only
+                 by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to; for names only
                  rng: int | np.random.Generator | None = None,  # seed or generator
                  n_jobs: int = 1,  # joblib's number of jobs
                  progress: bool = False,  # show a bar on standard error

@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 
 from .bootstrap import run_chunks
 from .inputs import _read, _refuse, check_by, check_choice, check_count, check_errors
-from .statistics import equal_count_bins
+from .statistics import _bits, equal_count_bins
 from .validation import zeta_score
 
 if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -141,11 +141,6 @@ class _Points:
         return self.rank / self.z.size if name == "kuiper-rank" else self.z**2 - 1
 
 # %% ../nbs/14_consistency.ipynb #cell-016
-def _bits(x):
-    "Integers in the order of the numbers x ≥ 0, equal where x agrees to eleven digits."
-    return (x.view(np.int64) + 2**15) >> 16
-
-
 def _scaled(error, uncertainty):
     "|Z| scaled to ZMS = 1; refuses what no shuffle can change."
     z, n = np.abs(error) / uncertainty, error.size
