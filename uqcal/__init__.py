@@ -14,6 +14,7 @@ _CONTENTS = {
     "bootstrap": ["bca_interval"],
     "validation": ["simulated_reference", "validate"],
     "consistency": ["consistency_test"],
+    "conclusions": [],
     "confidence_curves": ["confidence_curve"],
     "recalibration": [],
     "brownian": [],

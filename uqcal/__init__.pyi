@@ -1,6 +1,7 @@
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
 from uqcal import cli as cli
+from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
 from uqcal import consistency as consistency
 from uqcal import datasets as datasets

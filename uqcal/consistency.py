@@ -20,7 +20,6 @@ from scipy.stats import rankdata
 from .bootstrap import run_chunks
 from .inputs import _read, _refuse, check_by, check_choice, check_count, check_errors
 from .statistics import _bits, equal_count_bins
-from .validation import zeta_score
 
 if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
     from matplotlib.axes import Axes
@@ -63,21 +62,21 @@ def _shuffle(values, state):
     state[0], state[1], state[2], state[3] = a, b, c, d
 
 # %% ../nbs/14_consistency.ipynb #cell-013
-def _labels(by):
+def _labels(by, name):
     "Text, categories or truth values as an array of objects; None where `by` holds anything else."
     categorical = isinstance(getattr(by, "dtype", None), pd.CategoricalDtype)
-    values = _read(by, "by")
+    values = _read(by, name)
     if not categorical and values.dtype.kind not in "bOSTU":
         return None
     values = values.astype(object)
     missing = pd.isna(values) | (np.ma.getmaskarray(by) if np.ma.isMaskedArray(by) else False)
     if not categorical and not all(isinstance(value, (str, bytes, bool, np.bool_)) for value in values[~missing]):
         return None
-    _refuse("by", "not hold missing values", missing, "missing")
+    _refuse(name, "not hold missing values", missing, "missing")
     return values
 
 
-def _sort_key(by, uncertainty):
+def _sort_key(by, uncertainty, name="by"):
     "Which kind of order there is, a number for each point to sort by, and the names of the groups where it stands for one."
     n = uncertainty.size
     if by is None:
@@ -85,19 +84,19 @@ def _sort_key(by, uncertainty):
             raise ValueError(f"uncertainty must vary: all {n} values are {uncertainty[0]:.6g}, so there is nothing to be consistent with; "
                              "judge their average size (zms), or give a feature as by")
         return "uncertainty", uncertainty, None
-    labels = _labels(by)
+    labels = _labels(by, name)
     if labels is None:
-        key = check_by(by, n)
+        key = check_by(by, n, name)
         if np.all(key == key[0]):
-            raise ValueError(f"by must not be constant: all {n} values are {key[0]:.6g}, so its order says nothing")
+            raise ValueError(f"{name} must not be constant: all {n} values are {key[0]:.6g}, so its order says nothing")
         return "feature", key, None
     if labels.size != n:
-        raise ValueError(f"by must hold one value for each of the {n} points, got {labels.size}")
-    codes, names = pd.factorize(labels)
-    if len(names) in (1, n):
-        raise ValueError(f"by must hold at least two groups: all {n} values are {names[0]!r}" if len(names) == 1 else
-                         f"by must hold groups of several points: its {n} values are all different, so shuffling changes nothing")
-    return "groups", codes, names
+        raise ValueError(f"{name} must hold one value for each of the {n} points, got {labels.size}")
+    codes, groups = pd.factorize(labels)
+    if len(groups) in (1, n):
+        raise ValueError(f"{name} must hold at least two groups: all {n} values are {groups[0]!r}" if len(groups) == 1 else
+                         f"{name} must hold groups of several points: its {n} values are all different, so shuffling changes nothing")
+    return "groups", codes, groups
 
 # %% ../nbs/14_consistency.ipynb #cell-015
 @dataclass(frozen=True)
@@ -450,22 +449,26 @@ def _numbers(test):
 
 # %% ../nbs/14_consistency.ipynb #cell-038
 def _explain(test):
-    "Only what was found; where it lies is read off the graph."
+    "What was found, and where."
     what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}[test.by]
+    found = f"({test.name}, p = {test.pvalue:.2g})"
     if test.pvalue > 0.05:
-        return f"No sign that scaled errors depend on {what} ({test.name}, p = {test.pvalue:.2g})."
-    found = f"Scaled errors depend on {what} ({test.name}, p = {test.pvalue:.2g})"
+        return f"No sign that scaled errors depend on {what} {found}."
+    return f"Scaled errors depend on {what} {found}: compared with the average, uncertainties are {_where(test, what)}."
+
+
+def _where(test, what):
+    "Where uncertainties are too small or too large: a group, one end of the range, or a stretch of it."
     if test.by == "groups":
         worst = test.graph.loc[(test.graph["excess"].abs() * test.graph["count"]**0.5).idxmax()]
-        return (f"{found}: compared with the average, uncertainties are {_size(test, worst['excess'])} "
-                f"in group {worst['group']!s} ({worst['count']:,} of {test.n:,} points).")
+        return f"{_size(test, worst['excess'])} in group {worst['group']!s} ({worst['count']:,} of {test.n:,} points)"
     if test.alternative == "two-sided":
         large, small = ("large", "small") if test.statistic > test.reference else ("small", "large")
-        return f"{found}: compared with the average, uncertainties are too small where {what} is {large} and too large where it is {small}."
+        return f"too small where {what} is {large} and too large where it is {small}"
     first, last, share, mean = _stretch(test)
     elsewhere = _size(test, -mean * share / max(1 - share, 1 / test.n))
-    return (f"{found}: compared with the average, uncertainties are {_size(test, mean)} from {test.graph['by'].iloc[first]:.3g} to "
-            f"{test.graph['by'].iloc[last]:.3g} ({100 * share:.0f} % of the points) and {elsewhere} elsewhere.")
+    return (f"{_size(test, mean)} from {test.graph['by'].iloc[first]:.3g} to {test.graph['by'].iloc[last]:.3g} "
+            f"({100 * share:.0f} % of the points) and {elsewhere} elsewhere")
 
 
 def _size(test, excess):
@@ -590,14 +593,19 @@ def _finite(value, name):
     raise ValueError("error must not be all zero within a bin or group, where ln ZMS is infinite; use fewer bins, 'ence' or 'kuiper'")
 
 
+def _zeta(value, reference, low, high):
+    "Distance in units of the half of low … high that faces the value."
+    half = high - reference if value > reference else reference - low
+    return float((value - reference) / half) if half > 0 else 0.0 if value == reference else float(np.copysign(np.inf, value - reference))
+
+
 def _result(name, value, values, points, n_bins):
     finite = values[np.isfinite(values)]
     if not finite.size:
         raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use fewer bins, 'ence' or 'kuiper'")
     reference, (low, high) = float(finite.mean()), np.quantile(finite, [0.025, 0.975])
-    zeta = 0.0 - zeta_score(reference, value, (float(low), float(high)))
     two_sided = name in ("correlation", "cc")
     used = None if name not in ("zmse", "ence") and points.kind != "groups" else points.labels.size if points.kind == "groups" else n_bins
-    return ConsistencyTest(name, value, _pvalue(value, values, two_sided), reference, float(low), float(high), zeta,
+    return ConsistencyTest(name, value, _pvalue(value, values, two_sided), reference, float(low), float(high), _zeta(value, reference, low, high),
                            "two-sided" if two_sided else "greater", points.kind, points.z.size, used, values.size, values.size - finite.size,
                            values, _graph(points, name))

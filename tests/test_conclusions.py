@@ -1,0 +1,243 @@
+"""Conclusions without a law: each p-value against a slow twin, Holm's guarantee, what is undecided and why, features of every kind, bad input."""
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from uqcal import bootstrap, generative
+from uqcal.conclusions import Conclusion, _bca_pvalue, draw_conclusions, holm, link_test
+from uqcal.consistency import consistency_test
+
+THREE = ["average calibration", "consistency", "error-uncertainty link"]
+
+
+def sample(seed=1, n=300, spread=0.5):
+    rng = np.random.default_rng(seed)
+    uncertainty = np.exp(spread * rng.standard_normal(n))
+    return uncertainty * rng.standard_normal(n), uncertainty
+
+
+@pytest.mark.parametrize("name, reference", [("zms", 1.0), ("zms", 0.8), ("cc", 0.4), ("correlation", 0.0), ("rce", 0.1)])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_interval_at_the_pvalue_of_a_reference_ends_there(name, reference, seed):
+    error, uncertainty = sample(seed)
+    p = _bca_pvalue(bootstrap.bca_interval(name, error, uncertainty, n_boot=999, rng=seed), reference)
+    if 0.002 < p < 0.9999:
+        touching = bootstrap.bca_interval(name, error, uncertainty, n_boot=999, rng=seed, confidence=1 - p)
+        assert min(abs(touching.low - reference), abs(touching.high - reference)) < 1e-9
+
+
+@given(seed=st.integers(0, 2**32 - 1), confidence=st.sampled_from([0.5, 0.8, 0.9, 0.95]))
+def test_average_is_invalid_where_its_pvalue_is_below_the_level(seed, confidence):
+    error, uncertainty = sample(seed, n=40)
+    interval = bootstrap.bca_interval("zms", error, uncertainty, n_boot=400, rng=seed, confidence=confidence)
+    found = draw_conclusions(error, uncertainty, average=interval, n_resamples=9, confidence=confidence, rng=1)["average calibration"]
+    assert (found.status == "invalid") == (not interval.low <= 1 <= interval.high)
+    assert (found.status == "invalid") == (found.pvalue <= 1 - confidence) or abs(found.pvalue - 1 + confidence) < 1e-9
+    assert found.result is interval
+
+
+def test_link_is_spearmans_coefficient_and_its_null_all_pairings():
+    rng = np.random.default_rng(2)
+    uncertainty, error = np.array([1.0, 1.0, 2.0, 3.0, 5.0, 8.0]), rng.standard_normal(6)
+    error[2] = -error[1]
+    result = link_test(error, uncertainty, n_resamples=20_000, rng=1)
+    every = np.array([stats.spearmanr(np.abs(error)[list(order)], uncertainty).statistic for order in itertools.permutations(range(6))])
+    np.testing.assert_allclose(result.statistic, every[0], rtol=1e-12)
+    exact = np.mean(every >= every[0] - 1e-9)
+    assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-4
+    assert set(np.round(result.values, 9)) == set(np.round(every, 9))
+    assert result.pvalue == (np.sum(result.values >= result.statistic - 1e-9) + 1) / 20_001
+
+
+def test_link_test_rejects_five_percent_without_a_link_and_only_for_positive_ones():
+    rejected = 0
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        rejected += link_test(rng.standard_t(3, 50), np.exp(rng.standard_normal(50)), n_resamples=39, rng=rng).pvalue <= 0.05
+    assert abs(rejected / 600 - 0.05) < 0.031        # 3.5 standard deviations
+    uncertainty = np.arange(1.0, 101)
+    assert link_test(1 / uncertainty, uncertainty, n_resamples=99, rng=1).pvalue == 1
+    assert link_test(uncertainty, uncertainty, n_resamples=99, rng=1).pvalue == 0.01
+
+
+def test_holm_rejects_what_stepping_down_rejects():
+    "Step by step from the smallest p-value, at every level that could matter."
+    rng = np.random.default_rng(1)
+    for m in range(1, 30):
+        pvalues = np.round(rng.random(m)**3, 2)          # with ties, zeros and ones
+        adjusted = holm(pvalues)
+        for level in np.unique(np.clip(np.multiply.outer(pvalues, np.arange(1, m + 1)), 0, 1)):
+            left, rejected = sorted(range(m), key=lambda i: pvalues[i]), set()
+            while left and len(left) * pvalues[left[0]] <= level:
+                rejected.add(left.pop(0))
+            if level < 1:
+                assert rejected == set(np.flatnonzero(adjusted <= level))
+
+
+def test_holm_adjusts_the_features_and_nothing_else():
+    error, uncertainty = sample(5)
+    rng = np.random.default_rng(1)
+    features = {"a": rng.random(300), "b": rng.random(300), "c": rng.choice(["x", "y"], 300)}
+    found = draw_conclusions(error, uncertainty, features=features, n_resamples=999, rng=7)
+    assert list(found) == [*THREE, "adaptivity: a", "adaptivity: b", "adaptivity: c"]
+    tests = [found[f"adaptivity: {name}"] for name in features]
+    np.testing.assert_allclose([t.pvalue for t in tests], holm([t.result.pvalue for t in tests]))
+    assert all("adjusted for 3 features" in t.sentence and f"{t.pvalue:.2g}" in t.sentence for t in tests)
+    one = draw_conclusions(error, uncertainty, features={"a": features["a"]}, n_resamples=999, rng=7)["adaptivity: a"]
+    assert one.pvalue == one.result.pvalue and "adjusted" not in one.sentence
+    assert found["consistency"].pvalue == found["consistency"].result.pvalue == consistency_test(error, uncertainty, n_resamples=999, rng=_after(error, uncertainty, 7)).pvalue
+
+
+def _after(error, uncertainty, seed):
+    "The generator as it stands after the interval of the ZMS."
+    rng = np.random.default_rng(seed)
+    bootstrap.bca_interval("zms", error, uncertainty, rng=rng)
+    return rng
+
+
+def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_features():
+    alarms = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        error, uncertainty = generative.simulate_calibrated(100, 6, law="t3", rng=rng)
+        interval = bootstrap.bca_interval("zms", error, uncertainty, n_boot=20, rng=rng)
+        found = draw_conclusions(error, uncertainty, features={str(k): rng.random(100) for k in range(5)}, average=interval, n_resamples=19, rng=rng)
+        assert found["adaptivity: 0"].result.n_resamples == 200      # 2·5/0.05, else nothing could be rejected
+        alarms += any(answer.status == "invalid" for name, answer in found.items() if name.startswith("adaptivity"))
+    assert 1 <= alarms <= 21          # 10 expected at most, 3.6 standard deviations
+
+
+def test_each_fault_is_found_and_named():
+    error, uncertainty = sample(3, n=3000)
+    kind = np.random.default_rng(1).choice(["a", "b"], 3000, p=[0.8, 0.2])
+    cases = {"average calibration": (1.3 * error, "too small: the errors are 1.3"), "consistency": (np.where(uncertainty > 1, 1.5, 1) * error, "too large by a factor of"),
+             "adaptivity: kind": (np.where(kind == "b", 1.4, 1) * error, "too small by a factor of")}
+    for question, (wrong, said) in cases.items():
+        found = draw_conclusions(wrong, uncertainty, features={"kind": kind}, n_resamples=999, rng=1)
+        assert found[question].status == "invalid" and said in found[question].sentence, question
+        assert f"p = {found[question].pvalue:.2g}" in found[question].sentence
+    assert "in group b" in found["adaptivity: kind"].sentence
+    fine = draw_conclusions(error, uncertainty, features={"kind": kind}, n_resamples=999, rng=1)
+    assert {answer.status for answer in fine.values()} == {"valid"}
+
+
+def test_link_is_invalid_only_where_perfect_uncertainties_would_have_one():
+    error, uncertainty = sample(4, n=1000)
+    moved = np.random.default_rng(1).permutation(uncertainty)
+    assert draw_conclusions(error, uncertainty, n_resamples=999, rng=1)["error-uncertainty link"].status == "valid"
+    found = draw_conclusions(error, moved, n_resamples=999, rng=1)["error-uncertainty link"]
+    assert found.status == "invalid" and "would show it" in found.sentence and found.pvalue > 0.05
+    error, flat = sample(6, n=1000, spread=0.001)
+    found = draw_conclusions(error, flat, n_resamples=999, rng=1)["error-uncertainty link"]
+    assert found.status == "undecided" and "might not show it" in found.sentence
+
+
+@pytest.mark.parametrize("error, uncertainty, open_questions", [
+    (np.sin(np.arange(50.0)), np.ones(50), {"consistency", "error-uncertainty link"}), (np.zeros(50), np.arange(1.0, 51), {"consistency", "error-uncertainty link", "adaptivity: x"}),
+    (np.arange(1.0, 51), np.arange(1.0, 51), {"consistency", "error-uncertainty link", "adaptivity: x"}), (np.ones(50), np.arange(1.0, 51), {"error-uncertainty link"}),
+    (np.array([1.0, -2, 3]), np.array([1.0, 2, 1]), {"consistency", "error-uncertainty link", "adaptivity: x"}),
+])
+def test_what_cannot_be_asked_is_undecided_and_says_why(error, uncertainty, open_questions):
+    found = draw_conclusions(error, uncertainty, features={"x": np.arange(error.size)}, n_resamples=99, rng=1)
+    assert {name for name, answer in found.items() if answer.status == "undecided" and answer.pvalue is None} == open_questions
+    for name in open_questions:
+        assert found[name].sentence.startswith("Not decided: ") and found[name].result is None
+        with pytest.raises(ValueError, match="nothing was tested"):
+            found[name].plot()
+
+
+COLUMN = np.arange(300.0)
+TEXT = ["a", "b", "c"] * 100
+
+
+@pytest.mark.parametrize("features", [{"x": COLUMN, "t": TEXT}, pd.DataFrame({"x": COLUMN, "t": TEXT}), pd.DataFrame({"x": COLUMN, "t": pd.Categorical(TEXT)}, index=np.arange(300)[::-1]),
+                                      pd.DataFrame({"x": COLUMN, "t": pd.array(TEXT, dtype="string")})])
+def test_features_come_as_a_frame_or_a_dict(features):
+    found = draw_conclusions(*sample(), features=features, n_resamples=99, rng=1)
+    assert list(found)[3:] == ["adaptivity: x", "adaptivity: t"]
+    assert found["adaptivity: x"].result.by == "feature" and found["adaptivity: t"].result.by == "groups"
+    assert found == draw_conclusions(*sample(), features={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
+
+
+def test_polars_frames_hold_features():
+    polars = pytest.importorskip("polars")
+    found = draw_conclusions(*sample(), features=polars.DataFrame({"x": COLUMN, "t": TEXT}), n_resamples=99, rng=1)
+    assert found == draw_conclusions(*sample(), features={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (dict(features=[COLUMN]), "features must be a DataFrame or a dict"), (dict(features=COLUMN), "features must be a DataFrame or a dict"),
+    (dict(features={"x": COLUMN[1:]}), r"features\['x'\] must hold one value for each of the 300 points, got 299"), (dict(features={"x": [np.nan, *COLUMN[1:]]}), r"features\['x'\] must not hold missing"),
+    (dict(features={"x": [None, *TEXT[1:]]}), r"features\['x'\] must not hold missing values: 1 of 300"), (dict(features={"x": np.ones(300)}), r"features\['x'\] must not be constant"),
+    (dict(features={"x": ["a"] * 300}), r"features\['x'\] must hold at least two groups"), (dict(features={"x": [str(i) for i in range(300)]}), r"features\['x'\] must hold groups"),
+    (dict(features={"x": COLUMN.reshape(100, 3)}), r"features\['x'\] must be 1-D"), (dict(features={1: COLUMN, "1": COLUMN}), "features must have different names"),
+    (dict(features=pd.DataFrame(np.ones((300, 2)), columns=["x", "x"])), "features must have different names"), (dict(n_resamples=0), "n_resamples"), (dict(confidence=95), "confidence"), (dict(rng="x"), "rng"),
+])
+def test_bad_features_and_settings_are_refused_by_name(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        draw_conclusions(*sample(), **arguments)
+
+
+BAD = {"NaN": [np.nan, 1, 2, 3, 4], "infinite": [np.inf, 1, 2, 3, 4], "empty": [], "2-D": np.ones((5, 1)), "text": list("abcde"), "scalar": 1.0}
+
+
+@pytest.mark.parametrize("function", [draw_conclusions, link_test])
+@pytest.mark.parametrize("kind", [*BAD, "zero", "negative", "shorter"])
+def test_bad_errors_and_uncertainties_are_refused_by_name(function, kind):
+    good = np.array([1.0, 2, 3, 4, 5])
+    with pytest.raises((ValueError, TypeError), match="uncertainty"):
+        function(good, (BAD | {"zero": good - 1, "negative": -good, "shorter": good[1:]})[kind])
+    if kind in BAD:
+        with pytest.raises((ValueError, TypeError), match="error"):
+            function(BAD[kind], good)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: link_test([1.0, 2, 3], [1.0, 2, 3]), "at least four"), (lambda: link_test(np.ones(9), np.arange(1.0, 10)), "absolute errors"), (lambda: link_test(np.arange(9.0), np.ones(9)), "uncertainties"),
+    (lambda: link_test(np.arange(9.0), np.arange(1.0, 10), n_resamples=0), "n_resamples"), (lambda: holm([0.5, 1.5]), "pvalues"), (lambda: holm([]), "pvalues"), (lambda: holm([np.nan]), "pvalues"),
+    (lambda: draw_conclusions([1.0], [1.0]), "two points"),
+])
+def test_bad_settings_are_refused_by_name(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+@given(data=st.data())
+def test_any_floats_give_conclusions_or_a_clear_error(data):
+    n = data.draw(st.integers(2, 12))
+    numbers = st.one_of(st.floats(), st.sampled_from([0.0, 1.0, -1.0, 1e-160, 1e120, 3.0]))
+    error, uncertainty = data.draw(st.lists(numbers, min_size=n, max_size=n)), data.draw(st.lists(st.one_of(st.floats(1e-150, 1e150), st.just(1.0)), min_size=n, max_size=n))
+    with np.errstate(all="raise", under="ignore"):
+        try:
+            found = draw_conclusions(error, uncertainty, features={"x": np.arange(n)}, n_resamples=39, rng=1)
+        except (ValueError, TypeError) as message:
+            assert str(message)
+        else:
+            assert list(found) == [*THREE, "adaptivity: x"]
+            for answer in found.values():
+                assert answer.status in ("valid", "invalid", "undecided") and "nan" not in answer.sentence
+                assert answer.pvalue is None or 0 < answer.pvalue <= 1
+
+
+def test_a_seed_fixes_the_result_whatever_n_jobs():
+    error, uncertainty = sample(1, n=2000)
+    one, two = (draw_conclusions(error, uncertainty, features={"x": np.arange(2000)}, n_resamples=2000, rng=4, n_jobs=jobs) for jobs in (1, 2))
+    assert one == two
+
+
+def test_results_show_themselves():
+    import matplotlib.pyplot as plt
+    error, uncertainty = sample(1)
+    found = draw_conclusions(error, uncertainty, features={"t": TEXT}, n_resamples=99, rng=1)
+    for answer in found.values():
+        assert isinstance(answer, Conclusion) and answer.sentence in answer._repr_html_() and len(answer.to_frame()) == 1
+        figure, ax = plt.subplots()
+        assert answer.plot(ax) is ax and ax.get_xlabel()
+    result = link_test(error, uncertainty, n_resamples=99, rng=1)
+    assert list(result.to_frame().columns) == ["statistic", "pvalue", "low", "high", "n", "n_resamples"] and "CC" in result._repr_html_()
+    plt.close("all")
