@@ -20,6 +20,7 @@ _CONTENTS = {
     "brownian": [],
     "intervals": ["coverage_test", "size_stratified_coverage", "hsic_test", "regression_coverage_score", "regression_mwi_score"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
+    "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],
     "report": ["write_report"],
     "cli": [],
 }

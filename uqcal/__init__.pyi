@@ -1,5 +1,6 @@
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
+from uqcal import calibration_tests as calibration_tests
 from uqcal import cli as cli
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
@@ -16,6 +17,9 @@ from uqcal import validation as validation
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.confidence_curves import confidence_curve as confidence_curve
 from uqcal.consistency import consistency_test as consistency_test
+from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
+from uqcal.calibration_tests import kuiper_test as kuiper_test
+from uqcal.calibration_tests import spiegelhalter_test as spiegelhalter_test
 from uqcal.datasets import catalogue as catalogue
 from uqcal.datasets import load_demo as load_demo
 from uqcal.datasets import load_errors as load_errors

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['as_vector', 'check_errors', 'check_by', 'as_probabilities', 'as_outcomes', 'as_weights', 'check_outcomes',
-           'check_count', 'check_fraction', 'check_choice', 'as_generator', 'chunk_seeds']
+           'check_classes', 'check_count', 'check_fraction', 'check_choice', 'as_generator', 'chunk_seeds']
 
 # %% ../nbs/00_inputs.ipynb #cell-005
 import difflib
@@ -171,6 +171,20 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     return outcome, probability, as_weights(sample_weight, outcome.size)
 
 # %% ../nbs/00_inputs.ipynb #cell-030
+def check_classes(y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
+                  y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
+                  ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
+    "Labels and the probabilities of all classes; raises ValueError that says what is wrong and where."
+    prob = np.asarray(y_prob)
+    if prob.ndim != 2 or 0 in prob.shape: raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
+    prob = as_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
+    _refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3, "sums to something else", prob.sum(axis=1))
+    label = as_vector(y_true, "y_true")
+    if label.size != len(prob): raise ValueError(f"y_true and y_prob must have the same length: {label.size} and {len(prob)}")
+    _refuse("y_true", f"hold classes, whole numbers from 0 to {prob.shape[1] - 1}", (label != np.floor(label)) | (label < 0) | (label >= prob.shape[1]), "no class", label)
+    return label.astype(np.int64), prob
+
+# %% ../nbs/00_inputs.ipynb #cell-033
 def check_count(
     value: int,  # a number of bins, resamples, points
     name: str,  # what the caller calls it
@@ -187,7 +201,7 @@ def check_count(
     if count < minimum or (maximum is not None and count > maximum): raise ValueError(f"{name} must be {span}, got {count}")
     return count
 
-# %% ../nbs/00_inputs.ipynb #cell-031
+# %% ../nbs/00_inputs.ipynb #cell-034
 def check_fraction(
     value: float,  # a confidence, a coverage, a quantile
     name: str,  # what the caller calls it
@@ -198,7 +212,7 @@ def check_fraction(
     if not 0 < value < 1: raise ValueError(f"{name} must lie strictly between 0 and 1, got {float(value)}")
     return float(value)
 
-# %% ../nbs/00_inputs.ipynb #cell-033
+# %% ../nbs/00_inputs.ipynb #cell-036
 def check_choice(
     value: str,  # what the user typed
     name: str,  # what the caller calls it
@@ -213,7 +227,7 @@ def check_choice(
     hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
     raise ValueError(f"{name} must be one of {known}, got {value!r:.60}{hint}")
 
-# %% ../nbs/00_inputs.ipynb #cell-036
+# %% ../nbs/00_inputs.ipynb #cell-039
 def as_generator(
     rng: int | np.random.Generator | None,  # a seed ≥ 0, a generator, or None for fresh entropy
     name: str = "rng",  # what the caller calls it
@@ -226,7 +240,7 @@ def as_generator(
     if rng < 0: raise ValueError(f"{name} must be ≥ 0 where it is a seed, got {rng}")
     return np.random.default_rng(int(rng))
 
-# %% ../nbs/00_inputs.ipynb #cell-038
+# %% ../nbs/00_inputs.ipynb #cell-041
 def chunk_seeds(
     rng: int | np.random.Generator | None,  # as in `as_generator`
     n: int,  # the number of replicates, ≥ 1

@@ -1,0 +1,221 @@
+"""Tests of calibration: their formulas, their level, ties and weights, and whatever may come in."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from statsmodels.stats.multitest import multipletests
+
+from uqcal import calibration_tests as ct
+from uqcal.brownian import kolmogorov_smirnov_null, kuiper_null
+
+Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
+THREE = {"kolmogorov_smirnov": ct.kolmogorov_smirnov_test, "kuiper": ct.kuiper_test, "spiegelhalter": ct.spiegelhalter_test}
+FUNCTIONS = {
+    **{name: lambda y, p, w=None, f=f: f(y, p, sample_weight=w, n_resamples=19, rng=1) for name, f in THREE.items()},
+    "calibration_tests": lambda y, p, w=None: ct.calibration_tests(y, p, sample_weight=w, n_resamples=19, rng=1),
+    "cumulative_differences": lambda y, p, w=None: ct.cumulative_differences(y, p, sample_weight=w),
+}
+
+
+def slow(y, p, w):
+    "Cumulative differences at the ends of groups, scale, and the three statistics, by the document's formulas with weights."
+    y, p, w = (list(map(float, v)) for v in (y, p, w))
+    total = sum(w)
+    c = [sum(wi * (yi - pi) for yi, pi, wi in zip(y, p, w) if pi <= s) / total for s in sorted(p)]
+    sigma = sum(wi * wi * pi * (1 - pi) for pi, wi in zip(p, w))**0.5 / total
+    brier = sum(wi * (yi - pi)**2 for yi, pi, wi in zip(y, p, w)) / total
+    expected = sum(wi * pi * (1 - pi) for pi, wi in zip(p, w)) / total
+    spread = sum((wi * (1 - 2 * pi))**2 * pi * (1 - pi) for pi, wi in zip(p, w))**0.5 / total
+    return c, sigma, (max(map(abs, c)) / sigma, (max([0, *c]) - min([0, *c])) / sigma, (brier - expected) / spread)
+
+
+def calibrated(seed, n, digits=None, weighted=False):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(size=n) if digits is None else rng.uniform(size=n).round(digits)
+    return (rng.uniform(size=n) < p).astype(float), p, rng.exponential(size=n) if weighted else np.ones(n), rng
+
+
+@pytest.mark.parametrize("digits", [None, 2, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [7, 150])
+def test_statistics_agree_with_the_slow_twin(n, digits, weighted):
+    y, p, w, _ = calibrated(1, n, digits, weighted)
+    c, sigma, statistics = slow(y, p, w)
+    np.testing.assert_allclose(ct.cumulative_differences(y, p, sample_weight=w), c, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(ct.length_scale(p, sample_weight=w), sigma, rtol=1e-12)
+    found = ct.calibration_tests(y, p, sample_weight=w, n_resamples=9, rng=1)
+    np.testing.assert_allclose(found.to_frame()["statistic"], statistics, rtol=1e-12)
+    np.testing.assert_allclose(found.kuiper.scale, sigma, rtol=1e-12)
+    for name, test in THREE.items():
+        one, same = test(y, p, sample_weight=w, n_resamples=99, rng=3), getattr(ct.calibration_tests(y, p, sample_weight=w, n_resamples=99, rng=3), name)
+        assert one == same
+
+
+def test_scores_of_every_shape_are_sorted():
+    rng = np.random.default_rng(2)
+    for p in (rng.uniform(size=5000), rng.beta(0.01, 0.01, 5000), rng.uniform(size=5000) * 1e-9, rng.uniform(size=5000).round(1), np.full(50, 0.3),
+              np.sort(rng.uniform(size=500)), np.sort(rng.uniform(size=500))[::-1], np.array([0.0, 1.0]), np.array([1.0]), 1 - rng.uniform(size=3000) * 1e-12):
+        y, w = rng.integers(0, 2, p.size).astype(float), rng.uniform(size=p.size)
+        p_sorted, y_sorted, w_sorted = ct._by_score(p, y, w)
+        assert (np.diff(p_sorted) >= 0).all()
+        assert sorted(zip(p, y, w)) == sorted(zip(p_sorted, y_sorted, w_sorted))
+
+
+def test_asymptotic_pvalues_are_those_of_the_limits():
+    y, p, _, _ = calibrated(3, 300)
+    found = ct.calibration_tests(y, p, method="asymptotic")
+    assert found.kolmogorov_smirnov.pvalue == kolmogorov_smirnov_null.sf(found.kolmogorov_smirnov.statistic)
+    assert found.kuiper.pvalue == kuiper_null.sf(found.kuiper.statistic)
+    sides = [ct.spiegelhalter_test(y, p, alternative=a, method="asymptotic").pvalue for a in ("two-sided", "greater", "less")]
+    np.testing.assert_allclose([2 * min(sides[1:]), sides[1] + sides[2]], [sides[0], 1])
+
+
+def test_exact_pvalues_are_those_of_all_outcomes():
+    "With eight points all 256 outcomes can be weighed by their probabilities."
+    p, w = np.array([0.1, 0.2, 0.2, 0.35, 0.5, 0.5, 0.7, 0.9]), np.array([1, 2, 2, 1, 1, 3, 1, 1.0])
+    y = np.array([1, 0, 1, 0, 1, 1, 1, 0.0])
+    outcomes = ((np.arange(256)[:, None] >> np.arange(8)) & 1).astype(float)
+    chance = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
+    statistics = np.array([slow(o, p, w)[2] for o in outcomes])
+    observed = np.array(slow(y, p, w)[2])
+    found = ct.calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200_000, rng=4).to_frame()["pvalue"]
+    true = [chance[np.abs(statistics[:, k]) >= abs(observed[k]) - 1e-9].sum() for k in range(3)]
+    np.testing.assert_allclose(found, true, atol=4 * 0.5 / 200_000**0.5)
+    less = ct.spiegelhalter_test(y, p, sample_weight=w, alternative="less", method="exact", n_resamples=200_000, rng=5).pvalue
+    np.testing.assert_allclose(less, chance[statistics[:, 2] <= observed[2] + 1e-9].sum(), atol=4 * 0.5 / 200_000**0.5)
+
+
+def test_auto_draws_where_steps_are_few():
+    y, p, _, _ = calibrated(5, 20_000)
+    assert {t.method for t in (ct.kuiper_test(y, p), ct.kolmogorov_smirnov_test(y, p), ct.spiegelhalter_test(y, p))} == {"asymptotic"}
+    rounded = ct.calibration_tests(y, p.round(1).clip(0.05, 0.95), n_resamples=19, rng=1)
+    assert (rounded.kuiper.method, rounded.kolmogorov_smirnov.method, rounded.spiegelhalter.method) == ("exact", "exact", "asymptotic")
+    assert ct.kuiper_test(y[:2000], p[:2000], n_resamples=19).method == "exact"
+    assert ct.kuiper_test(np.zeros(20_000), p * 1e-5, n_resamples=19).method == "exact"
+
+
+def test_seeds_and_jobs():
+    y, p, w, _ = calibrated(6, 30_000, 2, True)
+    results = [ct.calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200, rng=7, n_jobs=k).to_frame()["pvalue"].tolist() for k in (1, 2)]
+    assert results[0] == results[1] != ct.calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200, rng=8).to_frame()["pvalue"].tolist()
+
+
+def test_weights_of_zero_do_not_count():
+    y, p, w, _ = calibrated(9, 40, 1, True)
+    more = ct.calibration_tests([*y, 1, 0], [*p, 0.0, 1.0], sample_weight=[*w, 0, 0], n_resamples=99, rng=1)
+    assert (more.to_frame() == ct.calibration_tests(y, p, sample_weight=w, n_resamples=99, rng=1).to_frame()).all(axis=None)
+    assert more.kuiper.n == 40
+
+
+@pytest.mark.parametrize("name", THREE)
+@pytest.mark.parametrize("method", ["auto", "asymptotic", "exact"])
+def test_the_impossible_has_no_probability(name, method):
+    one = THREE[name]([1, 0, 1], [0.0, 0.4, 0.7], method=method)
+    assert one.pvalue == 0 and one.method == "contradiction" and one.contradicted == 1
+    np.testing.assert_allclose(one.statistic, slow([1, 0, 1], [0.0, 0.4, 0.7], [1, 1, 1])[2][list(THREE).index(name)])
+    assert THREE[name]([0, 0, 1, 1], [0.0, 0.4, 0.7, 1.0], method=method, rng=1).pvalue > 0.1
+
+
+def test_what_has_no_variance_is_refused():
+    for name, test in THREE.items():
+        with pytest.raises(ValueError, match="variance"): test([0, 1], [0.0, 1.0])
+    with pytest.raises(ValueError, match="1/2"): ct.spiegelhalter_test([0, 1, 1], [0.5, 0.5, 1.0])
+    with pytest.raises(ValueError, match="1/2"): ct.calibration_tests([0, 1, 1], [0.5, 0.5, 1.0])
+    assert ct.kuiper_test([0, 1, 1], [0.5, 0.5, 1.0], rng=1).pvalue > 0.5
+
+
+BAD = {"NaN": [np.nan, *P[1:]], "infinite": [np.inf, *P[1:]], "empty": [], "two-dimensional": np.reshape(P, (2, 3)), "text": list("abcdef"), "scalar": 0.5,
+       "None": None, "complex": np.array(P) * 1j, "missing": [None, *P[1:]], "negative": [-0.1, *P[1:]], "shorter": P[1:]}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_columns_are_refused_by_name(name, kind):
+    with pytest.raises((ValueError, TypeError), match="y_prob"): FUNCTIONS[name](Y, BAD[kind])
+    with pytest.raises((ValueError, TypeError), match="y_true"): FUNCTIONS[name](BAD[kind], P)
+    if kind != "None":
+        with pytest.raises((ValueError, TypeError), match="sample_weight"): FUNCTIONS[name](Y, P, BAD[kind])
+
+
+@pytest.mark.parametrize(("call", "named"), [
+    (lambda: ct.kuiper_test(Y, [1.5, *P[1:]]), "y_prob"), (lambda: ct.kuiper_test([2, *Y[1:]], P), "y_true"), (lambda: ct.kuiper_test(Y, P, method="fast"), "method"),
+    (lambda: ct.kuiper_test(Y, P, n_resamples=0), "n_resamples"), (lambda: ct.kuiper_test(Y, P, rng="seed"), "rng"), (lambda: ct.kuiper_test(Y, P, sample_weight=[0] * 6), "sample_weight"),
+    (lambda: ct.spiegelhalter_test(Y, P, alternative="both"), "alternative"), (lambda: ct.length_scale([0.5, 2]), "y_prob"), (lambda: ct.length_scale([]), "y_prob"),
+])
+def test_bad_settings_are_refused(call, named):
+    with pytest.raises((ValueError, TypeError), match=named): call()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_input_gives_a_result_without_nan_or_a_clear_error(name, data):
+    n = data.draw(st.integers(0, 9))
+    p = data.draw(arrays(float, n, elements=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 0.3, 1e-300, 5e-324, 1 - 1e-16]))))
+    y = data.draw(arrays(float, n, elements=st.sampled_from([0.0, 1.0])))
+    w = data.draw(st.one_of(st.none(), arrays(float, n, elements=st.one_of(st.floats(0, 1e150), st.sampled_from([0.0, 1.0, 1e-150])))))
+    with np.errstate(all="raise", under="ignore"):
+        try: result = FUNCTIONS[name](y, p, w)
+        except (ValueError, TypeError) as error: assert str(error)
+        else:
+            numbers = result if isinstance(result, np.ndarray) else result.to_frame().select_dtypes("number").to_numpy()
+            assert np.isfinite(numbers).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), digits=st.sampled_from([None, 2, 1]))
+def test_order_and_scale_of_weights_do_not_matter(seed, digits):
+    y, p, w, rng = calibrated(seed, 30, digits, True)
+    order = rng.permutation(30)
+    one = ct.calibration_tests(y, p, sample_weight=w, n_resamples=1, rng=1).to_frame()["statistic"]
+    other = ct.calibration_tests(y[order], p[order], sample_weight=1e30 * w[order], n_resamples=1, rng=1).to_frame()["statistic"]
+    np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
+
+
+def test_top_label_and_classes():
+    rng = np.random.default_rng(10)
+    prob = rng.dirichlet(np.ones(4), size=400)
+    label = (prob.cumsum(axis=1) < rng.uniform(size=(400, 1))).sum(axis=1).clip(0, 3)
+    result = ct.multiclass_calibration_tests(label, prob, n_resamples=199, rng=1)
+    table = result.to_frame()
+    assert (result.n, result.n_classes) == (400, 4) and list(table.index.unique("statement")) == ["top label", 0, 1, 2, 3]
+    for name in THREE:
+        one = table.xs(name, level="test")
+        np.testing.assert_allclose(one["adjusted"], multipletests(one["pvalue"], method="holm")[1], rtol=1e-12)
+        np.testing.assert_allclose(one.loc[2, "statistic"], getattr(ct.calibration_tests(label == 2, prob[:, 2], n_resamples=1), name).statistic)
+    top = ct.kuiper_test(label == prob.argmax(axis=1), prob.max(axis=1), n_resamples=1)
+    assert table.loc[("top label", "kuiper"), "statistic"] == top.statistic
+    for y, p, named in ((label, prob[:, 0], "y_prob"), (label, prob * 0.9, "y_prob"), (label + 1, prob, "y_true"), (label[1:], prob, "length"), (label + 0.5, prob, "y_true"),
+                        (label, prob - 0.5, "y_prob"), ([0, 1], [[1.0, 0.0], [0.5, 0.5]], "class 0|top label")):
+        with pytest.raises(ValueError, match=named): ct.multiclass_calibration_tests(y, p)
+    assert result.plot().get_xlabel() and ct.calibration_tests(Y, P, rng=1, n_resamples=9).plot().get_xlabel() and "kuiper" in ct.kuiper_test(Y, P, rng=1)._repr_html_()
+
+
+def rates(n, digits, weighted, n_sets, n_resamples=399):
+    "Shares of p-values ≤ 5 % of the three tests over calibrated sets."
+    rejected = np.zeros(3)
+    for seed in range(n_sets):
+        y, p, w, rng = calibrated([n, digits or 0, weighted, seed], n, digits, weighted)
+        found = ct.calibration_tests(y, p, sample_weight=w if weighted else None, n_resamples=n_resamples, rng=rng)
+        rejected += [t.pvalue <= 0.05 for t in (found.kolmogorov_smirnov, found.kuiper, found.spiegelhalter)]
+    return rejected / n_sets
+
+
+@pytest.mark.parametrize("digits", [None, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_level_on_few_sets(digits, weighted):
+    found = rates(100, digits, weighted, 600, 199)
+    assert (found < 0.08).all() and (found > 0.025).all(), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("digits", [None, 2, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n", [20, 200, 2000, 20_000])
+def test_level_is_five_percent(n, digits, weighted):
+    found = rates(n, digits, weighted, 2000 if n == 20_000 else 10_000)
+    low, high = (0.035, 0.065) if n == 20_000 else (0.043, 0.057)
+    print(f"n = {n}, digits {digits}, weights {weighted}: rejected {100 * found}")
+    assert (found <= high).all() and (n == 20 or (found >= low).all()), found
