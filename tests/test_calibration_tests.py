@@ -119,7 +119,7 @@ def test_the_impossible_has_no_probability(name, method):
 
 
 def test_what_has_no_variance_is_refused():
-    for name, test in THREE.items():
+    for test in THREE.values():
         with pytest.raises(ValueError, match="variance"): test([0, 1], [0.0, 1.0])
     with pytest.raises(ValueError, match="1/2"): ct.spiegelhalter_test([0, 1, 1], [0.5, 0.5, 1.0])
     with pytest.raises(ValueError, match="1/2"): ct.calibration_tests([0, 1, 1], [0.5, 0.5, 1.0])
