@@ -21,6 +21,7 @@ _CONTENTS = {
     "intervals": ["coverage_test", "size_stratified_coverage", "hsic_test", "regression_coverage_score", "regression_mwi_score"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],
+    "calibeating": ["CalibrationMonitor", "Hedging", "Tracking", "calibration_error", "hops", "sharpness", "tops"],
     "report": ["write_report"],
     "cli": [],
 }

@@ -1,0 +1,303 @@
+"""Calibeating: the authors' streams and games, identities, guarantees against an adversary, the monitor's promises, and what is refused."""
+import copy
+import io
+import pickle
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from uqcal.calibeating import (CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, brier_score, calibration_error, hobs, hops,
+                               refinement, running_calibration_error, running_sharpness, sharpness, tobs, tops)
+from uqcal.online import OnlineBetaScaling, OnlinePlattScaling
+from uqcal.recalibration import BetaScaling, HistogramBinning, PlattScaling, Windowed
+
+OPS = Path(__file__).parent / "published" / "ops"
+RELEASED = dict(initial=np.arange(1, 11) / 10 - 0.005, initial_weight=1)          # how the released code starts each bin
+NAMES = ["bank", "fetal"]
+
+
+def load(name): return np.load(OPS / f"sec4_{name}_drift_seed0.npz")
+
+
+def stream(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random(n), 2)
+    return p, (rng.random(n) < p**np.linspace(0.5, 3, n)).astype(int)
+
+
+class Plain:
+    "An expert with nothing but predict and partial_fit."
+    def __init__(self): self.shift = 0.0
+    def predict(self, p): return np.clip(np.asarray(p) + self.shift, 0, 1)
+
+    def partial_fit(self, p, y):
+        self.shift = 0.9 * self.shift + 0.1 * float(np.mean(np.asarray(y) - np.asarray(p)))
+        return self
+
+
+MAKERS = {"tops": tops, "tobs": tobs, "hops": lambda: hops(rng=3), "hobs": lambda: hobs(rng=3), "tracking": Tracking, "hedging": lambda: Hedging(rng=1),
+          "tracking a plain expert": lambda: Tracking(Plain(), bin_width=0.25), "hedging a plain expert": lambda: Hedging(Plain(), bin_width=0.25, rng=2),
+          "tracking histogram binning": lambda: Tracking(Windowed(HistogramBinning(5), every=40, warmup=50)), "with a prior": lambda: tops(**RELEASED)}
+each = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tracking_agrees_with_the_authors(name):
+    z = load(name)
+    np.testing.assert_allclose(tops(start=(0, 0), **RELEASED).prequential(z["p"], z["y"]), z["tops"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(tops(start=(0, 0)).prequential(z["p"], z["y"]), z["tops_plain"], atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hedging_agrees_with_the_authors(name):
+    z = load(name)
+    np.testing.assert_allclose(hops(start=(0, 0)).prequential(z["p"], z["y"], uniforms=z["hops_u"]), z["hops"], atol=1e-8, rtol=0)
+
+
+def test_calibeaten_beta_scaling_agrees_with_the_authors():
+    bank, z = load("bank"), np.load(OPS / "beta_bank_seed0.npz")
+    p, y = bank["p"], bank["y"]
+    np.testing.assert_allclose(tobs(start=(0, 0, 0), **RELEASED).prequential(p, y), z["tobs"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(tobs(start=(0, 0, 0)).prequential(p, y), z["tobs_plain"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(hobs(start=(0, 0, 0)).prequential(p, y, uniforms=z["hobs_u"]), z["hobs"], atol=1e-8, rtol=0)
+
+
+def test_tracked_histogram_binning_agrees_with_the_authors():
+    bank, z = load("bank"), np.load(OPS / "hb_bank_seed0.npz")
+    y = bank["y"][1000:]
+    np.testing.assert_allclose(Tracking(None, **RELEASED).prequential(z["whb"], y), z["twhb"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(Tracking(None).prequential(z["whb"], y), z["twhb_plain"], atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_metrics_agree_with_the_authors(name):
+    z = load(name)
+    T, W, p, y = int(z["T_cal"]), int(z["W"]), z["p"], z["y"]
+    forecasts = {"bm": p, "fps": Windowed(PlattScaling(), every=None, warmup=T).prequential(p, y), "wps": Windowed(PlattScaling(), every=W, warmup=T).prequential(p, y),
+                 "ops": z["ops"], "tops": z["tops"], "hops": z["hops"], "tops_plain": z["tops_plain"]}
+    for method, q in forecasts.items():
+        error, sharp = running_calibration_error(y[T:], q[T:]), running_sharpness(y[T:], q[T:])
+        np.testing.assert_allclose(error[z["eval_times"] - T - 1], z[f"CE_{method}"], atol=2e-8, rtol=0)
+        np.testing.assert_allclose(sharp[z["eval_times"] - T - 1], z[f"SHP_{method}"], atol=2e-8, rtol=0)
+
+
+def test_metrics_of_beta_and_histogram_binning_agree_with_the_authors():
+    bank, beta, hb = load("bank"), np.load(OPS / "beta_bank_seed0.npz"), np.load(OPS / "hb_bank_seed0.npz")
+    y, at = bank["y"][1000:], beta["eval_times"] - 1001
+    found = {"wbs": Windowed(BetaScaling()).prequential(bank["p"], bank["y"])[1000:], "obs": beta["obs"][1000:], "tobs": beta["tobs"][1000:], "hobs": beta["hobs"][1000:]}
+    for method, q in found.items(): np.testing.assert_allclose(running_calibration_error(y, q)[at], beta[f"CE_{method}"], atol=2e-8, rtol=0)
+    for method in ("whb", "twhb"): np.testing.assert_allclose(running_calibration_error(y, hb[method])[at], hb[f"CE_{method}"], atol=2e-8, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["m10", "m5", "m20", "alt", "drift"])
+def test_the_game_is_exact(name):
+    z = np.load(OPS / "f99_cases.npz")
+    m, pivot, y = int(z[f"{name}_m"]), int(z[f"{name}_pivot"]), z[f"{name}_y"]
+    at_once = FosterForecaster(m, pivot).prequential(y, uniforms=z[f"{name}_u"])
+    np.testing.assert_allclose(at_once, z[f"{name}_forecast"], atol=1e-10, rtol=0)
+    np.testing.assert_array_equal(np.floor(at_once * m), z[f"{name}_cell_exact"])
+    game = FosterForecaster(m, pivot)
+    for t, outcome in enumerate(y):
+        points, chances = game.forecast_distribution()
+        assert (chances[0] < 1) == bool(z[f"{name}_randomised_exact"][t])
+        game.prequential([outcome], uniforms=z[f"{name}_u"][t:t + 1])
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=120), st.integers(1, 12), st.integers(0, 11), st.integers(0, 1000))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_fosters_conditions_hold_at_every_step(outcomes, m, pivot, seed):
+    game = FosterForecaster(m, pivot % m, rng=seed)
+    for y in outcomes:
+        points, chances = game.forecast_distribution()
+        ones, plays = (counts[0] for counts in game.game_)
+        mean = np.where(plays > 0, ones / np.maximum(plays, 1), (np.arange(m) + 0.5) / m)
+        deficit, excess = np.arange(m) / m - mean, mean - np.arange(1, m + 1) / m
+        i = int(points[0] * m)
+        if chances[0] == 1: assert deficit[i] <= 1e-12 and excess[i] <= 1e-12
+        else:
+            assert points[1] == pytest.approx(points[0] + 1 / m) and excess[i] > 0 and deficit[i + 1] > 0
+            assert not np.any((deficit < -1e-12) & (excess < -1e-12) & (plays > 0))
+            assert chances[0] == pytest.approx(deficit[i + 1] / (deficit[i + 1] + excess[i]))
+        assert game.predict() in points
+        game.partial_fit(y)
+
+
+def test_the_adversary_ruins_deterministic_forecasts_and_not_hedging():
+    scores = np.random.default_rng(4).uniform(0, 1, 6000)
+    error = {}
+    for name, forecaster in {"ops": OnlinePlattScaling(), "tops": tops(), "hops": hops(rng=6)}.items():
+        made, answers = [], []
+        for p in scores:
+            points, chances = forecaster.forecast_distribution(p) if name == "hops" else ([forecaster.predict(p)], [1])
+            answers.append(int(np.dot(points, chances) <= 0.5))
+            made.append(forecaster.predict(p))
+            forecaster.partial_fit(p, answers[-1])
+        error[name] = running_calibration_error(answers, made)
+    t = np.arange(1, 6001)
+    assert error["ops"][-1] > 0.45 and error["tops"][-1] > 0.4
+    assert np.all(error["hops"] <= 0.05 + 2 / (0.1 * np.sqrt(t)))
+    assert error["hops"][5999] < error["hops"][999] / 1.5 < error["hops"][199] / 2
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), min_size=1, max_size=60), st.sampled_from([1.0, 0.5, 0.2, 0.1, 0.05, 1 / 3]))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_the_identities_hold(pairs, width):
+    q, y = np.array(pairs).T
+    R, n = refinement(y, q, bin_width=width), len(y)
+    np.testing.assert_allclose(R, y.mean() - sharpness(y, q, bin_width=width), atol=1e-12)
+    assert R <= brier_score(y, q) + width + width**2 / 4 + 1e-12
+    np.testing.assert_allclose(running_calibration_error(y, q, bin_width=width)[-1], calibration_error(y, q, bin_width=width), atol=1e-12)
+    tracked, m = Tracking(None, bin_width=width).prequential(q, y), round(1 / width)
+    assert brier_score(y, tracked) <= R + m * (np.log(n) + 1) / n + 1e-12
+    assert sharpness(y, tracked, bin_width=width) >= sharpness(y, q, bin_width=width) - width - width**2 / 4 - m * (np.log(n) + 1) / n - 1e-12
+
+
+def test_bins_are_closed_on_the_right_with_edges_rounded_correctly():
+    for k in range(1, 10):
+        y, low, high = [1, 0], k / 10, np.nextafter(k / 10, 1)
+        assert calibration_error(y, [low, high]) == pytest.approx(0.5, abs=0.5) and sharpness(y, [low, high]) == 0.5
+    assert _edges(0.05).tolist() == [k / 20 for k in range(1, 21)]
+    assert sharpness([1, 0], [0.0, 0.1]) == 0.25 and sharpness([1, 0], [0.91, 1.0]) == 0.25
+
+
+@each
+def test_step_by_step_is_as_at_once(make):
+    p, y = stream()
+    at_once = make().prequential(p, y)
+    live, served = make(), []
+    for p_t, y_t in zip(p[:150], y[:150]):
+        served.append(live.predict(p_t))
+        assert isinstance(served[-1], float)
+        live.partial_fit(p_t, y_t)
+    file = io.BytesIO()
+    joblib.dump(live, file)
+    file.seek(0)
+    served += [*joblib.load(file).prequential(p[150:], y[150:])]
+    np.testing.assert_allclose(served, at_once, rtol=1e-14)
+    assert np.all((at_once >= 0) & (at_once <= 1))
+
+
+@each
+@pytest.mark.parametrize("p, y, name", [([0.1, 1.1], [0, 1], "y_prob"), ([0.1, np.nan], [0, 1], "y_prob"), ([0.1, 0.2], [0, 2], "y_true"), ([0.1, 0.2], [0], "y_true"),
+                                        ([], [], "y_prob"), ([[0.1]], [0], "y_prob"), (["a"], [0], "y_prob")])
+def test_a_refused_call_leaves_the_state_as_it_was(make, p, y, name):
+    live = make().partial_fit(*stream(60))
+    before = pickle.dumps(copy.deepcopy(vars(live)))
+    for call in (live.partial_fit, live.prequential):
+        with pytest.raises((ValueError, TypeError), match=name): call(p, y)
+    assert pickle.dumps(copy.deepcopy(vars(live))) == before
+    if name == "y_prob":
+        with pytest.raises((ValueError, TypeError), match=name): live.predict(p)
+
+
+@each
+def test_clones_are_fresh_and_the_expert_handed_over_is_left_alone(make):
+    made = make()
+    before = pickle.dumps(made.expert) if made.expert is not None else None
+    made.partial_fit(*stream(60))
+    if before: assert pickle.dumps(made.expert) == before
+    if not isinstance(made.expert, Plain): assert clone(made).partial_fit(0.5, 1) is not None
+
+
+def test_missing_uniforms_are_refused_and_change_nothing():
+    z = load("fetal")
+    u = z["hops_u"].copy()
+    first = np.flatnonzero(~np.isnan(u))[10]
+    u[first] = np.nan
+    game = hops(start=(0, 0), rng=1)
+    game.prequential(z["p"][:5], z["y"][:5], uniforms=z["hops_u"][:5])
+    before = pickle.dumps(copy.deepcopy(vars(game)))
+    with pytest.raises(ValueError, match=f"none at position {first - 5}"): game.prequential(z["p"][5:], z["y"][5:], uniforms=u[5:])
+    with pytest.raises(ValueError, match="uniforms"): game.prequential(z["p"][5:], z["y"][5:], uniforms=u[:3])
+    with pytest.raises(ValueError, match="uniforms"): game.prequential([0.5], [1], uniforms=[1.5])
+    assert pickle.dumps(copy.deepcopy(vars(game))) == before
+
+
+@pytest.mark.parametrize("make", [lambda: Tracking(bin_width=0.3), lambda: Tracking(bin_width=0), lambda: Tracking(bin_width=np.nan), lambda: Tracking(initial=[0.1, 0.2]),
+                                  lambda: Tracking(initial=1.5), lambda: Tracking(initial_weight=-1), lambda: Hedging(bin_width=0.7), lambda: Hedging(rng=-1)])
+def test_settings_are_checked_when_first_used(make):
+    with pytest.raises(ValueError, match="bin_width|initial|rng"): make().predict(0.5)
+
+
+def test_the_first_forecasts_of_tracking_are_mid_points():
+    p = np.linspace(0, 1, 21)
+    np.testing.assert_allclose(Tracking().predict([0.0, 0.1, 0.15, 1.0]), [0.05, 0.05, 0.15, 0.95])
+    np.testing.assert_allclose(Tracking(bin_width=0.5, initial=0.3, initial_weight=2).partial_fit(p[:1], [1]).predict(0.2), (2 * 0.3 + 1) / 3)
+
+
+def test_hedging_states_its_forecast_before_the_outcome():
+    p, y = stream(200)
+    game = Hedging(rng=2)
+    for p_t, y_t in zip(p, y):
+        points, chances = game.forecast_distribution(p_t)
+        assert chances.sum() == pytest.approx(1) and game.predict(p_t) in points
+        assert game.predict(p_t) == game.predict(p_t)
+        game.partial_fit(p_t, y_t)
+
+
+def test_multiclass_reductions_use_the_binary_parts():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([1, 1, 1], 300)
+    label = np.array([rng.choice(3, p=row**2 / np.sum(row**2)) for row in P])
+    made = OneAgainstAll(tops()).prequential(P, label)
+    np.testing.assert_array_equal(made[:, 1], tops().prequential(P[:, 1], label == 1))
+    np.testing.assert_allclose(OneAgainstAll(tops(), normalize=True).prequential(P, label).sum(axis=1), 1)
+    top, chance = TopLabel(tops()).prequential(P, label)
+    chosen = top == 2
+    np.testing.assert_array_equal(chance[chosen], tops().prequential(P[chosen, 2], label[chosen] == 2))
+    for bad in (P[0], P * 2, np.full((2, 3), np.nan)):
+        with pytest.raises(ValueError, match="y_prob"): TopLabel(tops()).prequential(bad, [0, 1])
+    for wrong in ([0, 3], [0, 0.5], [0]):
+        with pytest.raises(ValueError, match="y_true"): OneAgainstAll(tops()).prequential(P[:2], wrong)
+
+
+def test_the_monitor_keeps_its_promise():
+    rng, alarms = np.random.default_rng(9), 0
+    for _ in range(300):
+        q = rng.choice([0.02, 0.3, 0.5, 0.9], 3000) if _ % 2 else rng.random(3000)
+        alarms += CalibrationMonitor(alpha=0.1).prequential(q, rng.random(3000) < q).alarm is not None
+    assert alarms <= 30 + 3 * np.sqrt(27)
+    monitor, q = CalibrationMonitor(), rng.random(4000)
+    y = rng.random(4000) < np.where(np.arange(4000) < 2000, q, q**2)
+    reading = monitor.prequential(q, y)
+    assert 2000 < reading.alarm < 2300 and monitor.alarm_ == reading.alarm and monitor.calibration_error_ > 0.05
+    assert reading.to_frame()["pvalue"].is_monotonic_decreasing
+
+
+def test_the_monitors_wealth_is_fair_even_at_extreme_forecasts():
+    "One step from any state: the expected factor is 1 when the outcome has the chance that was forecast."
+    for past in (([0.5] * 30, [1] * 30), ([0.2] * 40, [0] * 40), ([1.0, 0.0] * 9, [0, 1] * 9)):
+        for q in (0.0, 1e-7, 0.01, 0.4, 0.999, 1.0):
+            wealth = []
+            for y in (0, 1):
+                monitor = CalibrationMonitor().partial_fit(*past)
+                before = monitor.state_[0]
+                wealth.append(np.exp(monitor.partial_fit(q, y).state_[0] - before))
+            assert (1 - q) * wealth[0] + q * wealth[1] == pytest.approx(1, abs=1e-9)
+
+
+def test_a_monitored_stream_continues_and_refuses():
+    p, y = stream()
+    whole = CalibrationMonitor()
+    at_once = whole.prequential(p, y).log_wealth
+    parts = CalibrationMonitor().partial_fit(p[:100], y[:100])
+    with pytest.raises(ValueError, match="y_prob"): parts.partial_fit(1.2, 1)
+    for p_t, y_t in zip(p[100:], y[100:]): parts.partial_fit(p_t, y_t)
+    assert parts.state_[0] == at_once[-1] and parts.alarm_ == whole.alarm_ and parts.e_value == whole.e_value
+    with pytest.raises(ValueError, match="alpha"): CalibrationMonitor(alpha=1.5).partial_fit(0.5, 1)
+
+
+def test_experts_run_alike_with_and_without_prequential():
+    p, y = stream()
+
+    class Bare:
+        def __init__(self): self.inner = OnlineBetaScaling()
+        def predict(self, p): return self.inner.predict(p)
+        def partial_fit(self, p, y): self.inner.partial_fit(p, y)
+
+    np.testing.assert_array_equal(Tracking(Bare()).prequential(p, y), tobs().prequential(p, y))
