@@ -219,3 +219,8 @@ def test_level_is_five_percent(n, digits, weighted):
     low, high = (0.035, 0.065) if n == 20_000 else (0.043, 0.057)
     print(f"n = {n}, digits {digits}, weights {weighted}: rejected {100 * found}")
     assert (found <= high).all() and (n == 20 or (found >= low).all()), found
+
+
+def test_nearly_certain_is_not_certain():
+    one = ct.kuiper_test([1, 0, 1], [1e-17, 0.4, 0.7], rng=1)
+    assert one.contradicted == 0 and one.method == "exact" and 0 < one.pvalue <= 0.01

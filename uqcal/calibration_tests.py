@@ -68,6 +68,25 @@ def _steps(p, y, w):
     return end[:groups].copy(), total[:groups].copy()
 
 # %% ../nbs/32_calibration_tests.ipynb #cell-011
+@nb.njit(cache=True, nogil=True)
+def _moments(p, w, end):
+    "Σ w²p(1 − p), Σ w²(1 − 2p)²p(1 − p), the sum of squares of the first by steps, the largest w² and w²(1 − 2p)² of uncertain points."
+    variance = brier = squares = largest = brier_largest = 0.0
+    i = 0
+    for g in range(end.size):
+        step = 0.0
+        while i < end[g]:
+            chance, bet = p[i] * (1 - p[i]), w[i] * w[i]
+            tilted = bet * (1 - 2 * p[i])**2
+            step += bet * chance
+            brier += tilted * chance
+            if chance > 0: largest, brier_largest = max(largest, bet), max(brier_largest, tilted)
+            i += 1
+        variance += step
+        squares += step * step
+    return variance, brier, squares, largest, brier_largest
+
+
 @dataclass(frozen=True)
 class _Walk:
     p: np.ndarray  # scores in order, shape (n,)
@@ -75,8 +94,7 @@ class _Walk:
     w: np.ndarray  # their weights
     end: np.ndarray  # one past the last point of each group of equal scores
     total: np.ndarray  # Σ w(y − p) up to there
-    variance: float  # Σ w²p(1 − p)
-    brier_variance: float  # Σ w²(1 − 2p)²p(1 − p)
+    moments: tuple[float, ...]  # what `_moments` returns
     contradicted: int  # points with p = 0 and y = 1, or p = 1 and y = 0
 
 
@@ -84,8 +102,8 @@ def _arrange(y_true, y_prob, sample_weight):
     y, p, w = check_outcomes(y_true, y_prob, sample_weight)
     if not w.all(): y, p, w = y[w > 0], p[w > 0], w[w > 0]
     p, y, w = _by_score(p, y, w)
-    variance = w * w * p * (1 - p)
-    return _Walk(p, y, w, *_steps(p, y, w), float(variance.sum()), float(((1 - 2 * p)**2 * variance).sum()), int((np.abs(y - p) == 1).sum()))
+    end, total = _steps(p, y, w)
+    return _Walk(p, y, w, end, total, _moments(p, w, end), int(np.sum(p == 1 - y)))
 
 # %% ../nbs/32_calibration_tests.ipynb #cell-012
 def cumulative_differences(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -169,17 +187,9 @@ _MIN_STEPS, _MIN_BETS = 5000, 100
 
 def _limit_is_good(walk):
     "Whether the limiting laws serve: of the walk (Kolmogorov–Smirnov and Kuiper), of Spiegelhalter's sum."
-    inner = (walk.p > 0) & (walk.p < 1)
-    bet, brier_bet, chance = walk.w * inner, walk.w * (1 - 2 * walk.p) * inner, walk.p * (1 - walk.p)
-    largest = (bet * bet * chance).max()
-    if largest == 0: return False, False
-    step = np.add.reduceat(bet * bet * chance / largest, np.concatenate([[0], walk.end[:-1]]))
-    steps = step.sum()**2 / (step * step).sum()
-    return bool(steps >= _MIN_STEPS and _enough(bet, chance)), _enough(brier_bet, chance)
-
-
-def _enough(bet, chance):
-    return bool((bet * bet * chance).sum() >= _MIN_BETS * (bet * bet).max() > 0)
+    variance, brier, squares, largest, brier_largest = walk.moments
+    many_bets = variance >= _MIN_BETS * largest
+    return many_bets and variance * variance >= _MIN_STEPS * squares, brier >= _MIN_BETS * brier_largest
 
 # %% ../nbs/32_calibration_tests.ipynb #cell-023
 @dataclass(frozen=True)
@@ -218,16 +228,16 @@ def _run(names, walk, alternative, method, n_resamples, rng, n_jobs, progress):
 
 
 def _require_variance(name, walk):
-    if name == "spiegelhalter" and not walk.brier_variance > 0:
+    if name == "spiegelhalter" and not walk.moments[1] > 0:
         raise ValueError(f"Spiegelhalter's test needs y_prob to hold scores other than 0, 1/2 and 1, got none among {walk.p.size}: the Brier score has no variance")
-    if not walk.variance > 0:
+    if not walk.moments[0] > 0:
         raise ValueError(f"y_prob must hold scores between 0 and 1 for a test, got only 0 and 1 among {walk.p.size}: certain statements have no variance")
 
 
 def _judge(name, walk, how, drawn, alternative):
     high, low = max(walk.total.max(), 0.0), min(walk.total.min(), 0.0)
-    value, variance = {"kolmogorov_smirnov": (max(high, -low), walk.variance), "kuiper": (high - low, walk.variance),
-                       "spiegelhalter": (float((walk.w * (walk.y - walk.p) * (1 - 2 * walk.p)).sum()), walk.brier_variance)}[name]
+    value, variance = {"kolmogorov_smirnov": (max(high, -low), walk.moments[0]), "kuiper": (high - low, walk.moments[0]),
+                       "spiegelhalter": (float(walk.w @ ((walk.y - walk.p) * (1 - 2 * walk.p))), walk.moments[1])}[name]
     scale = np.sqrt(variance)
     statistic = value / scale
     if how == "contradiction": pvalue = 0.0
@@ -303,16 +313,20 @@ class CalibrationTests:
     kolmogorov_smirnov: CalibrationTest
     kuiper: CalibrationTest
     spiegelhalter: CalibrationTest
-    walk: pd.DataFrame = field(repr=False)  # score, share of the weight with scores up to it, cumulative difference; starts at 0
+    _walk: _Walk = field(repr=False)
 
     def to_frame(self) -> pd.DataFrame:
         "One row for each test, indexed by its name."
         return pd.DataFrame([vars(getattr(self, name)) for name in _TESTS]).set_index("name")
 
+    def walk(self) -> pd.DataFrame:
+        "Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0."
+        return _walk_frame(self._walk)
+
     def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
              ) -> "Axes":
         "The cumulative differences, with the band that 95 % of calibrated walks do not leave."
-        return _plot_walk(self.walk, self.kuiper.scale, ax)
+        return _plot_walk(self.walk(), self.kuiper.scale, ax)
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format="{:.4g}".format)
@@ -333,7 +347,7 @@ def calibration_tests(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     Raises ValueError for scores without variance and for bad input."""
     walk = _arrange(y_true, y_prob, sample_weight)
     found = _run(_TESTS, walk, "two-sided", method, n_resamples, rng, n_jobs, progress)
-    return CalibrationTests(*found, _walk_frame(walk))
+    return CalibrationTests(*found, walk)
 
 # %% ../nbs/32_calibration_tests.ipynb #cell-033
 def _walk_frame(walk):
