@@ -600,7 +600,7 @@ def test_mapie_differs_where_the_table_says_so(mapie):
                 gap=np.where(np.arange(60) == 0, np.nan, y), y_tied=y, tied=tied, y_mixed=y[order], mixed=tied[order], tiny=1e-6 * bounds, y_tiny=1e-6 * y,
                 near=np.column_stack([np.zeros(60), near]), y_near=np.where(rng.random(60) < 0.5, 1.0, -1.0), constant=np.tile([-1.0, 1.0], (60, 1)), ones=np.ones(60),
                 y_far=1e9 + np.arange(1000.0), far=far, two=np.stack([bounds, bounds * 2], axis=2), last=np.where(label == label[0], -1, label), label=label, s=member,
-                share=np.where(member, 0.7, 0.1))
+                share=np.where(member, 0.7, 0.1), absent=np.eye(4, dtype=bool)[label], one=y[:1], one_b=bounds[:1], y3=y[:3], b3w=np.array([[-1, 1], [-2, 2], [-3, 3.0]]))
     cases = {"2-D width": ("regression_mean_width_score", ["b"]), "gap": ("regression_coverage_score", ["gap", "b"]),
              "crossed coverage": ("regression_coverage_score", ["y", "crossed"]), "crossed width": ("regression_mean_width_score", ["crossed3"]),
              "crossed winkler": ("regression_mwi_score", ["y", "crossed3", 0.9]), "straight winkler": ("regression_mwi_score", ["y", "b3", 0.9]),
@@ -609,7 +609,8 @@ def test_mapie_differs_where_the_table_says_so(mapie):
              "near": ("hsic", ["y_near", "near"]), "constant": ("hsic", ["y", "constant"]), "far": ("regression_mwi_score", ["y_far", "far", 0.9]),
              "constant y": ("coverage_width_based", ["ones", "y", "y", 1.0, 0.9]), "last class": ("classification_coverage_score", ["last", "s"]),
              "shares": ("classification_coverage_score", ["label", "share"]), "share width": ("classification_mean_width_score", ["share"]),
-             "sizes": ("classification_ssc", ["label", "s"])}
+             "sizes": ("classification_ssc", ["label", "absent"]), "one point": ("hsic", ["one", "one_b"]), "three widths": ("regression_ssc", ["y3", "b3w", 3]),
+             "one level": ("regression_coverage_score", ["y", "b"])}
     theirs = dict(zip(cases, mapie(list(cases.values()), **data)))
     # forms: (n, 2) is an error there, and of several levels the score sees the first
     assert theirs["2-D width"]["error"] == theirs["2-D winkler"]["error"] == "IndexError"
@@ -645,7 +646,12 @@ def test_mapie_differs_where_the_table_says_so(mapie):
     np.testing.assert_allclose(theirs["last class"]["value"], [np.mean(member[np.arange(30), wrapped])], rtol=1e-10)
     assert 0.1 < theirs["shares"]["value"][0] < 0.7 and theirs["share width"]["value"] == 4
     # the same numbers for set sizes, with a warning for each that does not occur
-    np.testing.assert_allclose(iv.classification_ssc(label, member), theirs["sizes"]["value"][0], rtol=1e-10)
+    np.testing.assert_allclose(iv.classification_ssc(label, data["absent"]), theirs["sizes"]["value"][0], rtol=1e-10)
+    assert np.isnan(theirs["sizes"]["value"][0]).sum() == 4 and "RuntimeWarning" in theirs["sizes"]["warnings"]
+    # a single point, and as many groups as widths
+    assert not math.isfinite(theirs["one point"]["value"][0]) and theirs["one point"]["warnings"]
+    assert theirs["three widths"]["error"] == "ValueError" and iv.regression_ssc(y[:3], data["b3w"], 3).size == 3
+    assert len(theirs["one level"]["value"]) == 1 and isinstance(iv.regression_coverage_score(y, bounds), float)
 
 
 if __name__ == "__main__":

@@ -463,6 +463,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uqcal.intervals._holm': ('intervals.html#_holm', 'uqcal/intervals.py'),
                                  'uqcal.intervals._kernel_size': ('intervals.html#_kernel_size', 'uqcal/intervals.py'),
                                  'uqcal.intervals._mean': ('intervals.html#_mean', 'uqcal/intervals.py'),
+                                 'uqcal.intervals._number_runs': ('intervals.html#_number_runs', 'uqcal/intervals.py'),
                                  'uqcal.intervals._permuted_q': ('intervals.html#_permuted_q', 'uqcal/intervals.py'),
                                  'uqcal.intervals._plot_coverage': ('intervals.html#_plot_coverage', 'uqcal/intervals.py'),
                                  'uqcal.intervals._plot_groups': ('intervals.html#_plot_groups', 'uqcal/intervals.py'),

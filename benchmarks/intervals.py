@@ -1,0 +1,122 @@
+"""What metrics of intervals cost: uqcal beside MAPIE, in one run.
+
+    python benchmarks/intervals.py
+
+HSIC at 2,000 points against MAPIE's; HSIC of uqcal at 100,000 points for kernels from far narrower to far wider than the range of
+the widths; the permutation test; the plain metrics at 100,000 points. Every measurement is made in a process of its own. MAPIE is
+taken from this interpreter if it is installed there, otherwise it is installed into .cache/mapie once.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
+JOBS = min(2, os.cpu_count() or 1)
+MAPIE = "mapie==1.6.0"
+KERNELS = (1e-16, 1e-8, 1e-4, 1e-2, 1.0, 1e4, 1e12)
+
+
+def seconds(work, repeats=5):
+    "The shortest of a few runs: what disturbs a run only makes it longer."
+    taken = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def intervals(n):
+    "True values and bounds, nine in ten covered, widths of a lognormal law."
+    import numpy as np
+    rng = np.random.default_rng(1)
+    half = rng.lognormal(0, 0.5, n)
+    return half * rng.standard_normal(n), 1.645 * np.column_stack([-half, half])
+
+
+def hsic_mapie(n=2000):
+    "MAPIE's HSIC and its plain metrics: seconds, and values."
+    from mapie.metrics import regression
+    y, bounds = intervals(n)
+    return {"seconds": seconds(lambda: regression.hsic(y, bounds), 3), "value": float(regression.hsic(y, bounds)[0]), "plain": plain(regression)}
+
+
+def plain(metrics, n=100_000):
+    "Seconds of the metrics that are sums, from either package."
+    y, bounds = intervals(n)
+    levels = bounds[:, :, None]
+    calls = {"regression_coverage_score": lambda: metrics.regression_coverage_score(y, levels),
+             "regression_mean_width_score": lambda: metrics.regression_mean_width_score(levels),
+             "regression_ssc, 10 groups": lambda: metrics.regression_ssc(y, levels, 10),
+             "coverage_width_based": lambda: metrics.coverage_width_based(y, bounds[:, 0], bounds[:, 1], 1.0, 0.9),
+             "regression_mwi_score": lambda: metrics.regression_mwi_score(y, levels, 0.9)}
+    return {name: seconds(call) for name, call in calls.items()}
+
+
+def hsic_uqcal(n=2000):
+    "The same for uqcal, with larger sets."
+    from uqcal import intervals as ours
+    small, large, medium = intervals(n), intervals(100_000), intervals(10_000)
+    ours.hsic(*small)
+    by_kernel = {f"{s:g}": seconds(lambda s=s: ours.hsic(*large, (s, 1)), 3) for s in KERNELS}
+    ours.hsic_test(*small, n_resamples=10, rng=1)
+    test = seconds(lambda: ours.hsic_test(*medium, rng=1, n_jobs=JOBS), 2)
+    return {"seconds": seconds(lambda: ours.hsic(*small), 20), "value": ours.hsic(*small), "kernels": by_kernel, "test": test, "plain": plain(ours)}
+
+
+def python_with_mapie():
+    "An interpreter that has MAPIE, or the reason why there is none."
+    if find_spec("mapie"): return sys.executable, ""
+    folder = ROOT / ".cache" / "mapie"
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if not (folder / "installed").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        done = subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", MAPIE], capture_output=True, text=True)
+        if done.returncode: return None, (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        (folder / "installed").touch()
+    return python, ""
+
+
+def measured(task, python=sys.executable):
+    "What a task finds in a process of its own."
+    done = subprocess.run([python, __file__, "--child", task], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def against(value, target, at_least):
+    return f"target {'≥' if at_least else '≤'} {target:g}: {'met' if (value >= target if at_least else value <= target) else 'MISSED'}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(globals()[options.child]()))
+        return
+    python, reason = python_with_mapie()
+    ours, theirs = measured("hsic_uqcal"), measured("hsic_mapie", python) if python else None
+    print(f"HSIC, 2,000 points: uqcal {1e3 * ours['seconds']:.2f} ms")
+    if theirs:
+        ratio = theirs["seconds"] / ours["seconds"]
+        print(f"HSIC, 2,000 points: MAPIE {1e3 * theirs['seconds']:.0f} ms, ratio {ratio:.0f}    {against(ratio, 300, True)}; "
+              f"values agree to {abs(theirs['value'] / ours['value'] - 1):.0e}")
+    else:
+        print(f"{MAPIE} can't be installed, so that no ratio was measured: {reason}")
+    slowest = max(ours["kernels"].values())
+    print("\nHSIC, 100,000 points, by kernel size: " + ", ".join(f"{s}: {1e3 * taken:.0f} ms" for s, taken in ours["kernels"].items()))
+    print(f"slowest {1e3 * slowest:.0f} ms    {against(1e3 * slowest, 100, False)}")
+    print(f"hsic_test, 10,000 points, 9,999 shuffles: {ours['test']:.2f} s on {JOBS} cores\n")
+    for name, taken in ours["plain"].items():
+        print(f"{name:28s} 100,000 points: uqcal {1e3 * taken:6.2f} ms" + (f", MAPIE {1e3 * theirs['plain'][name]:6.2f} ms" if theirs else ""))
+
+
+if __name__ == "__main__":
+    main()
