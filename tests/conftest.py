@@ -10,7 +10,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 # Every run draws the same examples, so that a change decides whether a test passes; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile("fixed", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("search", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 

@@ -127,7 +127,7 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
     middle, spread = np.median(z), np.subtract(*np.quantile(z, [0.75, 0.25])) / 1.349
     if not spread > 0:
         raise ValueError("z must vary in its middle half: its quartiles are equal, so no scale can be fitted")
-    y = np.clip((z - middle) / spread, -1e100, 1e100)          # so that squares stay finite
+    y = np.clip(z - middle, -1e100 * spread, 1e100 * spread) / spread          # so that squares stay finite
 
     def loss(p):
         "Negative log-likelihood per point of (ln dof, location, ln scale)."
