@@ -688,6 +688,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.validation._check_n_mc': ('validation.html#_check_n_mc', 'uqcal/validation.py'),
                                   'uqcal.validation._check_names': ('validation.html#_check_names', 'uqcal/validation.py'),
                                   'uqcal.validation._differ': ('validation.html#_differ', 'uqcal/validation.py'),
+                                  'uqcal.validation._in_units': ('validation.html#_in_units', 'uqcal/validation.py'),
                                   'uqcal.validation._intervals': ('validation.html#_intervals', 'uqcal/validation.py'),
                                   'uqcal.validation._meaning': ('validation.html#_meaning', 'uqcal/validation.py'),
                                   'uqcal.validation._order_of': ('validation.html#_order_of', 'uqcal/validation.py'),

@@ -44,7 +44,12 @@ def zeta_score(estimate: float,  # the statistic of the data
         raise ValueError(f"interval must have low ≤ high and reference_uncertainty must be ≥ 0, got ({low}, {high}) and {spread}")
     distance = estimate - reference
     half = np.hypot((high if distance <= 0 else low) - estimate, 2 * spread)
-    return float(distance / half) if half > 0 else float(np.sign(distance) * np.inf) if distance else 0.0
+    return _in_units(distance, half)
+
+
+def _in_units(distance, half):
+    "Distance over half-width, infinite where the width is zero or as good as."
+    return float(distance / half) if half > 1e-300 * abs(distance) else float(np.sign(distance) * np.inf) if distance else 0.0
 
 # %% ../nbs/13_validation.ipynb #cell-011
 @nb.njit(cache=True, nogil=True)
@@ -220,7 +225,7 @@ def _row(name, interval, law, reference, confidence):
     if not known:
         distance = interval.estimate - value
         half = value - reference.low if distance < 0 else reference.high - value
-        simulated = (reference.low, reference.high, distance / half if half > 0 else float(np.sign(distance) * np.inf) if distance else 0.0)
+        simulated = (reference.low, reference.high, _in_units(distance, half))
     return row | dict(zip(("simulated_low", "simulated_high", "zeta_simulated"), simulated))
 
 
