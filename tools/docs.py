@@ -21,7 +21,8 @@ WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
 
 # How nbdev spells a type or a class in the signature that it shows, and how a reader would.
 SPELLINGS = [
-    (r"Union\[numpy\._typing\.[^#\n]*?_NestedSequence\[complex \| bytes \| str\]\]", "ArrayLike"),
+    (r"Union\[(float, )?numpy\._typing\.[^#\n]*?_NestedSequence\[complex \| bytes \| str\](, NoneType)?\]",
+     lambda m: f"{'float | ' if m[1] else ''}ArrayLike{' | None' if m[2] else ''}"),
     (r"numpy\.random\.(?:_generator|bit_generator)\.", "np.random."),
     (r"\bnumpy\.ndarray\b", "np.ndarray"),
     (r"\bpandas\.(?:\w+\.)*(?=DataFrame|Series)", "pd."),
