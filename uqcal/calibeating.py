@@ -18,9 +18,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .inputs import _refuse, as_generator, as_vector, check_count, check_fraction
+from .inputs import _refuse, as_generator, as_outcomes, as_probabilities, as_vector, check_count, check_fraction
 from .online import OnlineBetaScaling, OnlinePlattScaling, _sigma
-from .recalibration import CLIP, _given, _some, as_outcomes, as_probabilities
+from .recalibration import CLIP, _given, _outcomes, _some
 
 if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def _bin(q, edges):
 def _pair(y_true, y_prob):
     "Checked outcomes and forecasts."
     q = as_probabilities(y_prob)
-    return as_outcomes(y_true, q.size), q
+    return _outcomes(y_true, q.size), q
 
 
 def _bin_table(y, q, edges):
@@ -223,7 +223,7 @@ class Tracking(_Calibeater):
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
         "Forecast and learn a whole stream, from the present state on."
         p = as_probabilities(y_prob)
-        y, out = as_outcomes(y_true, p.size), np.empty(p.size)
+        y, out = _outcomes(y_true, p.size), np.empty(p.size)
         q, expert = _run_expert(self._begin(), p, y)
         _track(q, y, self.edges_, *self.state_, out)
         self.expert_ = expert
@@ -293,7 +293,7 @@ class FosterForecaster(BaseEstimator):
     def partial_fit(self, y_true: int,  # the outcome, 0 or 1
                     ) -> "FosterForecaster":  # the object itself
         "Learn the outcome of the forecast that stands."
-        y = as_outcomes(np.atleast_1d(y_true), 1)
+        y = _outcomes(np.atleast_1d(y_true), 1)
         self.predict()
         for counts, more in zip(self.game_, (y[0], 1)): counts[0, self.drawn_] += int(more)
         self.drawn_ = None
@@ -385,7 +385,7 @@ class Hedging(_Games):
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
         "Forecast and learn a whole stream, from the present state on."
         p = as_probabilities(y_prob)
-        y, old = as_outcomes(y_true, p.size), self._begin()
+        y, old = _outcomes(y_true, p.size), self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]: uniforms = [self.drawn_[2]]
         q, expert = _run_expert(old, p, y, on_copy=uniforms is not None)
         cells = _play(self, np.searchsorted(self.edges_, q, side="left"), y, uniforms, np.arange(self.edges_.size))
@@ -595,7 +595,7 @@ class CalibrationMonitor(BaseEstimator):
                     ) -> MonitorReading:  # the record of these steps
         "Watch a stretch of the stream, from the present state on."
         q = as_probabilities(y_prob)
-        y, out = as_outcomes(y_true, q.size), np.empty(q.size)
+        y, out = _outcomes(y_true, q.size), np.empty(q.size)
         self._begin()
         seen = int(self.state_[1])
         _bet(q, y, _RIVALS, self.weight_, self.state_, CLIP, out)

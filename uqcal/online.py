@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from .inputs import _refuse, as_generator, as_vector, check_choice, check_count
-from .recalibration import _beta_features, _given, _in_doubt, _is_separable, _likelihood_fit, _logistic, _platt_features, _plot_map, _some
-from .recalibration import as_outcomes, as_probabilities
+from .inputs import _refuse, as_generator, as_probabilities, as_vector, check_choice, check_count
+from .recalibration import _beta_features, _given, _in_doubt, _is_separable, _likelihood_fit, _logistic, _outcomes, _platt_features, _plot_map
+from .recalibration import _some
 
 if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def best_in_hindsight(features: ArrayLike,  # shape (n, d)
 
     Raises ValueError where no finite parameters are best (the features separate the outcomes) and no radius is given."""
     x = _rows(features)[0]
-    y, start = as_outcomes(y_true, x.shape[0]), np.zeros(x.shape[1])
+    y, start = _outcomes(y_true, x.shape[0]), np.zeros(x.shape[1])
     fit = _likelihood_fit(x, y, np.ones(y.size), start)
     finite = not (_in_doubt(fit, x, start) and _is_separable(x, y))
     if finite and (radius is None or np.linalg.norm(fit.params) <= radius): return fit.params
@@ -46,7 +46,7 @@ def regret(features: ArrayLike,  # shape (n, d)
            ) -> np.ndarray:  # nats, shape (n,); may be negative
     "The regret against fixed parameters after each step, Eq. 2."
     x = _rows(features)[0]
-    y, q = as_outcomes(y_true, x.shape[0]), as_probabilities(y_prob)
+    y, q = _outcomes(y_true, x.shape[0]), as_probabilities(y_prob)
     z = x @ as_vector(against, "against")
     with np.errstate(divide="ignore"):
         own = -np.log(np.where(y == 1, q, 1 - q))
@@ -195,7 +195,7 @@ class _Optimizer(BaseEstimator):
         "Forecast and learn a whole stream, from the present state on."
         state = self._now()
         x, _ = _rows(features, state[0].size)
-        y, out = as_outcomes(y_true, x.shape[0]), np.empty(x.shape[0])
+        y, out = _outcomes(y_true, x.shape[0]), np.empty(x.shape[0])
         self._run(x, y, out)
         return out
 
@@ -440,7 +440,7 @@ class _OnlineScaling(BaseEstimator):
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
         "Forecast and learn a whole stream, from the present state on; refused input leaves the state as it was."
         p = as_probabilities(y_prob)
-        y, engine, out = as_outcomes(y_true, p.size), self._engine(), np.empty(p.size)
+        y, engine, out = _outcomes(y_true, p.size), self._engine(), np.empty(p.size)
         for i in range(0, p.size, 65536):
             part = slice(i, i + 65536)
             engine._run(self._features(p[part], self.clip), y[part], out[part])
