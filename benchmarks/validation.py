@@ -1,6 +1,6 @@
 """What a full validation costs: time and memory of uqcal, beside the same computation in plain numpy and scipy.
 
-    python benchmarks/validation.py             nine data sets by the published protocol, the plain twin, first-call compile time
+    python benchmarks/validation.py             nine data sets by the published protocol, conclusions, the plain twin, first-call compile time
     python benchmarks/validation.py --million   a million points, a thousand resamples and simulated sets
 
 The protocol: ZMS, CC, ENCE and ZMSE in 20 bins, BCa intervals from 5,000 resamples, references from 10,000 simulated sets for each
@@ -51,8 +51,22 @@ def protocol():
     from uqcal.validation import validate
     first_call()
     sets = {name: load_errors(name) for name in catalogue().index}
-    taken = {name: seconds(lambda d=d: validate(d.error, d.uncertainty, rng=1, n_jobs=JOBS)) for name, d in sets.items()}
+    taken = {name: seconds(lambda d=d: validate(d.error, d.uncertainty, conclusions=False, rng=1, n_jobs=JOBS)) for name, d in sets.items()}
     return {"seconds": taken, "points": {name: len(d) for name, d in sets.items()}, "megabytes": peak_megabytes(), "pyarrow": "pyarrow" in sys.modules}
+
+
+def with_conclusions():
+    "Seconds for the smallest set by the published protocol, and with the conclusions that need no law."
+    from uqcal.datasets import catalogue, load_errors
+    from uqcal.validation import validate
+    data = load_errors(catalogue().index[0])
+    taken = {}
+    for drawn in (False, True):
+        def work(drawn=drawn):
+            validate(data.error, data.uncertainty, conclusions=drawn, rng=1, n_jobs=JOBS)
+        work()
+        taken[f"{'with' if drawn else 'without'} conclusions"] = seconds(work, 3)
+    return {"points": len(data), "seconds": taken}
 
 
 def protocol_without_pyarrow():
@@ -133,7 +147,7 @@ def million():
     first_call()
     error, uncertainty = simulate_calibrated(1_000_000, 4, rng=1)
     before = peak_megabytes()
-    taken = seconds(lambda: validate(error, uncertainty, n_boot=1000, n_mc=1000, rng=1, n_jobs=JOBS))
+    taken = seconds(lambda: validate(error, uncertainty, conclusions=False, n_boot=1000, n_mc=1000, rng=1, n_jobs=JOBS))
     return {"seconds": taken, "megabytes": peak_megabytes(), "before": before}
 
 
@@ -162,6 +176,12 @@ def report_protocol():
     print(f"peak memory {memory:.0f} MB    {against(memory, 300, False)}" + (f" ({found['megabytes']:.0f} MB with pyarrow, which pandas imports)" if found["pyarrow"] else ""))
 
 
+def report_conclusions():
+    found = measured("with_conclusions")
+    without, drawn = found["seconds"].values()
+    print(f"\nset 1, {found['points']} points: {without:.2f} s without conclusions, {drawn:.2f} s with them, ratio {drawn / without:.2f}    {against(drawn / without, 3, False)}")
+
+
 def report_twin():
     found = measured("twin")
     print(f"\nmicroseconds for each replicate of all four statistics, {found['points']} points")
@@ -185,6 +205,7 @@ def main():
               f"peak memory {found['megabytes']:.0f} MB ({found['before']:.0f} MB before the call)")
     else:
         report_protocol()
+        report_conclusions()
         report_twin()
 
 

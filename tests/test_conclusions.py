@@ -1,5 +1,6 @@
 """Conclusions without a law: each p-value against a slow twin, Holm's guarantee, what is undecided and why, features of every kind, bad input."""
 import itertools
+import json
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uqcal import bootstrap, generative
+from uqcal import bootstrap, generative, validate
 from uqcal.conclusions import Conclusion, _bca_pvalue, draw_conclusions, holm, link_test
 from uqcal.consistency import consistency_test
 
@@ -241,3 +242,68 @@ def test_results_show_themselves():
     result = link_test(error, uncertainty, n_resamples=99, rng=1)
     assert list(result.to_frame().columns) == ["statistic", "pvalue", "low", "high", "n", "n_resamples"] and "CC" in result._repr_html_()
     plt.close("all")
+
+
+# in validate
+
+def quick(error, uncertainty, **options):
+    return validate(error, uncertainty, **{"n_boot": 200, "n_mc": 100, "n_bins": 5, "rng": 3, **options})
+
+
+def test_validate_draws_conclusions_and_changes_nothing_else():
+    error, uncertainty = sample(1)
+    with_them, without = quick(error, uncertainty, features={"t": TEXT}), quick(error, uncertainty, conclusions=False)
+    assert list(with_them.conclusions) == [*THREE, "adaptivity: t"] and with_them.conclusions == {name: one.status for name, one in with_them.grounds.items()}
+    assert without.conclusions == {} == without.grounds
+    assert with_them.rows.equals(without.rows) and with_them.verdicts == without.verdicts and with_them.cautions == without.cautions
+    assert with_them.grounds["average calibration"].result is with_them.intervals["zms"]
+    assert with_them.grounds["consistency"].result.n_resamples == 399
+    assert quick(error, uncertainty, features={"t": TEXT}, n_jobs=2).grounds == with_them.grounds
+
+
+def test_conclusions_do_not_need_the_statistic_zms():
+    error, uncertainty = sample(1)
+    for statistics, law in ((("cc",), None), (("nll",), "normal"), (("correlation",), None)):
+        assert list(quick(error, uncertainty, statistics=statistics, law=law).conclusions) == THREE
+
+
+def test_conclusions_are_in_json_and_html_escaped():
+    error, uncertainty = sample(1)
+    result = quick(error, uncertainty, features={"<b>": TEXT})
+    said = json.loads(result.to_json())
+    assert said["conclusions"] == result.conclusions and list(said)[:2] == ["conclusions", "grounds"]
+    assert said["grounds"]["consistency"] == {"status": result.conclusions["consistency"], "test": result.grounds["consistency"].test,
+                                              "pvalue": result.grounds["consistency"].pvalue, "sentence": result.grounds["consistency"].sentence}
+    page = result._repr_html_()
+    assert "adaptivity: &lt;b&gt;" in page and "<b>:" not in page and page.index("consistency") < page.index("ZMS:")
+
+
+@pytest.mark.parametrize("n_mc", [100, "auto"])
+def test_correlation_is_judged_by_its_known_reference_alone(n_mc):
+    error, uncertainty = sample(2, n=1000)
+    for stated, verdict, said in ((uncertainty, "valid", "no trend"), (uncertainty**0.5, "invalid", "spread too little"), (uncertainty**1.5, "invalid", "spread too much")):
+        result = quick(error, stated, statistics=("correlation", "zms"), n_mc=n_mc)
+        assert result.verdicts["correlation"] == verdict and said in result.explanation["correlation"]
+        rows = result.rows[result.rows["statistic"] == "correlation"]
+        assert list(rows["law"]) == ["known"] and list(rows["reference"]) == [0.0] and result.references["correlation"] == {}
+        assert abs(float(rows["zeta"].iloc[0])) <= 1 or verdict == "invalid"
+    assert quick(error, uncertainty, statistics=("correlation",), n_mc=n_mc).verdicts == {"correlation": "valid"}
+
+
+@pytest.mark.parametrize("error, uncertainty, reason", [(np.sin(np.arange(50.0)), np.ones(50), "equal"), (np.arange(1.0, 51), np.arange(1.0, 51), "same size")])
+def test_correlation_without_spread_is_undecided(error, uncertainty, reason):
+    result = quick(error, uncertainty, statistics=("zms", "correlation"))
+    assert result.verdicts["correlation"] == "undecided" and reason in result.explanation["correlation"]
+    assert result.conclusions["consistency"] == "undecided"
+
+
+def test_features_are_refused_before_anything_is_computed(monkeypatch):
+    monkeypatch.setattr("uqcal.validation.bca_intervals", lambda *args, **options: pytest.fail("computed in vain"))
+    error, uncertainty = sample(1)
+    for features in ({"x": np.ones(300)}, {"x": [None, *TEXT[1:]]}, {"x": COLUMN[1:]}, [COLUMN]):
+        with pytest.raises((ValueError, TypeError), match="features"):
+            quick(error, uncertainty, features=features)
+    with pytest.raises(ValueError, match="conclusions=True"):
+        quick(error, uncertainty, conclusions=False, features={"x": COLUMN})
+    with pytest.raises(TypeError, match="conclusions must be"):
+        quick(error, uncertainty, conclusions="no")

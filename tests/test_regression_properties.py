@@ -21,7 +21,7 @@ PAIR = {
     "bca_interval": lambda e, u: bootstrap.bca_interval("zms", e, u, n_boot=20, rng=1),
     "bca_intervals": lambda e, u: bootstrap.bca_intervals(("zms", "cc", "correlation"), e, u, n_boot=20, rng=1),
     "bca_interval of a function": lambda e, u: bootstrap.bca_interval(lambda a, b: float(np.mean(np.abs(a / b))), e, u, n_boot=20, rng=1),
-    "validate": lambda e, u: validation.validate(e, u, n_bins=2, n_boot=20, n_mc=20, rng=1),
+    "validate": lambda e, u: validation.validate(e, u, statistics=("zms", "cc", "correlation", "ence", "zmse"), n_bins=2, n_boot=20, n_mc=20, rng=1),
 }
 ONE = {
     "nll_reference": statistics.nll_reference,
@@ -132,6 +132,9 @@ def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
     (lambda: validation.validate(GOOD, U, statistics=()), "statistics"), (lambda: validation.validate(GOOD, U, statistics=("nll",)), "nll"),
     (lambda: validation.validate(GOOD, U, n_bins=2, laws=("normal",)), "laws"), (lambda: validation.validate(GOOD, U, n_bins=2, law="t2"), "law"),
     (lambda: validation.validate(GOOD, U, n_bins=2, n_mc=1), "n_mc"), (lambda: validation.validate(GOOD, U, n_bins=2, rng="seed"), "rng"),
+    (lambda: validation.validate(GOOD, U, n_bins=2, features=[1, 2]), "features"), (lambda: validation.validate(GOOD, U, n_bins=2, features={"x": U[1:]}), "features"),
+    (lambda: validation.validate(GOOD, U, n_bins=2, features={"x": [None, *"abbba"[1:]] + ["a"]}), "features"), (lambda: validation.validate(GOOD, U, n_bins=2, conclusions="no"), "conclusions"),
+    (lambda: validation.validate(GOOD, U, n_bins=2, conclusions=False, features={"x": U}), "conclusions"), (lambda: validation.simulated_reference("correlation", U), "statistic"),
     (lambda: validation.simulated_reference("cc", U * 0 + 1), "uncertainty"), (lambda: validation.simulated_reference("nll", U), "statistic"),
     (lambda: validation.zeta_score(1.0, np.nan, (0.0, 2.0)), "ζ"), (lambda: validation.zeta_score(1.0, 1.0, (2.0, 0.0)), "interval"),
     (lambda: generative.standard_law("gauss"), "law"), (lambda: generative.standard_law(3), "law"), (lambda: generative.simulate_errors(U, "t1.5"), "law"),
