@@ -15,6 +15,7 @@ _CONTENTS = {
     "validation": ["simulated_reference", "validate"],
     "consistency": ["consistency_test"],
     "conclusions": [],
+    "scaling": ["extrapolate", "scaling_reference"],
     "confidence_curves": ["confidence_curve"],
     "recalibration": [],
     "brownian": [],

@@ -13,6 +13,7 @@ from uqcal import intervals as intervals
 from uqcal import online as online
 from uqcal import recalibration as recalibration
 from uqcal import report as report
+from uqcal import scaling as scaling
 from uqcal import statistics as statistics
 from uqcal import validation as validation
 from uqcal.bootstrap import bca_interval as bca_interval
@@ -40,6 +41,8 @@ from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.report import write_report as write_report
+from uqcal.scaling import extrapolate as extrapolate
+from uqcal.scaling import scaling_reference as scaling_reference
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
 from uqcal.statistics import ence as ence
