@@ -23,6 +23,7 @@ _CONTENTS = {
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],
     "calibeating": ["CalibrationMonitor", "Hedging", "Tracking", "calibration_error", "hops", "sharpness", "tops"],
+    "cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],
     "report": ["write_report"],
     "cli": [],
 }
