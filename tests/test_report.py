@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from uqcal import load_demo, report, validate
+from uqcal.conclusions import Conclusion
 from uqcal.report import Finding, Section, Verdict, check_target, conclude, draw_picture, render_page, report_sections, write_report, write_whole
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -68,7 +69,7 @@ def test_page_loads_nothing(page):
                                                   "span", "section", "div", "figure", "figcaption", "img", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt",
                                                   "dd", "a"}
     sources = [attributes["src"] for attributes in elements.named("img")]
-    assert len(sources) == 7 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert len(sources) == 8 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
     assert all(a["href"].startswith("https://doi.org/10.") for a in elements.named("a"))
     assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
     style = page[page.index("<style>"):page.index("</style>")]
@@ -105,7 +106,7 @@ def test_verdict_comes_first_then_each_statistic(page, validation):
 
 def test_status_is_said_by_sign_and_word(page):
     badges = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">(.)</span> (\w+)</span>', page)
-    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("undecided", "?")} and len(badges) == 7
+    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("invalid", "✗"), ("undecided", "?")} and len(badges) == 7
 
 
 def _luminance(colour):
@@ -156,7 +157,66 @@ def test_no_figure_stays_open(validation, tmp_path):
 
 def told(validation, **verdicts):
     "What is concluded where the statistics have these verdicts."
-    return conclude(dataclasses.replace(validation, verdicts=verdicts))
+    return conclude(dataclasses.replace(validation, verdicts=verdicts, conclusions={}, grounds={}))
+
+
+def concluded(validation, direction=1.0, **status):
+    "What is said where the conclusions have these statuses: average, range, link, and features by name."
+    names = {"average": "average calibration", "range": "consistency", "link": "error-uncertainty link"}
+    interval = dataclasses.replace(validation.intervals["zms"], estimate=direction)
+    grounds = {one.question: one for one in (Conclusion(names.get(key, f"adaptivity: {key}"), value, "a test", 0.5, f"About {key}.", interval)
+                                             for key, value in ({"average": "valid"} | status).items())}
+    return conclude(dataclasses.replace(validation, grounds=grounds))
+
+
+@pytest.mark.parametrize("status, headline", [
+    (dict(average="valid", range="valid", link="valid"), "The stated uncertainties can be believed on average and over their range. They tell larger errors from smaller ones."),
+    (dict(average="valid", range="invalid", link="invalid"), "The stated uncertainties can be believed on average. They cannot be believed over their range. They do not tell larger errors from smaller ones."),
+    (dict(average="valid", range="valid", mass="valid"), "The stated uncertainties can be believed on average, over their range and along mass."),
+    (dict(average="valid", range="invalid", mass="invalid"), "The stated uncertainties can be believed on average. They cannot be believed over their range or along mass."),
+    (dict(average="invalid", range="valid", mass="valid"), "The stated uncertainties cannot be believed on average: they are too small, evenly over their range and along mass."),
+    (dict(average="invalid", range="invalid", mass="valid"), "The stated uncertainties can be believed neither on average, where they are too small, nor over their range."),
+    (dict(average="invalid", range="invalid", mass="invalid", link="valid"),
+     "The stated uncertainties can be believed neither on average, where they are too small, nor over their range nor along mass. They tell larger errors from smaller ones."),
+    (dict(average="valid", range="undecided", link="undecided"),
+     "The stated uncertainties can be believed on average. Not decided: whether they can be believed over their range and whether they tell larger errors from smaller ones."),
+    (dict(average="valid", a="invalid", b="invalid", c="invalid", d="invalid", e="valid"),
+     "The stated uncertainties can be believed on average and along e. They cannot be believed along 4 features."),
+])
+def test_headline_follows_the_conclusions(validation, status, headline):
+    found = concluded(validation, 1.5, **status)
+    assert found.headline == headline
+    assert [f.answer for f in found.findings] == [f"About {key}." for key in status] and [f.status for f in found.findings] == list(status.values())
+
+
+def test_direction_of_the_conclusions_is_that_of_the_zms(validation):
+    assert "they are too large" in concluded(validation, 0.7, average="invalid").headline
+
+
+def test_conclusions_come_first_with_test_and_pvalue(validation, page):
+    assert [f.answer for f in conclude(validation).findings] == [one.sentence for one in validation.grounds.values()]
+    text = words(page)
+    order = [text.index(one.sentence) for one in validation.grounds.values()] + [text.index("Conclusions without a law of the errors")]
+    order += [text.index(f"{one.question} {one.status}; {one.test}; p = {one.pvalue:.2g}") for one in validation.grounds.values()] + [text.index("All scores")]
+    assert order == sorted(order)
+
+
+def test_features_are_drawn_and_their_names_escaped(tmp_path):
+    demo = load_demo()
+    features = {HOSTILE: np.arange(300.0), "$x_{1$": ["$a^$", "<b>", "c"] * 100}
+    result = validate(demo.error[:300], demo.uncertainty[:300], features=features, n_boot=100, n_mc=50, rng=0)
+    page = write_report(result, tmp_path / "r.html").read_text(encoding="utf-8")
+    elements = Elements(page)
+    assert not elements.named("script") and len(elements.named("img")) == 10 and words(page).count("Along " + HOSTILE[:8]) == 1
+    assert all(len(attributes["alt"]) > 40 for attributes in elements.named("img"))
+
+
+def test_report_without_conclusions_is_about_the_statistics(tmp_path):
+    demo = load_demo()
+    result = validate(demo.error, demo.uncertainty, conclusions=False, n_boot=100, n_mc=50, rng=0, statistics=("zms", "correlation"))
+    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "without a law" not in text and "Correlation of |E|/u with u" in text and result.explanation["correlation"] in text
+    assert conclude(result).headline == "The stated uncertainties can be believed on average. They cannot be believed over their range."
 
 
 @pytest.mark.parametrize("verdicts, headline", [
@@ -186,7 +246,7 @@ def test_statistics_that_differ_are_named_and_the_worst_decides(validation):
 def test_direction_is_that_of_the_uncertainties(name, factor, direction):
     rng = np.random.default_rng(2)
     u = rng.uniform(1, 3, 500)
-    result = validate(u * rng.normal(size=500), factor * u, statistics=(name,), law="normal", n_boot=100, n_mc=50, rng=1)
+    result = validate(u * rng.normal(size=500), factor * u, statistics=(name,), law="normal", conclusions=False, n_boot=100, n_mc=50, rng=1)
     assert conclude(result).headline == f"The stated uncertainties cannot be believed on average: they are {direction}."
 
 

@@ -503,6 +503,11 @@ def _plot_test(test, ax):
     return ax
 
 
+def _plain_text(text):
+    "Text in which a dollar sign starts no formula."
+    return str(text).replace("$", r"\$")
+
+
 _TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks", "correlation": "rank correlation of |Z|",
            "zmse": "ZMSE", "ence": "ENCE", "cc": "rank correlation of |E| (CC)"}
 
@@ -516,14 +521,14 @@ def _plot_graph(test, ax):
     ax.fill_between(share, -half, half, color="0.88", lw=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.plot(share, path, color="#0072B2", lw=1.2)
-    first, last, _, mean = _stretch(test)
-    inside = slice(first, last + 2)
-    ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4, ls="-" if mean > 0 else (0, (4, 1)))
-    middle = (share[first] + share[last + 1]) / 2
-    text = f"{'climbs: u too small' if mean > 0 else 'falls: u too large'}" + (f"\nlocal ZMS {1 + mean:.2f}" if test.name != "kuiper-rank" else "")
     edge = 1.45 * max(np.abs(path).max(), half.max())
-    ax.annotate(text, (middle, edge), xytext=(0, -6), textcoords="offset points", ha="center", va="top", color="#D55E00",
-                annotation_clip=False)
+    if test.pvalue <= 0.05:
+        first, last, _, mean = _stretch(test)
+        inside = slice(first, last + 2)
+        ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4, ls="-" if mean > 0 else (0, (4, 1)))
+        text = f"{'climbs: u too small' if mean > 0 else 'falls: u too large'}" + (f"\nlocal ZMS {1 + mean:.2f}" if test.name != "kuiper-rank" else "")
+        ax.annotate(text, ((share[first] + share[last + 1]) / 2, edge), xytext=(0, -6), textcoords="offset points", ha="center", va="top", color="#D55E00",
+                    annotation_clip=False)
     ax.annotate("grey: 95 % of shuffles", (0.02, 0.03), xycoords="axes fraction", color="0.35")
     ticks = np.linspace(0, 1, 5)
     value = graph["by"].to_numpy()[np.minimum(np.searchsorted(graph["share"].to_numpy(), ticks - 1e-12), len(graph) - 1)]
@@ -547,7 +552,7 @@ def _plot_groups(test, ax):
     outside = (graph["excess"].abs() > graph["high"]).to_numpy()
     ax.plot(graph["excess"][~outside], y[~outside], "o", color="#0072B2", ms=6)
     ax.plot(graph["excess"][outside], y[outside], "s", color="#D55E00", ms=7)
-    ax.set_yticks(y, [f"{group!s:.20} ({count:,})" for group, count in zip(graph["group"], graph["count"])])
+    ax.set_yticks(y, [f"{_plain_text(f'{group!s:.20}')} ({count:,})" for group, count in zip(graph["group"], graph["count"])])
     reach = 1.1 * max(graph["excess"].abs().max(), graph["high"].max())
     quantity = "mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank" else "local ZMS − 1, after scaling to ZMS = 1"
     ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(u too large ← 0 → u too small; band: 95 % of shuffles)",

@@ -25,8 +25,9 @@ import numpy as np
 import pandas as pd
 
 from . import __version__
+from .consistency import ConsistencyTest, _plain_text
 from .statistics import conditional_calibration, equal_count_bins
-from .validation import _LAW_WORDS, Validation, _agrees
+from .validation import _LAW_WORDS, Validation, _agrees, _label
 
 if TYPE_CHECKING:          # matplotlib is imported where a picture is drawn
     from matplotlib.axes import Axes
@@ -50,7 +51,8 @@ class Verdict:
         return _ENVIRONMENT.from_string('{% import "parts.html" as parts %}{{ parts.verdict(verdict) }}').render(verdict=self)
 
 # %% ../nbs/50_report.ipynb #cell-011
-_QUESTIONS = {"average": ("On average", ("zms", "nll", "rce")), "range": ("Over the range", ("ence", "zmse")), "link": ("Link with the errors", ("cc",))}
+_QUESTIONS = {"average": ("On average", ("zms", "nll", "rce")), "range": ("Over the range", ("ence", "zmse", "correlation")),
+              "link": ("Link with the errors", ("cc",))}
 _ANSWERS = {
     ("average", "valid"): "The errors scatter as widely as stated.",
     ("average", "invalid"): "The uncertainties are {direction}.",
@@ -79,38 +81,65 @@ def _finding(validation, key):
     undefined = [name for name in names if name not in validation.intervals]
     answer = validation.explanation[undefined[0]] if undefined and status == "undecided" else _ANSWERS.get((key, status), _OPEN)
     answer = answer.format(direction=_direction(validation, names)) if (key, status) == ("average", "invalid") else answer
-    apart = f" ({', '.join(f'{name.upper()}: {validation.verdicts[name]}' for name in names)})" if len(set(found)) > 1 else ""
+    apart = f" ({', '.join(f'{_label(name)}: {validation.verdicts[name]}' for name in names)})" if len(set(found)) > 1 else ""
     return Finding(question, status, answer + apart)
 
 # %% ../nbs/50_report.ipynb #cell-013
-def _headline(status, direction):
-    "One to three sentences from the status of each question."
-    said, where = [], {"average": "on average", "range": "over their range"}
+def _headline(status, direction, link, is_relative=False):
+    "One to three sentences from the status of each question; link: what good ones do; is_relative: whether all but the average is judged apart from it."
+    said, where = [], {"average": "on average", "range": "over their range"} | {key: key for key in status if key not in ("average", "range", "link")}
     def _who(): return "they" if said else "the stated uncertainties"
-    believed = [where[key] for key in where if status.get(key) == "valid"]
-    if believed: said.append(f"{_who()} can be believed {' and '.join(believed)}")
-    wrong = [where[key] for key in where if status.get(key) == "invalid"]
-    if len(wrong) == 2: said.append(f"{_who()} can be believed neither on average, where they are {direction}, nor over their range")
-    elif wrong: said.append(f"{_who()} cannot be believed {wrong[0]}" + (f": they are {direction}" if wrong == ["on average"] else ""))
-    ranked = {"valid": "rank the errors as they should", "invalid": "do not rank the errors as they should"}.get(status.get("link"))
+    def _found(wanted): return _shortened([words for key, words in where.items() if status.get(key) == wanted])
+    believed, wrong, evenly = _listed(_found("valid")), _found("invalid"), ""
+    if is_relative and wrong[:1] == ["on average"]: believed, evenly = "", believed and f", evenly {believed}"
+    if believed: said.append(f"{_who()} can be believed {believed}")
+    if wrong[1:] and wrong[0] == "on average":
+        said.append(f"{_who()} can be believed neither on average, where they are {direction}, nor {' nor '.join(wrong[1:])}")
+    elif wrong: said.append(f"{_who()} cannot be believed {' or '.join(wrong)}" + (f": they are {direction}{evenly}" if wrong == ["on average"] else ""))
+    ranked = {"valid": link, "invalid": f"do not {link}"}.get(status.get("link"))
     if ranked: said.append(f"{_who()} {ranked}")
-    undecided = [f"can be believed {where[key]}" for key in where if status.get(key) == "undecided"]
-    undecided += ["rank the errors as they should"] if status.get("link") == "undecided" else []
+    undecided = [f"can be believed {words}" for words in _found("undecided")] + ([link] if status.get("link") == "undecided" else [])
     if undecided: said.append(f"not decided: whether {_who()} {' and whether they '.join(undecided)}")
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said)
 
+
+def _listed(words):
+    return f"{', '.join(words[:-1])} and {words[-1]}" if words[1:] else "".join(words)
+
+
+def _shortened(words):
+    "More than three features are counted, not named."
+    along = [one for one in words if one.startswith("along ")]
+    return words if len(along) <= 3 else [one for one in words if one not in along] + [f"along {len(along)} features"]
+
 # %% ../nbs/50_report.ipynb #cell-014
 def conclude(validation: Validation,  # what `uqcal.validation.validate` returned
-             ) -> Verdict:  # a headline, and an answer to each of the three questions that was asked
-    "What a validation says about the average, the range, and the link between uncertainties and errors."
+             ) -> Verdict:  # a headline, and an answer to each question that was asked
+    "What a validation says about the average, the range, the link between uncertainties and errors, and each feature."
+    if validation.grounds: return _concluded(validation.grounds)
     findings = {key: _finding(validation, key) for key in _QUESTIONS}
     findings = {key: finding for key, finding in findings.items() if finding}
     names = [name for name in _QUESTIONS["average"][1] if name in validation.verdicts]
     wrong = "average" in findings and findings["average"].status == "invalid"
-    headline = _headline({key: finding.status for key, finding in findings.items()}, _direction(validation, names) if wrong else "")
+    headline = _headline({key: finding.status for key, finding in findings.items()}, _direction(validation, names) if wrong else "", "rank the errors as they should")
     return Verdict(headline, tuple(findings.values()))
 
-# %% ../nbs/50_report.ipynb #cell-018
+# %% ../nbs/50_report.ipynb #cell-015
+_KEYS = {"average calibration": ("average", "On average"), "consistency": ("range", "Over the range"), "error-uncertainty link": ("link", "Link with the errors")}
+
+
+def _concluded(grounds):
+    "The conclusions that need no law, as a verdict."
+    status, findings = {}, []
+    for question, one in grounds.items():
+        name = question.removeprefix("adaptivity: ")
+        key, title = _KEYS.get(question, (f"along {name}", f"Along {name}"))
+        status[key] = one.status
+        findings.append(Finding(title, one.status, one.sentence))
+    zms = grounds["average calibration"].result.estimate
+    return Verdict(_headline(status, "too small" if zms > 1 else "too large", "tell larger errors from smaller ones", is_relative=True), tuple(findings))
+
+# %% ../nbs/50_report.ipynb #cell-019
 @dataclass(frozen=True)
 class Picture:
     "A drawing and the words that stand for it."
@@ -144,7 +173,7 @@ def draw_picture(draw: Callable[["Axes"], Any],  # draws on the axes that it is 
         figure.savefig(page, format="svg", dpi=200, metadata={"Date": None})
     return Picture(page.getvalue(), alt, caption)
 
-# %% ../nbs/50_report.ipynb #cell-020
+# %% ../nbs/50_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `uqcal.validation.validate` returned
                   ) -> Picture:  # a line for each statistic and reference
     "The ζ-scores of a validation, with the band of agreement."
@@ -158,7 +187,7 @@ def score_picture(validation: Validation,  # what `uqcal.validation.validate` re
 def _compared(row):
     "A statistic and the reference it is compared with."
     law = "known reference" if row["law"] == "known" else f"{_LAW_WORDS.get(row['law'], row['law'])} errors"
-    return f"{row['statistic'].upper()}, {law}"
+    return f"{_label(row['statistic'])}, {law}"
 
 
 def _round(value):
@@ -167,7 +196,7 @@ def _round(value):
     if np.isinf(value): return "∞" if value > 0 else "−∞"
     return (f"{value:#.3g}" if abs(value) < 100 else f"{value:.5g}").replace("-", "−")
 
-# %% ../nbs/50_report.ipynb #cell-022
+# %% ../nbs/50_report.ipynb #cell-023
 def _references(validation, name):
     "Rows of a statistic to draw: the known reference where there is one, else one for each law."
     rows = validation.rows[validation.rows["statistic"] == name].to_dict("records")
@@ -176,7 +205,7 @@ def _references(validation, name):
 
 def _interval_picture(validation, name):
     "Bootstrap values of a statistic with the interval and the references."
-    interval, references, label = validation.intervals[name], _references(validation, name), name.upper()
+    interval, references, label = validation.intervals[name], _references(validation, name), _label(name)
 
     def _draw(ax):
         interval.plot(ax)
@@ -198,7 +227,7 @@ def _interval_picture(validation, name):
     noun = "The reference (broken line) lies" if len(references) == 1 else "The references (broken lines) lie"
     return draw_picture(_draw, alt, caption=f"{noun} {where} (thick line).")
 
-# %% ../nbs/50_report.ipynb #cell-024
+# %% ../nbs/50_report.ipynb #cell-025
 def _reliability_picture(validation):
     "Observed against stated dispersion, bin by bin."
     bins = conditional_calibration(validation.error, validation.uncertainty, n_bins=validation.settings["n_bins"],
@@ -239,7 +268,21 @@ def _link_picture(validation):
     hidden = f" {zero:,} errors of exactly 0 are not drawn." if zero else ""
     return draw_picture(_draw, f"Absolute errors against stated uncertainties. {says}", caption=says + hidden, height=4.2)
 
-# %% ../nbs/50_report.ipynb #cell-029
+# %% ../nbs/50_report.ipynb #cell-030
+def _graph_picture(conclusion):
+    "Where along the uncertainty, a feature or groups the uncertainties are too small or too large."
+    test, name = conclusion.result, conclusion.question.removeprefix("adaptivity: ")
+
+    def _draw(ax):
+        test.plot_graph(ax)
+        ax.set_title(f"along {_plain_text(name)}" if test.by != "uncertainty" else "along the uncertainty", size="medium")
+
+    caption = ("A mark to the right of the grey band: uncertainties of this group are too small, compared with the average; to the left: too large." if test.by == "groups" else
+               "Where the graph climbs, uncertainties are too small, compared with their average; where it falls, too large. Grey: 95 % of shuffles.")
+    kind = "Mean squared scaled errors by group" if test.by == "groups" else "Cumulative excess of squared scaled errors"
+    return draw_picture(_draw, f"{kind}, {name}. {conclusion.sentence}", caption=caption, width=5.2, height=4.2)
+
+# %% ../nbs/50_report.ipynb #cell-033
 @dataclass(frozen=True)
 class Section:
     "A part of a report; what is empty is not shown."
@@ -252,7 +295,7 @@ class Section:
     facts: Mapping[str, str] = field(default_factory=dict)  # names and values
     sources: tuple[tuple[str, str], ...] = ()  # citation and DOI
 
-# %% ../nbs/50_report.ipynb #cell-031
+# %% ../nbs/50_report.ipynb #cell-035
 _STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
@@ -292,7 +335,7 @@ a { color: #004f87; }
 }
 """
 
-# %% ../nbs/50_report.ipynb #cell-033
+# %% ../nbs/50_report.ipynb #cell-037
 _PARTS = """
 {% macro badge(status) %}{% if status %}<span class="badge {{ status }}"><span aria-hidden="true">{{ signs.get(status, "•") }}</span> {{ status }}</span>{% endif %}
 {% endmacro %}
@@ -325,7 +368,7 @@ _PARTS = """
 </section>{% endmacro %}
 """
 
-# %% ../nbs/50_report.ipynb #cell-034
+# %% ../nbs/50_report.ipynb #cell-038
 _PAGE = """{% import "parts.html" as parts %}<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -351,7 +394,7 @@ _ENVIRONMENT = jinja2.Environment(loader=jinja2.DictLoader({"style.css": _STYLE,
                                   finalize=lambda value: value.replace(" %", "\u00a0%") if type(value) is str else value)
 _ENVIRONMENT.globals.update(signs={"valid": "✓", "invalid": "✗", "undecided": "?"}, uqcal=__version__)
 
-# %% ../nbs/50_report.ipynb #cell-035
+# %% ../nbs/50_report.ipynb #cell-039
 def render_page(title: str,  # the question that the page answers; plain text, as all that follows
                 verdict: Verdict,  # what it says first
                 sections: Sequence[Section],  # what it says then, in this order
@@ -359,7 +402,7 @@ def render_page(title: str,  # the question that the page answers; plain text, a
     "A page that needs nothing but a browser."
     return _ENVIRONMENT.get_template("page.html").render(title=title, verdict=verdict, sections=sections)
 
-# %% ../nbs/50_report.ipynb #cell-039
+# %% ../nbs/50_report.ipynb #cell-043
 def check_target(path: str | os.PathLike,  # where a file is to be written
                  ) -> Path:  # the file itself, links followed
     """Where a file can be written, as far as can be told without writing it.
@@ -392,18 +435,20 @@ def write_whole(text: str,  # all that the file shall hold
     finally: temporary.unlink(missing_ok=True)
     return Path(path)
 
-# %% ../nbs/50_report.ipynb #cell-042
+# %% ../nbs/50_report.ipynb #cell-046
 _ASKS = {
     "zms": ("ZMS, mean squared scaled error", "Squared errors, each divided by its stated variance, should be 1 on average."),
     "nll": ("NLL, negative log-likelihood", "How probable the errors are if the stated uncertainties are normal standard deviations; compared with its value for calibrated ones."),
     "rce": ("RCE, relative calibration error", "The root mean squared error should equal the root of the mean stated variance; their relative difference should be 0."),
     "cc": ("CC, rank correlation of |E| and u", "Larger errors should tend to come with larger uncertainties, as strongly as they do for perfect uncertainties."),
+    "correlation": ("Correlation of |E|/u with u", "Scaled errors should have nothing to do with the uncertainties: their rank correlation should be 0, whatever the law of the errors."),
     "ence": ("ENCE, expected normalised calibration error", "Points are sorted by uncertainty into bins; the stated and the observed dispersion of each bin should agree."),
     "zmse": ("ZMSE, calibration error from ZMS in bins", "As ENCE, with the mean squared scaled error of each bin, which should be 1 in every bin."),
 }
 _SOURCES = (
     ("P. Pernot, Validation of ML-UQ calibration statistics using simulated reference values: a sensitivity analysis (2024); data and code:", "10.5281/zenodo.10730985"),
     ("D. Levi, L. Gispan, N. Giladi, E. Fetaya, Evaluating and calibrating uncertainty prediction in regression tasks, Sensors 22, 5540 (2022),", "10.3390/s22155540"),
+    ("B. Phipson, G. K. Smyth, Permutation p-values should never be zero, Stat. Appl. Genet. Mol. Biol. 9, 39 (2010),", "10.2202/1544-6115.1585"),
     ("T. J. DiCiccio, B. Efron, Bootstrap confidence intervals, Statist. Sci. 11, 189 (1996),", "10.1214/ss/1032280214"),
 )
 
@@ -416,14 +461,24 @@ def _statistic_section(validation, name, is_first_binned):
     title, asks = _ASKS[name]
     return Section(title, validation.verdicts[name], (asks, validation.explanation[name]), tuple(pictures))
 
-# %% ../nbs/50_report.ipynb #cell-044
+# %% ../nbs/50_report.ipynb #cell-048
+def _conclusions_section(validation):
+    "What was concluded without a law, from which test, and where uncertainties fail."
+    grounds = validation.grounds.values()
+    facts = {one.question: f"{one.status}; {one.test}" + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
+    pictures = tuple(_graph_picture(one) for one in grounds if isinstance(one.result, ConsistencyTest))
+    says = ("The answers above assume nothing about the law of the errors: the data are compared with the same scaled errors, shuffled over the points (the average: with resamples). "
+            "A small p-value speaks against the uncertainties; for the link alone it speaks for them, since there the errors are compared with errors that have no link.")
+    return Section("Conclusions without a law of the errors", paragraphs=(says,), pictures=pictures, facts=facts)
+
+# %% ../nbs/50_report.ipynb #cell-050
 def _table(validation):
     "A row for each comparison, as text."
     level = f"{100 * validation.settings['confidence']:g} %"
     rows = []
     for row in validation.rows.to_dict("records"):
         known = row["law"] == "known"
-        rows.append({"statistic": row["statistic"].upper(), "estimate": _round(row["estimate"]), "bias": _round(row["bias"]),
+        rows.append({"statistic": _label(row["statistic"]), "estimate": _round(row["estimate"]), "bias": _round(row["bias"]),
                      f"{level} interval": f"{_round(row['low'])} to {_round(row['high'])}",
                      "law of errors": "any" if known else _LAW_WORDS.get(row["law"], row["law"]), "reference": _round(row["reference"]),
                      "ζ": _round(row["zeta"]), "agrees": "yes" if _agrees(row) else "no",
@@ -441,7 +496,7 @@ def _facts(validation, details):
             "Simulated sets": sets or "none", "Level of intervals": f"{100 * settings['confidence']:g} %", "Law of the errors": law, "uqcal": __version__,
             **{name: version(name) for name in ("numpy", "scipy")}, "Python": platform.python_version()}
 
-# %% ../nbs/50_report.ipynb #cell-045
+# %% ../nbs/50_report.ipynb #cell-051
 def report_sections(validation: Validation,  # what `uqcal.validation.validate` returned
                     details: Mapping[str, str],  # further facts for the settings, such as the file and the seed
                     ) -> list[Section]:  # in the order of the report
@@ -451,7 +506,8 @@ def report_sections(validation: Validation,  # what `uqcal.validation.validate` 
     scored = not validation.rows.empty
     scores = Section("All scores", pictures=(score_picture(validation),), paragraphs=(
         "A ζ-score is the distance of a statistic from its reference, in units of the half of its interval that faces the reference.",)) if scored else None
-    parts = [scores, *(_statistic_section(validation, name, name == binned) for name in names),
+    decided = _conclusions_section(validation) if validation.grounds else None
+    parts = [decided, scores, *(_statistic_section(validation, name, name == binned) for name in names),
              Section("All numbers", table=_table(validation)) if scored else None,
              Section("Cautions", items=validation.cautions, paragraphs=() if validation.cautions else ("None: the conditions that were checked are met.",)),
              Section("Settings and versions", facts=_facts(validation, details)), Section("References", sources=_SOURCES)]
