@@ -1,0 +1,39 @@
+"""The stored references of the study of figures are what its function gives."""
+import numpy as np
+import pandas as pd
+import pytest
+from notebooks import ROOT
+from uqcal.datasets import load_errors
+from uqcal.validation import simulated_reference
+
+STORED = pd.read_csv(ROOT / "nbs" / "studies" / "simref_references.csv").set_index(["set", "law", "statistic"])
+
+
+def check(name, law):
+    data = load_errors(name.partition(" ")[2])
+    for statistic in ("zms", "cc", "ence", "zmse"):
+        found, row = simulated_reference(statistic, data.uncertainty, law=law, n_bins=50, rng=1, n_jobs=2), STORED.loc[(name, law, statistic)]
+        assert found.n_mc == 10_000 and row["points"] == len(data)
+        np.testing.assert_allclose([found.value, found.standard_error], row[["value", "standard_error"]].astype(float), rtol=1e-9)
+
+
+def test_stored_references_cover_both_figures():
+    sets = STORED.index.get_level_values("set").unique()
+    assert [name.split()[0] for name in sets] == list("123456789") and len(STORED) == 4 * (9 + 2 * 10) and STORED.index.is_unique
+    assert np.isfinite(STORED.to_numpy(float)).all() and (STORED["standard_error"] > 0).all()
+
+
+def test_stored_references_of_set_1_are_reproduced():
+    check("1 Diffusion_RF", "normal")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in STORED.index.get_level_values("set").unique()])
+def test_stored_normal_references_are_reproduced(name):
+    check(name, "normal")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["t3", "t6", "t20"])
+def test_stored_student_references_are_reproduced(law):
+    check("8 logP_10k_a_LS-GCN", law)
