@@ -215,18 +215,24 @@ def test_scaled_error_correlation_is_zero_on_average_and_its_interval_says_so(la
 
 
 @given(x=arrays(float, st.integers(1, 200), elements=st.one_of(st.floats(0, 1e150), st.sampled_from([0.0, 1.0, 1e100]))), seed=st.integers(0, 2**31))
-def test_bucket_order_sorts_any_non_negative_numbers(x, seed):
-    order, place = np.empty(x.size, np.int64), np.empty(2 * x.size + 2, np.int64)
-    validation._order_of(x, x.view(np.int64), order, place)
-    assert sorted(order) == list(range(x.size)) and (np.diff(x[order]) >= 0).all()
+def test_bucket_sort_sorts_any_non_negative_numbers_and_takes_companions_along(x, seed):
+    y = np.random.default_rng(seed).random(x.size)
+    sorted_x, sorted_y = bucket_sorted(x, y)
+    assert (np.diff(sorted_x) >= 0).all() and sorted(zip(sorted_x, sorted_y)) == sorted(zip(x, y))
 
 
 def test_crowded_buckets_are_sorted_in_reasonable_time():
     x = 1 + np.random.default_rng(1).random(200_000) * 1e-12
     x[0] = 1e140
-    order, place = np.empty(x.size, np.int64), np.empty(2 * x.size + 2, np.int64)
-    validation._order_of(x, x.view(np.int64), order, place)
-    assert (np.diff(x[order]) >= 0).all()
+    sorted_x, sorted_y = bucket_sorted(x, -x)
+    np.testing.assert_array_equal(sorted_x, np.sort(x))
+    np.testing.assert_array_equal(sorted_y, -sorted_x)
+
+
+def bucket_sorted(x, y):
+    place, cell, sorted_x, sorted_y = np.empty(4 * x.size + 2, np.int32), np.empty(x.size, np.int32), np.empty(x.size), np.empty(x.size)
+    validation._sort_with(x, x.view(np.int64), y, place, cell, sorted_x, sorted_y)
+    return sorted_x, sorted_y
 
 
 def test_same_seed_same_result_for_any_number_of_jobs():

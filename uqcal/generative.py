@@ -63,6 +63,17 @@ def law_name(law: Any,  # a name, or a frozen scipy distribution
     return f"{law.dist.name}({', '.join(shapes)})"
 
 # %% ../nbs/10_generative.ipynb #cell-011
+def _draw(law, shape, rng):
+    "Values of a standardised law: those of law.rvs."
+    if law.dist.name == "norm":
+        return rng.standard_normal(shape)
+    if law.dist.name == "t" and law.args:
+        values = rng.standard_t(law.args[0], shape)
+        values *= law.kwds["scale"]
+        return values
+    return law.rvs(size=shape, random_state=rng)
+
+# %% ../nbs/10_generative.ipynb #cell-014
 def simulate_errors(uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
                     law: Any = "normal",  # law of ε, see `standard_law`
                     *,
@@ -74,9 +85,9 @@ def simulate_errors(uncertainty: ArrayLike,  # standard uncertainties, shape (n,
     Raises as `uqcal.inputs.as_vector` and `standard_law`. Source: Pernot (2024), Eq. 2."""
     uncertainty = as_vector(uncertainty, "uncertainty", positive=True)
     shape = uncertainty.size if size is None else (check_count(size, "size"), uncertainty.size)
-    return uncertainty * standard_law(law).rvs(size=shape, random_state=as_generator(rng))
+    return uncertainty * _draw(standard_law(law), shape, as_generator(rng))
 
-# %% ../nbs/10_generative.ipynb #cell-015
+# %% ../nbs/10_generative.ipynb #cell-018
 def simulate_calibrated(n: int,  # number of points, ≥ 1
                         dof: float,  # ν of the inverse gamma law of u²; small for widely spread uncertainties, ≥ 0.5
                         *,
@@ -100,7 +111,7 @@ def _at_least(value, minimum, name):
         raise ValueError(f"{name} must be a number ≥ {minimum}, got {value}")
     return float(value)
 
-# %% ../nbs/10_generative.ipynb #cell-019
+# %% ../nbs/10_generative.ipynb #cell-022
 @dataclass(frozen=True)
 class StudentFit:
     "A shifted and scaled Student law; what `fit_student` returns."
@@ -117,7 +128,7 @@ class StudentFit:
         "One row."
         return pd.DataFrame([vars(self)])
 
-# %% ../nbs/10_generative.ipynb #cell-020
+# %% ../nbs/10_generative.ipynb #cell-023
 def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middle half varies
                 ) -> StudentFit:  # dof, loc, scale
     """Maximum likelihood fit of a shifted and scaled Student law.
@@ -143,7 +154,7 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
         dof, loc, scale, value = np.inf, y.mean(), y.std(), normal
     return StudentFit(float(dof), float(middle + spread * loc), float(spread * scale), float(-z.size * (value + np.log(spread))))
 
-# %% ../nbs/10_generative.ipynb #cell-021
+# %% ../nbs/10_generative.ipynb #cell-024
 def _student_constant(dof):
     "Logarithm of the Student density's constant, accurate for large dof as well."
     return -np.log(np.sqrt(dof) * special.beta(0.5, dof / 2)) if dof < 1e6 else -0.5 * np.log(2 * np.pi)
@@ -155,7 +166,7 @@ def _enough(z):
         raise ValueError(f"z must hold at least three values for a fit, got {z.size}")
     return z
 
-# %% ../nbs/10_generative.ipynb #cell-025
+# %% ../nbs/10_generative.ipynb #cell-028
 def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half of them zero
                    ) -> float:  # second degrees of freedom ν of F(1, ν)
     """Degrees of freedom of a scaled F(1, ν) law of z², by least Kolmogorov–Smirnov distance.
@@ -176,7 +187,7 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
                 for s in starts), key=lambda fit: fit.fun)
     return float(np.exp(np.clip(best.x[0], -4, 10)))
 
-# %% ../nbs/10_generative.ipynb #cell-028
+# %% ../nbs/10_generative.ipynb #cell-031
 @dataclass(frozen=True)
 class InverseGammaFit:
     "u² ~ scale²·InvGamma(ν/2, ν/2); what `fit_inverse_gamma` returns."

@@ -23,7 +23,7 @@ from scipy.stats import rankdata
 
 from .bootstrap import BootstrapInterval, _chunk, bca_interval, bca_intervals, run_chunks
 from .conclusions import Conclusion, _columns, draw_conclusions
-from .generative import law_name, standard_law
+from .generative import _draw, law_name, standard_law
 from .inputs import as_generator, as_vector, check_choice, check_count, check_errors, check_fraction
 from .statistics import _bin_starts, _rounded, _sorted_by, equal_count_bins, nll_reference, skewness_gm
 
@@ -78,8 +78,8 @@ def _simulated_binned(epsilon, u2, start):
 
 # %% ../nbs/13_validation.ipynb #cell-014
 @nb.njit(cache=True, nogil=True)
-def _order_of(x, bits, order, place):
-    "Fill `order` with the positions of the values x ≥ 0 from the smallest to the largest; bits: x viewed as int64."
+def _sort_with(x, bits, y, place, cell, sorted_x, sorted_y):
+    "Values x ≥ 0 from the smallest to the largest, each with its y; bits: x viewed as int64; place, cell: room to work in."
     n, last = x.size, place.size - 2
     high, low = bits[0], np.int64(2**63 - 1)
     for i in range(n):
@@ -91,35 +91,38 @@ def _order_of(x, bits, order, place):
         shift += 1
     place[:] = 0
     for i in range(n):
-        place[(max(bits[i] - low, 0) >> shift) + 1] += 1
+        cell[i] = max(bits[i] - low, 0) >> shift
+        place[cell[i] + 1] += 1
     crowd = 0
     for k in range(last + 1):
         crowd = max(crowd, place[k + 1])
         place[k + 1] += place[k]
     if crowd > 64 + n // 100:
-        order[:] = np.argsort(x)
+        order = np.argsort(x)
+        sorted_x[:], sorted_y[:] = x[order], y[order]
         return
     for i in range(n):
-        k = max(bits[i] - low, 0) >> shift
-        order[place[k]] = i
-        place[k] += 1
+        k = place[cell[i]]
+        place[cell[i]] = k + 1
+        sorted_x[k], sorted_y[k] = x[i], y[i]
     for j in range(1, n):
-        i, k = order[j], j - 1
-        while k >= 0 and x[order[k]] > x[i]:
-            order[k + 1] = order[k]
-            k -= 1
-        order[k + 1] = i
+        value, other, k = sorted_x[j], sorted_y[j], j - 1
+        if sorted_x[k] > value:
+            while k >= 0 and sorted_x[k] > value:
+                sorted_x[k + 1], sorted_y[k + 1] = sorted_x[k], sorted_y[k]
+                k -= 1
+            sorted_x[k + 1], sorted_y[k + 1] = value, other
 
 # %% ../nbs/13_validation.ipynb #cell-015
 @nb.njit(cache=True, nogil=True)
-def _rank_correlation(x, order, rank_y, square_y):
-    "Spearman's coefficient from the order of x and centred ranks of y; ties in x share their mean rank."
+def _rank_correlation(x, rank_y, square_y):
+    "Spearman's coefficient from sorted x and the centred ranks of y beside it; ties in x share their mean rank."
     n = x.size
     product, square, i = 0.0, 0.0, 0
     while i < n:
         j, total = i, 0.0
-        while j < n and x[order[j]] == x[order[i]]:
-            total += rank_y[order[j]]
+        while j < n and x[j] == x[i]:
+            total += rank_y[j]
             j += 1
         rank = 0.5 * (i + j - n)
         product += rank * total
@@ -132,13 +135,14 @@ def _rank_correlation(x, order, rank_y, square_y):
 def _simulated_spearman(epsilon, u, rank_u):
     "CC of errors u·ε with the uncertainties, for each row of ε."
     n_sets, n = epsilon.shape
-    out, x, order, place = np.empty(n_sets), np.empty(n), np.empty(n, np.int64), np.empty(2 * n + 2, np.int64)
+    out, x, sorted_x, sorted_y = np.empty(n_sets), np.empty(n), np.empty(n), np.empty(n)
+    place, cell = np.empty(4 * n + 2, np.int32), np.empty(n, np.int32)
     square = np.sum(rank_u**2)
     for r in range(n_sets):
         for i in range(n):
             x[i] = abs(u[i] * epsilon[r, i])
-        _order_of(x, x.view(np.int64), order, place)
-        out[r] = _rank_correlation(x, order, rank_u, square)
+        _sort_with(x, x.view(np.int64), rank_u, place, cell, sorted_x, sorted_y)
+        out[r] = _rank_correlation(sorted_x, sorted_y, square)
     return out
 
 # %% ../nbs/13_validation.ipynb #cell-016
@@ -195,7 +199,7 @@ def _simulate(names, uncertainty, law, n_mc, n_bins, by, rng, n_jobs, progress):
 
 
 def _simulate_chunk(names, u, rank_u, start, law, n, rng):
-    epsilon = law.rvs(size=(n, u.size), random_state=rng)
+    epsilon = _draw(law, (n, u.size), rng)
     binned = _simulated_binned(epsilon, u**2, start)
     columns = dict(zip(("zms", "rce", "ence", "zmse"), binned.T))
     if "cc" in names:
