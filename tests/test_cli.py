@@ -145,7 +145,7 @@ def test_page_of_the_command_line_names_every_option(capsys):
     _, out, _ = run(capsys, "validate", "--help")
     prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "51_cli.ipynb").cells if c.cell_type == "markdown")
     options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
-    assert len(options) == 16 and not [option for option in options if f"`{option}" not in prose]
+    assert len(options) == 18 and not [option for option in options if f"`{option}" not in prose]
 
 
 # --- verdicts and exit codes
@@ -202,6 +202,78 @@ def test_interruption_is_quiet(capsys, monkeypatch):
     assert run(capsys, "validate", "errors.csv", *COLUMNS, "--report", "r.html")[0] == 130 and not os.path.exists("r.html")
 
 
+@pytest.fixture
+def parquet():
+    return pytest.importorskip("pyarrow.parquet")
+
+
+# --- conclusions and features
+
+def with_features(**columns):
+    data().assign(mass=np.arange(200.0), kind=["oxide", "Na", "nitride", "x y"] * 50, **columns).to_csv("features.csv", index=False)
+    return ["validate", "features.csv", *COLUMNS, *QUICK, "--feature", "mass", "--feature", "kind"]
+
+
+def test_conclusions_lead_with_test_pvalue_and_sentence(capsys):
+    args = with_features()
+    code, out, err = run(capsys, *args, "--report", "r.html", "--json", "n.json")
+    expected = validate(data()["E"], data()["uE"], features={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, rng=0)
+    text = " ".join(out.split())
+    order = [text.index(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: {one.test}.") for name, one in expected.grounds.items()]
+    assert code == 0 and len(order) == 5 and [text.index("The stated"), *order, text.index("estimate")] == sorted([text.index("The stated"), *order, text.index("estimate")])
+    assert all(f"p = {one.pvalue:.2g}" in one.sentence for one in expected.grounds.values()) and max(map(len, out.splitlines())) <= 80
+    numbers = json.load(open("n.json", encoding="utf-8"))
+    assert numbers["conclusions"] == expected.conclusions and numbers["data"]["features"] == ["mass", "kind"] and numbers["grounds"]["adaptivity: kind"]["pvalue"] > 0
+    assert "<dt>Features</dt><dd>mass, kind</dd>" in open("r.html", encoding="utf-8").read()
+
+
+def test_conclusions_can_be_left_out(capsys):
+    code, out, _ = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--no-conclusions", "--json", "-")
+    assert code == 0 and json.loads(out)["conclusions"] == {} and json.loads(out)["verdicts"] == json.loads(run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--json", "-")[1])["verdicts"]
+    assert "Test:" not in run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--no-conclusions")[1]
+
+
+@pytest.mark.parametrize("args, codes", [([], (1, 1)), (["--no-conclusions"], (0, 1))])
+def test_fail_on_looks_at_conclusions_first(capsys, args, codes):
+    "Right on average, wrong along u: the conclusions say so; without them CC, ENCE and ZMSE are undecided."
+    rng = np.random.default_rng(1)
+    u = np.exp(rng.standard_normal(2000))
+    error = u * rng.standard_t(6, 2000)
+    pd.DataFrame({"error": error, "uncertainty": u**0.6 * np.sqrt(np.mean((error / u**0.6)**2))}).to_csv("made.csv", index=False)
+    for fail_on, code in zip(("invalid", "undecided"), codes):
+        assert run(capsys, "validate", "made.csv", "--n-boot", "100", "--n-mc", "200", "--statistics", "zms,cc", "--fail-on", fail_on, *args)[0] == code
+
+
+@pytest.mark.parametrize("cells, kind", [(["1", "2.5", "-3"], float), (["1", "a", "3"], object), (["Na", "Cl", "Na"], object), (["True", "False", "True"], object), (["1", "2", "0,5"], object)])
+def test_features_are_numbers_or_text(folder, cells, kind):
+    folder.joinpath("made.csv").write_text("E;uE;f\n" + "\n".join(f"1;2;{cell}" for cell in cells))
+    values = read_table("made.csv", ["E", "uE"], features=["f", "uE"]).feature("f")
+    assert values.dtype == kind and list(values) == ([float(cell) for cell in cells] if kind is float else cells)
+
+
+@pytest.mark.parametrize("cells, message", [
+    (["a", "", "NA", "b"], "made.csv, line 3: column 'f' has no value, and in 1 more line"), (["1", "nan", "2", "3"], "made.csv, line 3: column 'f' has no value"),
+    (["1", "2", "inf", "3"], "made.csv, line 4: column 'f' is infinite (inf)"), (["7", "7", "7", "7"], "--feature f must not be constant: all 4 values are 7, so its order says nothing"),
+    (["a", "a", "a", "a"], "--feature f must hold at least two groups: all 4 values are 'a'"),
+    (["a", "b", "c", "d"], "--feature f must hold groups of several points: its 4 values are all different, so shuffling changes nothing"), (["", "", "", ""], "made.csv, line 2: column 'f' has no value, and in 3 more lines"),
+])
+def test_refused_features(capsys, folder, cells, message):
+    folder.joinpath("made.csv").write_text("E,uE,f\n" + "\n".join(f"{k},{k + 1},{cell}" for k, cell in enumerate(cells)))
+    assert refused(capsys, "validate", "made.csv", *COLUMNS, "--n-bins", "2", "--feature", "f") == message
+
+
+def test_features_in_parquet(parquet, capsys):
+    frame = data().assign(text=["a", "b"] * 100, category=pd.Categorical(["3", "4"] * 100), flag=[True, False] * 100, number=np.arange(200), when=pd.Timestamp("2024-01-01"))
+    frame.to_parquet("made.parquet")
+    table = read_table("made.parquet", ["E"], features=["text", "category", "flag", "number"])
+    assert [table.feature(name).dtype.kind for name in ("text", "category", "flag", "number")] == ["O", "O", "O", "f"] and list(table.feature("category")[:2]) == ["3", "4"]
+    args = ["validate", "made.parquet", *COLUMNS, *QUICK, "--statistics", "zms"]
+    assert run(capsys, *args, "--feature", "text", "--feature", "number")[0] == 0
+    assert refused(capsys, *args, "--feature", "when").startswith("made.parquet: column 'when' must hold numbers or text, it holds timestamp")
+    frame.assign(text=["a", None] * 100).to_parquet("made.parquet")
+    assert refused(capsys, *args, "--feature", "text") == "made.parquet, row 2: column 'text' has no value, and in 99 more rows"
+
+
 # --- what is refused, in one line
 
 @pytest.mark.parametrize("args, message", [
@@ -216,6 +288,10 @@ def test_interruption_is_quiet(capsys, monkeypatch):
     (["validate", "errors.csv", "--error", "E", "--observed", "y"], "give either --error, or --observed and --predicted, not both"),
     (["validate", "errors.csv", "--observed", "y"], "--observed needs --predicted: the error is the difference of the two"),
     (["validate", "errors.csv", "--predicted", "y"], "--predicted needs --observed: the error is the difference of the two"),
+    (["validate", "--demo", "--feature", "E"], "--demo brings its own data: give no FILE and no columns with it"),
+    (["validate", "errors.csv", *COLUMNS, "--feature", "mass"], "errors.csv has no column 'mass', its columns are 'E', 'uE'"),
+    (["validate", "errors.csv", *COLUMNS, "--feature", "E", "--feature", "E"], "the features must differ, got 'E', 'E'"),
+    (["validate", "errors.csv", *COLUMNS, "--feature", "E", "--no-conclusions"], "--feature asks for a conclusion: give it without --no-conclusions"),
     (["validate", "--demo", "--n-mc", "lots"], "--n-mc must be a number or auto, got 'lots'"),
     (["validate", "--demo", "--n-mc", "1"], "--n-mc must be an integer ≥ 2, got 1"),
     (["validate", "--demo", "--n-boot", "0"], "--n-boot must be an integer ≥ 1, got 0"),
@@ -329,14 +405,9 @@ def test_numbers_are_read_to_the_last_digit():
 def test_observed_minus_predicted():
     frame = pd.DataFrame({"y": [3.0, 5.0, 4.0], "p": [1.0, 6.0, 4.5], "u": [1.0, 2.0, 3.0]})
     frame.to_csv("made.csv", index=False)
-    error, stated, source = cli._read_errors("made.csv", cli._columns(None, "y", "p", "u"), by_default=False)
-    np.testing.assert_array_equal([error, stated], [[2, -1, -0.5], [1, 2, 3]])
-    assert source == "made.csv"
-
-
-@pytest.fixture
-def parquet():
-    return pytest.importorskip("pyarrow.parquet")
+    error, stated, source, features = cli._read_errors("made.csv", cli._columns(None, "y", "p", "u"), by_default=False, features=["p"])
+    np.testing.assert_array_equal([error, stated, features["p"]], [[2, -1, -0.5], [1, 2, 3], [1, 6, 4.5]])
+    assert source == "made.csv" and list(features) == ["p"]
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "Float64", "int64", "Int16"])

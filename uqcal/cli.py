@@ -31,9 +31,9 @@ from . import __version__
 # %% ../nbs/51_cli.ipynb #cell-009
 @dataclass(frozen=True)
 class Table:
-    "Named columns of numbers, and where each row stood in its file; what `read_table` returns."
+    "Named columns, and where each row stood in its file; what `read_table` returns."
     source: str  # what messages call it: the file's name, or "standard input"
-    columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each; NaN where a cell says so
+    columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell says so; features may be objects, None where missing
     places: np.ndarray = field(repr=False)  # line (CSV) or row (parquet) of each row, counted from 1
     place: str = "line"  # "line" or "row"
 
@@ -47,11 +47,24 @@ class Table:
         faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"), (values <= 0, "is not positive")]
         for wrong, fault in faults[:3 if positive else 2]:
             if not wrong.any(): continue
-            first, more = int(wrong.argmax()), int(wrong.sum()) - 1
-            others = f", and in {more:,} more {self.place}{'s' if more > 1 else ''}" if more else ""
-            shown = "" if np.isnan(values[first]) else f" ({values[first]:g})"
-            raise ValueError(f"{self.source}, {self.place} {self.places[first]}: column {name!r} {fault}{shown}{others}")
+            raise ValueError(self._fault(name, wrong, fault, "" if np.isnan(value := values[wrong.argmax()]) else f" ({value:g})"))
         return values
+
+    def feature(self, name: str,  # one of the columns
+                ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
+        """A column of numbers, or of text that stands for groups, without missing values.
+
+        Raises ValueError that names the column and the first place where a value is missing or infinite."""
+        values = self.columns[name]
+        if values.dtype != object: return self.numbers(name)
+        missing = np.array([value is None for value in values])
+        if missing.any(): raise ValueError(self._fault(name, missing, "has no value", ""))
+        return values
+
+    def _fault(self, name, wrong, fault, shown):
+        first, more = int(wrong.argmax()), int(wrong.sum()) - 1
+        others = f", and in {more:,} more {self.place}{'s' if more > 1 else ''}" if more else ""
+        return f"{self.source}, {self.place} {self.places[first]}: column {name!r} {fault}{shown}{others}"
 
 # %% ../nbs/51_cli.ipynb #cell-011
 def _positions(header, names, source):
@@ -75,7 +88,7 @@ def _is_number(cell):
     return "_" not in cell
 
 # %% ../nbs/51_cli.ipynb #cell-013
-def _read_csv(lines, names, source):
+def _read_csv(lines, names, source, features=()):
     "The named columns of a CSV file, a line at a time."
     begun = []
     for line in lines:
@@ -84,16 +97,25 @@ def _read_csv(lines, names, source):
     else: raise ValueError(f"{source} is empty; it must hold a line with the names of the columns, then a line for each point")
     reader = csv.reader(itertools.chain(begun, lines), delimiter=max(",;\t", key=begun[-1].count), skipinitialspace=True)
     header = [cell.strip() for cell in next(row for row in reader if any(row))]
-    positions = _positions(header, names, source)
-    columns, places = {name: array("d") for name in names}, array("q")
+    positions = _positions(header, [*names, *features], source)
+    columns, places = {name: [] if name in features else array("d") for name in positions}, array("q")
     for row in reader:
         if not row or (len(row) == 1 and not row[0].strip()): continue
         if len(row) != len(header): raise ValueError(f"{source}, line {reader.line_num}: {len(row)} cells where the header has {len(header)}")
         for name, position in positions.items():
-            columns[name].append(_cell(row[position].strip(), name, source, reader.line_num))
+            cell = row[position].strip()
+            columns[name].append(cell if name in features else _cell(cell, name, source, reader.line_num))
         places.append(reader.line_num)
     if not places: raise ValueError(f"{source} holds the names of its columns but no line of numbers")
-    return Table(source, {name: np.array(values) for name, values in columns.items()}, np.array(places))
+    return Table(source, {name: _as_feature(cells) if name in features else np.array(cells) for name, cells in columns.items()}, np.array(places))
+
+
+def _as_feature(cells):
+    "Numbers, NaN where missing, if every cell is one; else text, None where missing."
+    missing = [cell in ("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan") for cell in cells]
+    if all(gone or _is_number(cell) for gone, cell in zip(missing, cells)):
+        return np.array([np.nan if gone else float(cell) for gone, cell in zip(missing, cells)])
+    return np.array([None if gone else cell for gone, cell in zip(missing, cells)], dtype=object)
 
 
 def _cell(text, name, source, line):
@@ -104,26 +126,42 @@ def _cell(text, name, source, line):
     raise ValueError(f"{source}, line {line}: column {name!r} must hold numbers, got {text[:40]!r}{hint}")
 
 # %% ../nbs/51_cli.ipynb #cell-015
-def _read_parquet(path, names, source):
+def _read_parquet(path, names, source, features=()):
     "The named columns of a parquet file."
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError: raise ValueError(f"{source}: parquet files need pyarrow, which is not installed; pip install 'uqcal[parquet]'") from None
+    wanted = [*names, *features]
     try: file = parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error: raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
     with file:
         schema = file.schema_arrow
-        _positions(schema.names, names, source)
-        for name in names:
-            kind, types = schema.field(name).type, pyarrow.types
-            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
-                raise ValueError(f"{source}: column {name!r} must hold numbers, it holds {kind}")
-        try: table = file.read(columns=list(names))
+        _positions(schema.names, wanted, source)
+        for name in wanted:
+            kind = schema.field(name).type
+            if not (_holds_numbers(kind) or (name in features and _holds_groups(kind))):
+                raise ValueError(f"{source}: column {name!r} must hold numbers{' or text' if name in features else ''}, it holds {kind}")
+        try: table = file.read(columns=wanted)
         except (pyarrow.ArrowException, OSError) as error: raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
     if not table.num_rows: raise ValueError(f"{source} holds the names of its columns but no row of numbers")
-    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy() for name in names}
+    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy() if _holds_numbers(table[name].type) else _groups(table[name]) for name in wanted}
     return Table(source, columns, np.arange(1, table.num_rows + 1), "row")
+
+
+def _holds_numbers(kind):
+    from pyarrow import types
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def _holds_groups(kind):
+    from pyarrow import types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or types.is_boolean(kind)
+
+
+def _groups(column):
+    "Text from a column of text, categories or truth values; None where missing."
+    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
 def _first_line(error):
@@ -131,22 +169,25 @@ def _first_line(error):
 
 # %% ../nbs/51_cli.ipynb #cell-016
 def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standard input
-               names: Sequence[str],  # columns to read
+               names: Sequence[str],  # columns of numbers
+               *,
+               features: Sequence[str] = (),  # further columns, of numbers or text
                ) -> Table:  # these columns, in this order
-    """Named columns of numbers from a file.
+    """Named columns from a file.
 
     Raises ValueError or OSError in one line that names the file, the column and the line, for whatever can't be read as numbers."""
     names = list(dict.fromkeys(names))
-    if source == "-": return _decoded(lambda: _read_csv(_text(sys.stdin.buffer), names, "standard input"), "standard input")
+    features = [name for name in dict.fromkeys(features) if name not in names]
+    if source == "-": return _decoded(lambda: _read_csv(_text(sys.stdin.buffer), names, "standard input", features), "standard input")
     path = Path(source)
     if path.is_dir(): raise IsADirectoryError(f"{source} is a folder, not a file")
     if not path.exists():
         close = get_close_matches(path.name, os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
         raise FileNotFoundError(f"there is no file {source}" + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
-    if path.suffix.lower() in (".parquet", ".pq"): return _read_parquet(path, names, path.name)
+    if path.suffix.lower() in (".parquet", ".pq"): return _read_parquet(path, names, path.name, features)
     try: file = open(path, "rb")
     except OSError as error: raise type(error)(f"{source} can't be read: {error.strerror}") from error
-    with file: return _decoded(lambda: _read_csv(_text(file), names, path.name), path.name)
+    with file: return _decoded(lambda: _read_csv(_text(file), names, path.name, features), path.name)
 
 
 def _text(binary):
@@ -173,16 +214,16 @@ def _columns(error, observed, predicted, uncertainty):
     return chosen
 
 
-def _read_errors(source, names, by_default):
-    "Errors and uncertainties from a file, with messages that name the line."
-    try: table = read_table(source, names)
+def _read_errors(source, names, by_default, features=()):
+    "Errors, uncertainties, what messages call the file, and features, with messages that name the line."
+    try: table = read_table(source, names, features=features)
     except ValueError as error:
         if by_default and "has no column" in str(error): raise ValueError(f"{error}; name them with --error and --uncertainty") from None
         raise
     *errors, uncertainty = names
     values = [table.numbers(name) for name in errors]
     stated = table.numbers(uncertainty, positive=True)
-    return values[0] if len(values) == 1 else values[0] - values[1], stated, table.source
+    return values[0] if len(values) == 1 else values[0] - values[1], stated, table.source, {name: table.feature(name) for name in features}
 
 
 def _check_outputs(source, **targets):
@@ -210,19 +251,20 @@ def _width():
 
 # %% ../nbs/51_cli.ipynb #cell-025
 def _validation_text(validation, width):
-    "Headline, table, sentences and cautions."
+    "Headline, conclusions, table, sentences and cautions."
     from uqcal.report import _round, conclude
-    from uqcal.validation import _LAW_WORDS, _agrees
+    from uqcal.validation import _LAW_WORDS, _agrees, _label
     level, previous = f"{100 * validation.settings['confidence']:g} % interval", None
     rows = [("", "estimate", level, "law of errors", "reference", "ζ", "agrees")]
     for row in validation.to_frame().to_dict("records"):
         again, previous = row["statistic"] == previous, row["statistic"]
         known = row["law"] == "known"
-        own = ("", "", "") if again else (row["statistic"].upper(), _round(row["estimate"]), f"{_round(row['low'])} to {_round(row['high'])}")
+        own = ("", "", "") if again else (_label(row["statistic"]), _round(row["estimate"]), f"{_round(row['low'])} to {_round(row['high'])}")
         rows.append((*own, "any" if known else _LAW_WORDS.get(row["law"], row["law"]), _round(row["reference"]), _round(row["zeta"]),
                      "yes" if _agrees(row) else "no"))
-    parts = [_wrapped(conclude(validation).headline, width), *([_aligned(rows, (1, 4, 5)).replace("−", "-")] if len(rows) > 1 else [])]
-    parts += [_wrapped(f"{name.upper()} {verdict}. {validation.explanation[name]}", width, rest="  ") for name, verdict in validation.verdicts.items()]
+    drawn = [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: {one.test}.", width, rest="  ") for name, one in validation.grounds.items()]
+    parts = [_wrapped(conclude(validation).headline, width), *drawn, *([_aligned(rows, (1, 4, 5)).replace("−", "-")] if len(rows) > 1 else [])]
+    parts += [_wrapped(f"{_label(name)} {verdict}. {validation.explanation[name]}", width, rest="  ") for name, verdict in validation.verdicts.items()]
     if validation.cautions: parts.append("\n".join(["Cautions", *(_wrapped(caution, width, "- ", "  ") for caution in validation.cautions)]))
     return "\n\n".join(parts)
 
@@ -276,9 +318,10 @@ def _option(text, metavar=None, *names, default=False):
 
 _FILE = typer.Argument(metavar="FILE", help="The data; - for standard input.", show_default=False)
 _LAW = _option("Law of the errors where it is known: normal, t6, uniform, laplace.  [default: not known, normal and t6 are compared]", "NAME")
-_STATISTICS = _option("Of zms, cc, ence, zmse, rce, and nll (needs --law normal); with commas between.", "NAMES", default=True)
+_STATISTICS = _option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs --law normal); with commas between.", "NAMES", default=True)
+_FEATURE = _option("Column along which uncertainties are tested: numbers, or text for groups; may be repeated.", "NAME", "--feature")
 _N_MC = _option("Simulated data sets for each law, or auto: as many as needed.", "NUMBER|auto", "--n-mc", default=True)
-_FAIL = _option("End with exit code 1 if a statistic is invalid; with undecided, also if one is undecided.", "STATUS", "--fail-on")
+_FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, also if a conclusion is undecided.", "STATUS", "--fail-on")
 _JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE", "--json")
 _JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "NUMBER", default=True)
 _SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER", default=True)
@@ -291,9 +334,11 @@ def _validate(
     observed: Annotated[str | None, _option("Column of the true values, with --predicted.", "NAME")] = None,
     predicted: Annotated[str | None, _option("Column of the predictions.", "NAME")] = None,
     uncertainty: Annotated[str | None, _option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
+    feature: Annotated[list[str] | None, _FEATURE] = None,
     demo: Annotated[bool, _option("Use the data set that travels with uqcal.", None, "--demo")] = False,
     law: Annotated[str | None, _LAW] = None,
     statistics: Annotated[str, _STATISTICS] = "zms,cc,ence,zmse",
+    no_conclusions: Annotated[bool, _option("Judge by the statistics alone.", None, "--no-conclusions")] = False,
     n_bins: Annotated[int, _option("Bins of equal count for ENCE and ZMSE.", "NUMBER", default=True)] = 20,
     n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_mc: Annotated[str, _N_MC] = "10000",
@@ -304,23 +349,24 @@ def _validate(
     json_file: Annotated[str | None, _JSON] = None,
     fail_on: Annotated[str | None, _FAIL] = None,
 ):
-    source, names = _source(file, demo, error, observed, predicted, uncertainty)
+    source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
+    _check_features(feature, no_conclusions)
     options = _checked_options(statistics, n_mc, jobs, fail_on) | dict(law=law, n_bins=n_bins, n_boot=n_boot, confidence=confidence, rng=seed)
     _check_outputs(source, report=report, json=None if json_file == "-" else json_file)
-    errors, stated, label = _demo_errors() if demo else _read_errors(source, names, by_default=not (error or observed))
+    errors, stated, label, features = _demo_errors() if demo else _read_errors(source, names, not (error or observed), feature or ())
 
     from uqcal.validation import validate
-    result = validate(errors, stated, **options, progress=sys.stderr.isatty())
-    data = {"source": label, "columns": names}
+    result = validate(errors, stated, **options, conclusions=not no_conclusions, features=features or None, progress=sys.stderr.isatty())
+    data = {"source": label, "columns": names} | ({"features": list(features)} if features else {})
     if json_file == "-": typer.echo(_validation_json(result, data, seed), nl=False)
     else: typer.echo(f"{label}: {errors.size:,} points\n\n{_validation_text(result, _width())}")
     _write_outputs(result, data, seed, report, None if json_file == "-" else json_file, quiet=json_file == "-")
-    if fail_on and {"invalid", fail_on} & set(result.verdicts.values()): raise typer.Exit(1)
+    if fail_on and _fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../nbs/51_cli.ipynb #cell-031
-def _source(file, demo, error, observed, predicted, uncertainty):
+def _source(file, demo, error, observed, predicted, uncertainty, feature):
     "The file to read and the columns to take from it."
-    if demo and (file or error or observed or predicted or uncertainty): raise ValueError("--demo brings its own data: give no FILE and no columns with it")
+    if demo and (file or error or observed or predicted or uncertainty or feature): raise ValueError("--demo brings its own data: give no FILE and no columns with it")
     if not demo and not file: raise ValueError("give a FILE, or --demo for the data set that travels with uqcal; see uqcal validate --help")
     return file, ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
 
@@ -328,7 +374,18 @@ def _source(file, demo, error, observed, predicted, uncertainty):
 def _demo_errors():
     from uqcal.datasets import load_demo
     demo = load_demo()
-    return demo.error, demo.uncertainty, f"{demo.name} ({demo.title})"
+    return demo.error, demo.uncertainty, f"{demo.name} ({demo.title})", {}
+
+
+def _check_features(feature, no_conclusions):
+    "Refuse features that are named twice or not used."
+    if len(set(feature or ())) < len(feature or ()): raise ValueError(f"the features must differ, got {', '.join(map(repr, feature))}")
+    if feature and no_conclusions: raise ValueError("--feature asks for a conclusion: give it without --no-conclusions")
+
+
+def _fails(result, fail_on):
+    "Whether something is invalid, or has the other status that was asked for; conclusions decide what is undecided, where there are any."
+    return "invalid" in {*result.conclusions.values(), *result.verdicts.values()} or fail_on in (result.conclusions or result.verdicts).values()
 
 
 def _checked_options(statistics, n_mc, jobs, fail_on):
@@ -345,6 +402,7 @@ def _write_outputs(result, data, seed, report, json_file, *, quiet):
     "The files that were asked for, each whole or not at all."
     from uqcal.report import write_report, write_whole
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
+    if "features" in data: details["Features"] = ", ".join(data["features"])
     if report is not None: write_report(result, report, details=details)
     if json_file is not None: write_whole(_validation_json(result, data, seed), json_file)
     lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file)) if path is not None and not quiet]
@@ -402,6 +460,7 @@ def _message(error):
     "One line that says what is wrong, in the words of the command line."
     text = error.format_message() if isinstance(error, _USAGE) else str(error)
     if isinstance(error, OSError) and error.strerror and error.filename: text = f"{error.filename}: {error.strerror}"
+    text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
     text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may))", lambda found: _AS_TYPED[found[0]], " ".join(text.split()))
     return f"uqcal: {text or type(error).__name__}"
 
