@@ -18,6 +18,7 @@ _CONTENTS = {
     "scaling": ["extrapolate", "scaling_reference"],
     "confidence_curves": ["confidence_curve"],
     "recalibration": [],
+    "reliability": ["reliability_diagram", "expected_calibration_error", "top_label_ece"],
     "brownian": [],
     "intervals": ["coverage_test", "size_stratified_coverage", "hsic_test", "regression_coverage_score", "regression_mwi_score"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],

@@ -13,6 +13,7 @@ from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import online as online
 from uqcal import recalibration as recalibration
+from uqcal import reliability as reliability
 from uqcal import report as report
 from uqcal import scaling as scaling
 from uqcal import statistics as statistics
@@ -44,6 +45,9 @@ from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
+from uqcal.reliability import expected_calibration_error as expected_calibration_error
+from uqcal.reliability import reliability_diagram as reliability_diagram
+from uqcal.reliability import top_label_ece as top_label_ece
 from uqcal.report import write_report as write_report
 from uqcal.scaling import extrapolate as extrapolate
 from uqcal.scaling import scaling_reference as scaling_reference

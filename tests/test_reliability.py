@@ -1,0 +1,173 @@
+"""Reliability diagrams and calibration errors: definitions, edges, bias, intervals, and whatever may come in."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import binomtest
+
+from uqcal import reliability as rel
+
+Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
+BINARY = {
+    "ece": lambda y, p, w=None: rel.expected_calibration_error(y, p, sample_weight=w, n_bins=3),
+    "ece quantile": lambda y, p, w=None: rel.expected_calibration_error(y, p, sample_weight=w, n_bins=3, strategy="quantile", norm="l2"),
+    "classwise": lambda y, p, w=None: rel.classwise_ece(y, p, sample_weight=w, norm="max"),
+    "diagram": lambda y, p, w=None: rel.reliability_diagram(y, p, sample_weight=w, n_bins=3),
+    "exact diagram": lambda y, p, w=None: rel.reliability_diagram(y, p, sample_weight=w, n_bins=3, interval="clopper-pearson"),
+    "ece_test": lambda y, p, w=None: rel.ece_test(y, p, sample_weight=w, n_bins=3, n_resamples=9, rng=1),
+    "debiased": lambda y, p, w=None: rel.debiased_squared_error(y, p, sample_weight=w, n_bins=2),
+    "interval": lambda y, p, w=None: rel.calibration_error_interval(y, p, sample_weight=w, n_bins=2, n_boot=9, rng=1),
+}
+
+
+def slow(y, p, w, edges):
+    "The document's formula, bin by bin."
+    total, gaps = sum(w), []
+    for b in range(len(edges) - 1):
+        cell = [(yi, pi, wi) for yi, pi, wi in zip(y, p, w) if edges[b] < pi <= edges[b + 1] or (b == 0 and pi == 0)]
+        weight = sum(c[2] for c in cell)
+        if weight: gaps.append((weight / total, abs(sum(c[2] * c[0] for c in cell) / weight - sum(c[2] * c[1] for c in cell) / weight)))
+    return {"l1": sum(a * g for a, g in gaps), "l2": sum(a * g * g for a, g in gaps)**0.5, "max": max(g for _, g in gaps)}
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+@pytest.mark.parametrize("n_bins", [1, 2, 10, 15, 50])
+@pytest.mark.parametrize("digits", [None, 2, 1])
+def test_ece_agrees_with_the_slow_twin(n_bins, digits, norm):
+    rng = np.random.default_rng([n_bins, digits or 0])
+    p = rng.uniform(size=300) if digits is None else rng.uniform(size=300).round(digits)
+    y, w = (rng.uniform(size=300) < p).astype(float), rng.exponential(size=300) * (rng.uniform(size=300) < 0.9)
+    for strategy, edges in (("uniform", [k / n_bins for k in range(n_bins + 1)]),
+                            ("quantile", [0.0, *np.quantile(p[w > 0], [k / n_bins for k in range(1, n_bins)]), 1.0]), ([0, 0.05, 0.4, 1], [0, 0.05, 0.4, 1])):
+        ours = rel.expected_calibration_error(y, p, n_bins=n_bins, strategy=strategy, sample_weight=w, norm=norm)
+        np.testing.assert_allclose(ours, slow(y.tolist(), p.tolist(), w.tolist(), edges)[norm], rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("m", [2, 3, 6, 7, 10, 15, 49, 50, 100, 1000])
+def test_scores_on_edges_belong_to_the_bin_below(m):
+    edges = np.arange(m + 1) / m
+    for b in range(1, m + 1):
+        assert rel._bin(b / m, edges, True) == rel._bin(b / m, edges, False) == b - 1
+        if b < m: assert rel._bin(np.nextafter(b / m, 1), edges, True) == rel._bin(np.nextafter(b / m, 1), edges, False) == b
+    assert rel._bin(0.0, edges, True) == rel._bin(0.0, edges, False) == 0
+    assert rel._bin(5e-324, edges, True) == 0 and rel._bin(np.nextafter(1, 0), edges, True) == m - 1
+
+
+def test_top_label_and_classwise_agree_with_the_slow_twin():
+    rng = np.random.default_rng(2)
+    prob = rng.dirichlet(np.full(4, 0.5), size=400)
+    prob[:, 3] *= 0.001
+    prob /= prob.sum(axis=1, keepdims=True)
+    label, w = rng.integers(0, 4, 400), rng.exponential(size=400)
+    chosen, edges = prob.argmax(axis=1), [k / 7 for k in range(8)]
+    for weights in (np.ones(400), w):
+        for norm in ("l1", "l2", "max"):
+            by_label = {j: slow((label[k] == j).tolist(), prob[k].max(axis=1).tolist(), weights[k].tolist(), edges)[norm] for j in range(4) if (k := chosen == j).any()}
+            options = dict(n_bins=7, sample_weight=weights, norm=norm)
+            np.testing.assert_allclose(rel.top_label_ece(label, prob, **options), np.mean(list(by_label.values())), rtol=1e-12)
+            np.testing.assert_allclose(rel.top_label_ece(label + 10, prob.max(axis=1), chosen + 10, **options), np.mean(list(by_label.values())), rtol=1e-12)
+            np.testing.assert_allclose(rel.top_label_ece(label, prob, average="weighted", **options),
+                                       np.average(list(by_label.values()), weights=[weights[chosen == j].sum() for j in by_label]), rtol=1e-12)
+            classes = [slow((label == k).tolist(), prob[:, k].tolist(), weights.tolist(), edges)[norm] for k in range(4)]
+            np.testing.assert_allclose(rel.classwise_ece(label, prob, **options), np.mean(classes), rtol=1e-12)
+            overall = slow((label == chosen).tolist(), prob.max(axis=1).tolist(), weights.tolist(), edges)[norm]
+            np.testing.assert_allclose(rel.expected_calibration_error(label, prob, **options), overall, rtol=1e-12)
+    quantile = [rel.expected_calibration_error(label[chosen == j] == j, prob[chosen == j].max(axis=1), n_bins=5, strategy="quantile") for j in np.unique(chosen)]
+    np.testing.assert_allclose(rel.top_label_ece(label, prob, n_bins=5, strategy="quantile"), np.mean(quantile), rtol=1e-12)
+
+
+def test_intervals_of_bins_are_those_of_a_share():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=200)
+    y = rng.uniform(size=200) < p
+    for kind, method in (("wilson", "wilson"), ("clopper-pearson", "exact")):
+        bins = rel.reliability_diagram(y, p, interval=kind, confidence=0.9).to_frame()
+        for _, one in bins.iterrows():
+            known = binomtest(round(one["count"] * one["mean_outcome"]), int(one["count"])).proportion_ci(0.9, method=method)
+            np.testing.assert_allclose([one["low"], one["high"]], [known.low, known.high], rtol=1e-9, atol=1e-12)
+    ends = rel.reliability_diagram([0, 0, 1, 1], [0.1, 0.1, 0.9, 0.9], interval="clopper-pearson").to_frame()
+    assert ends["low"].iloc[0] == 0 and ends["high"].iloc[1] == 1 and len(ends) == 2
+
+
+def test_debiased_square_has_the_true_square_as_its_mean():
+    rng, found = np.random.default_rng(4), []
+    p = np.repeat([0.2, 0.5, 0.7], [30, 50, 20])
+    for _ in range(4000):
+        y = rng.uniform(size=100) < p + 0.1
+        found.append([rel.debiased_squared_error(y, p, n_bins=10), rel.expected_calibration_error(y, p, n_bins=10, norm="l2")**2])
+    debiased, plain = np.mean(found, axis=0)
+    assert abs(debiased - 0.01) < 4 * np.std([f[0] for f in found]) / 4000**0.5 and plain > 0.015
+
+
+def test_pvalue_counts_perfect_models():
+    rng, below, mean = np.random.default_rng(5), 0, []
+    for _ in range(400):
+        p = rng.uniform(size=80).round(1)
+        test = rel.ece_test(rng.uniform(size=80) < p, p, n_bins=10, n_resamples=199, rng=rng)
+        below += test.pvalue <= 0.05
+        mean.append((test.statistic, test.null_mean))
+    assert 5 <= below <= 35 and abs(np.mean(mean, axis=0) @ [1, -1]) < 0.005
+    assert rel.ece_test(np.ones(100), np.full(100, 0.5), rng=1).pvalue == 1 / 2000
+    one, two = (rel.ece_test(Y * 5000, P * 5000, n_resamples=99, rng=6, n_jobs=k) for k in (1, 2))
+    assert one == two
+
+
+def test_intervals_hold_what_they_estimate():
+    rng = np.random.default_rng(7)
+    p = rng.uniform(size=2000)
+    y = rng.uniform(size=2000) < np.clip(p + 0.1, 0, 1)
+    one = rel.calibration_error_interval(y, p, rng=8)
+    assert one.squared_low < one.squared < one.squared_high and one.ece_low < 0.095 < one.ece_high and 0.07 < one.ece_low
+    assert one.squared == rel.debiased_squared_error(y, p) and one.ece == rel.expected_calibration_error(y, p)
+    calm = rel.calibration_error_interval(rng.uniform(size=2000) < p, p, rng=9)
+    assert calm.ece_low == 0 and calm.squared_low < 0 < calm.squared_high
+
+
+def test_plots_and_frames():
+    diagram = rel.reliability_diagram(Y, P)
+    assert diagram.plot().get_xlabel() and diagram.to_frame()["weight"].sum() == pytest.approx(1) and "ECE" in diagram._repr_html_()
+    np.testing.assert_allclose(diagram.ece, rel.expected_calibration_error(Y, P, n_bins=10))
+
+
+BAD = {"NaN": [np.nan, *P[1:]], "infinite": [np.inf, *P[1:]], "empty": [], "text": list("abcdef"), "scalar": 0.5, "None": None,
+       "complex": np.array(P) * 1j, "missing": [None, *P[1:]], "negative": [-0.1, *P[1:]], "shorter": P[1:], "two-dimensional": np.reshape(P, (2, 3))}
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_columns_are_refused_by_name(name, kind):
+    with pytest.raises((ValueError, TypeError), match="y_prob"): BINARY[name](Y, BAD[kind])
+    with pytest.raises((ValueError, TypeError), match="y_true"): BINARY[name](BAD[kind], P)
+    if kind != "None":
+        with pytest.raises((ValueError, TypeError), match="sample_weight"): BINARY[name](Y, P, BAD[kind])
+
+
+@pytest.mark.parametrize(("call", "named"), [
+    (lambda: rel.expected_calibration_error(Y, P, n_bins=0), "n_bins"), (lambda: rel.expected_calibration_error(Y, P, n_bins=2.0), "n_bins"),
+    (lambda: rel.expected_calibration_error(Y, P, strategy="equal"), "strategy"), (lambda: rel.expected_calibration_error(Y, P, strategy=[0, 0.5]), "strategy"),
+    (lambda: rel.expected_calibration_error(Y, P, strategy=[0, 0.5, 0.5, 1]), "strategy"), (lambda: rel.expected_calibration_error(Y, P, norm="l3"), "norm"),
+    (lambda: rel.reliability_diagram(Y, P, interval="wald"), "interval"), (lambda: rel.reliability_diagram(Y, P, confidence=95), "confidence"),
+    (lambda: rel.top_label_ece(Y, P), "y_pred"), (lambda: rel.top_label_ece([0, 1], [[0.5, 0.5], [0.2, 0.8]], average="micro"), "average"),
+    (lambda: rel.top_label_ece([0, 5], [[0.5, 0.5], [0.2, 0.8]]), "y_true"), (lambda: rel.top_label_ece([0, 1], [[0.5, 0.6], [0.2, 0.8]]), "y_prob"),
+    (lambda: rel.top_label_ece([0, 1], [0.5, 0.5], [0, 1, 1]), "length"), (lambda: rel.classwise_ece([0], [[0.5, 0.5], [0.2, 0.8]]), "length"),
+    (lambda: rel.debiased_squared_error([0, 1], [0.1, 0.9]), "n_bins"), (lambda: rel.calibration_error_interval(Y, P, n_boot=0), "n_boot"),
+    (lambda: rel.ece_test(Y, P, n_resamples=0), "n_resamples"), (lambda: rel.ece_test(Y, P, rng=-1), "rng"),
+])
+def test_bad_settings_are_refused(call, named):
+    with pytest.raises((ValueError, TypeError), match=named): call()
+
+
+@pytest.mark.parametrize("name", BINARY)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_input_gives_a_result_without_nan_or_a_clear_error(name, data):
+    n = data.draw(st.integers(0, 9))
+    p = data.draw(arrays(float, n, elements=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 1 / 3, 1e-300, 1 - 1e-16]))))
+    y = data.draw(arrays(float, n, elements=st.sampled_from([0.0, 1.0])))
+    w = data.draw(st.one_of(st.none(), arrays(float, n, elements=st.one_of(st.floats(0, 1e150), st.sampled_from([0.0, 1.0, 1e-150])))))
+    with np.errstate(all="raise", under="ignore"):
+        try: result = BINARY[name](y, p, w)
+        except (ValueError, TypeError) as error: assert str(error)
+        else: assert np.isfinite(result.to_frame().select_dtypes("number").to_numpy() if hasattr(result, "to_frame") else result).all()
