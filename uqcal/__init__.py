@@ -25,6 +25,7 @@ _CONTENTS = {
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],
     "calibeating": ["CalibrationMonitor", "Hedging", "Tracking", "calibration_error", "hops", "sharpness", "tops"],
     "cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],
+    "streams": ["RecalibratedClassifier"],
     "report": ["write_report"],
     "cli": [],
 }

@@ -17,6 +17,7 @@ from uqcal import reliability as reliability
 from uqcal import report as report
 from uqcal import scaling as scaling
 from uqcal import statistics as statistics
+from uqcal import streams as streams
 from uqcal import validation as validation
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor
@@ -56,6 +57,7 @@ from uqcal.statistics import conditional_calibration as conditional_calibration
 from uqcal.statistics import ence as ence
 from uqcal.statistics import zms as zms
 from uqcal.statistics import zmse as zmse
+from uqcal.streams import RecalibratedClassifier as RecalibratedClassifier
 from uqcal.validation import simulated_reference as simulated_reference
 from uqcal.validation import validate as validate
 

@@ -201,7 +201,7 @@ class Tracking(_Calibeater):
 
     def _fresh(self):
         edges = _edges(self.bin_width)
-        initial = edges - 0.5 / edges.size if self.initial is None else as_probabilities(np.atleast_1d(self.initial), "initial")
+        initial = (np.arange(edges.size) + 0.5) / edges.size if self.initial is None else as_probabilities(np.atleast_1d(self.initial), "initial")
         if initial.size not in (1, edges.size): raise ValueError(f"initial must be a number or hold one for each of the {edges.size} bins, got {initial.size}")
         weight = as_vector([self.initial_weight], "initial_weight")
         _refuse("initial_weight", "not be negative", weight < 0, "negative", weight)

@@ -6,6 +6,7 @@
 __all__ = ['app', 'Table', 'read_table', 'main']
 
 # %% ../nbs/51_cli.ipynb #cell-007
+import contextlib
 import csv
 import io
 import itertools
@@ -451,6 +452,104 @@ def _fetch(
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../nbs/51_cli.ipynb #cell-035
+_RECALIBRATE = """Keep the probabilities of a classifier calibrated along a stream.
+
+FILE is a CSV file with a line of column names, oldest row first, or - for standard input. Each row is written again with a forecast that was made before
+its outcome was used. A row without an outcome gets a forecast and teaches nothing.
+
+\b
+Examples:
+  uqcal recalibrate scores.csv --outcome y --score p --out recalibrated.csv
+  cat scores.csv | uqcal recalibrate - --outcome y --score p > recalibrated.csv
+
+Exit code: 0 done; 2 input or options can't be used, and the message names the line of a broken row.
+"""
+_METHOD = _option("ops, tops, hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta scaling).", "NAME", default=True)
+_OUT = _option("Write the rows to this file, which appears when the last row is through; - for standard output.", "FILE", default=True)
+
+
+@app.command("recalibrate", help=_RECALIBRATE)
+def _recalibrate(
+    file: Annotated[str, _FILE],
+    outcome: Annotated[str, _option("Column of the outcomes, 0 or 1, empty where not known.", "NAME", default=True)] = "outcome",
+    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME", default=True)] = "score",
+    method: Annotated[str, _METHOD] = "tops",
+    out: Annotated[str, _OUT] = "-",
+    name: Annotated[str, _option("Name of the column that is added.", "NAME", default=True)] = "recalibrated",
+    seed: Annotated[int, _SEED] = 0,
+    report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
+):
+    from uqcal.inputs import check_choice
+    check_choice(method, "--method", ("ops", "tops", "hops", "obs", "tobs", "hobs"))
+    _check_outputs(file, report=report, out=None if out == "-" else out)
+    label = "standard input" if file == "-" else Path(file).name
+    with contextlib.ExitStack() as opened:
+        source = sys.stdin.buffer if file == "-" else opened.enter_context(_open_rows(file))
+        write = opened.enter_context(_rows_to(out))
+        summary = _recalibrated(source, write, label, dict(score=score, outcome=outcome, method=method, name=name, rng=seed))
+    if report is not None: _recalibration_report(summary, label, report)
+    typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
+
+# %% ../nbs/51_cli.ipynb #cell-037
+def _open_rows(file):
+    path = Path(file)
+    if path.is_dir(): raise IsADirectoryError(f"{file} is a folder, not a file")
+    if not path.exists():
+        close = get_close_matches(path.name, os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
+        raise FileNotFoundError(f"there is no file {file}" + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
+    return open(path, "rb")
+
+
+@contextlib.contextmanager
+def _rows_to(out):
+    "A function that writes lines; a file gets its name only if all went well."
+    if out == "-":
+        yield lambda text: (sys.stdout.write(text), sys.stdout.flush())
+        return
+    from uqcal.report import check_target
+    target = check_target(out)
+    part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    try:
+        with open(part, "x", encoding="utf-8", newline="\n") as file: yield file.write
+        if target.exists(): shutil.copymode(target, part)
+        os.replace(part, target)
+    finally: part.unlink(missing_ok=True)
+
+
+def _recalibrated(source, write, label, options):
+    from uqcal.streams import recalibrate_rows
+    try: return recalibrate_rows(source, write, **options)
+    except UnicodeDecodeError: raise ValueError(f"{label} is not UTF-8 text; save it as CSV in UTF-8") from None
+    except ValueError as error: raise ValueError(f"{label}, {error}" if str(error).startswith("line ") else str(error)) from None
+
+# %% ../nbs/51_cli.ipynb #cell-038
+def _stream_text(summary):
+    "What went through, in a few sentences."
+    known = f"{summary.rows:,} rows, {summary.learnt:,} with an outcome."
+    if not summary.learnt: return f"{known} Nothing could be learnt."
+    rang = f"after {summary.alarm:,} outcomes" if summary.alarm else "never"
+    return (f"{known}\nCalibration error {summary.error_before:.4f} as stated, {summary.error_after:.4f} recalibrated ({summary.method}).\n"
+            f"Brier score {summary.brier_before:.4f} as stated, {summary.brier_after:.4f} recalibrated.\n"
+            f"The monitor of the stated probabilities rang {rang} (at most 5 % false alarms, ever).")
+
+
+def _recalibration_report(summary, label, path):
+    "One page: the summary and the calibration error along the stream."
+    from uqcal.report import Section, Verdict, draw_picture, render_page, write_whole
+
+    def _draw(ax):
+        table = summary.to_frame()
+        for column, name, color, ls in [("error_before", "as stated", "#D55E00", "--"), ("error_after", "recalibrated", "#0072B2", "-")]:
+            ax.plot(table["outcomes"], table[column], color=color, ls=ls, label=name)
+        ax.set(xscale="log", xlabel="outcomes seen", ylabel="calibration error so far")
+        ax.legend(frameon=False)
+    lines = _stream_text(summary).split("\n")
+    pictures = (draw_picture(_draw, "Calibration error so far against outcomes seen, as stated and recalibrated.", caption="The lower the better."),) if summary.curve else ()
+    facts = {"Data": label, "Method": summary.method, "Rows": f"{summary.rows:,}", "Outcomes": f"{summary.learnt:,}", "uqcal": __version__}
+    sections = [Section("Along the stream", paragraphs=tuple(lines[1:]), pictures=pictures), Section("Settings and versions", facts=facts)]
+    write_whole(render_page("Do these probabilities stay calibrated?", Verdict(" ".join(lines[:2])), sections), path)
+
+# %% ../nbs/51_cli.ipynb #cell-041
 _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make
 _AS_TYPED = {"law": "--law", "laws": "--law", "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot", "n_mc": "--n-mc",
              "confidence": "--confidence", "rng": "--seed", "error": "the errors", "uncertainty": "the uncertainties"}
@@ -464,7 +563,7 @@ def _message(error):
     text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may))", lambda found: _AS_TYPED[found[0]], " ".join(text.split()))
     return f"uqcal: {text or type(error).__name__}"
 
-# %% ../nbs/51_cli.ipynb #cell-036
+# %% ../nbs/51_cli.ipynb #cell-042
 def main(args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's own unless given
          ) -> None:  # never returns: ends with SystemExit
     "Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself."

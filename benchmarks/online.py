@@ -1,0 +1,168 @@
+"""What a step of online recalibration costs: uqcal beside plain numpy loops that do the same steps, in one run.
+
+    python benchmarks/online.py              ratios to the loops, cost along the stream, ten million rows
+    python benchmarks/online.py --quick      a tenth of the rows
+
+The loops are written as one would write them without compiling: numpy for the vectors and matrices, one step at a time, each with
+the same results as uqcal, which is checked. Times are those of one core. Each is the shortest of a few runs.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from scipy.optimize import brentq
+
+from uqcal.calibeating import FosterForecaster, tops
+from uqcal.online import Aioli, OnlinePlattScaling
+
+
+def stream(n, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.6, 0.6, n)
+    return p, (rng.random(n) < p**1.5).astype(float)
+
+
+def loop_ops(p, y):
+    "Online Newton steps on (logit p, 1), in numpy."
+    theta, A, out = np.array([1.0, 0.0]), 100 * np.eye(2), np.empty(p.size)
+    for t in range(p.size):
+        held = min(max(p[t], 1e-5), 1 - 1e-5)
+        x = np.array([np.log(held / (1 - held)), 1.0])
+        out[t] = 1 / (1 + np.exp(-(theta @ x)))
+        g = (out[t] - y[t]) * x
+        A += np.outer(g, g)
+        theta = theta - np.linalg.solve(A, g) / 0.1
+        if theta @ theta > 100**2: raise AssertionError("the stream was chosen so that no projection is needed")
+    return out
+
+
+def loop_aioli(p, y):
+    "AIOLI with its past in a matrix and a vector, and a bracketed root of the scalar equation, in numpy and scipy."
+    H, b, out = 2 * np.eye(2), np.zeros(2), np.empty(p.size)
+    for t in range(p.size):
+        held = min(max(p[t], 1e-5), 1 - 1e-5)
+        x = np.array([np.log(held / (1 - held)), 1.0])
+        u, v = np.linalg.solve(H, b), np.linalg.solve(H, x)
+        c, kappa = x @ u, x @ v
+        z = brentq(lambda z, c=c, kappa=kappa: z + kappa * np.tanh(z / 2) - c, c - kappa - 1, c + kappa + 1, xtol=1e-13)
+        out[t] = 1 / (1 + np.exp(-z))
+        curvature = 0.1 * out[t] * (1 - out[t])
+        b = b + (curvature * z - (out[t] - y[t])) * x
+        H = H + curvature * np.outer(x, x)
+    return out
+
+
+def loop_foster(y, u, m=10, pivot=5):
+    "Foster's game, in numpy."
+    ones, plays, out = np.zeros(m), np.zeros(m), np.empty(y.size)
+    left, right, middle = np.arange(m) / m, np.arange(1, m + 1) / m, (np.arange(m) + 0.5) / m
+    for t in range(y.size):
+        mean = np.where(plays > 0, ones / np.maximum(plays, 1), middle)
+        deficit, excess = left - mean, mean - right
+        good = (np.arange(m) * plays <= ones * m) & (ones * m <= np.arange(1, m + 1) * plays)
+        if good[pivot]: i = pivot
+        elif good.any(): i = int(np.argmax(good))
+        else:
+            i = int(np.argmax(np.arange(m) * plays > ones * m)) - 1
+            if u[t] > deficit[i + 1] / (deficit[i + 1] + excess[i]): i += 1
+        out[t] = middle[i]
+        plays[i] += 1
+        ones[i] += y[t]
+    return out
+
+
+def loop_tops(p, y):
+    "The steps of `loop_ops`, and the mean outcome of the bin."
+    edges = np.arange(1, 11) / 10
+    count, ones, expert, out = np.zeros(10), np.zeros(10), loop_ops(p, y), np.empty(p.size)
+    for t in range(p.size):
+        b = np.searchsorted(edges, expert[t])
+        out[t] = ones[b] / count[b] if count[b] else edges[b] - 0.05
+        count[b] += 1
+        ones[b] += y[t]
+    return out
+
+
+def seconds(work, repeats=5):
+    "The shortest of a few runs on this core's own clock, and the result."
+    taken = []
+    for _ in range(repeats):
+        start = time.process_time()
+        found = work()
+        taken.append(time.process_time() - start)
+    return min(taken), found
+
+
+def against(value, target):
+    return f"at least {target}: {'met' if value >= target else 'NOT met'}"
+
+
+def ratios(quick):
+    n, slow = 500_000 if quick else 1_000_000, 5000 if quick else 20_000
+    p, y = stream(n)
+    u = np.random.default_rng(1).random(n)
+    pairs = {"OPS": (lambda k: loop_ops(p[:k], y[:k]), lambda k: OnlinePlattScaling().prequential(p[:k], y[:k])),
+             "AIOLI": (lambda k: loop_aioli(p[:k], y[:k]), lambda k: OnlinePlattScaling(optimizer=Aioli((1.0, 0.0))).prequential(p[:k], y[:k])),
+             "F99": (lambda k: loop_foster(y[:k], u[:k]), lambda k: FosterForecaster(10, 5).prequential(y[:k], uniforms=u[:k])),
+             "TOPS": (lambda k: loop_tops(p[:k], y[:k]), lambda k: tops().prequential(p[:k], y[:k]))}
+    print("microseconds a step       numpy loop    uqcal     ratio")
+    for name, (loop, ours) in pairs.items():
+        ours(10)
+        took, expected = seconds(lambda loop=loop: loop(slow), 3)
+        np.testing.assert_allclose(ours(slow), expected, atol=1e-9)
+        fast, _ = seconds(lambda ours=ours: ours(n))
+        ratio = (took / slow) / (fast / n)
+        print(f"{name:22s} {1e6 * took / slow:12.2f} {1e6 * fast / n:8.3f} {ratio:9.0f}    {against(ratio, 100)}")
+    engine, blocks = OnlinePlattScaling(optimizer=Aioli((1.0, 0.0))), np.array_split(np.arange(n), 10)
+    cost = [seconds(lambda part=part: engine.prequential(p[part], y[part]), 1)[0] / part.size for part in blocks]
+    print(f"AIOLI along the stream: {1e9 * cost[1]:.0f} ns a step in the second tenth, {1e9 * cost[-1]:.0f} ns in the last")
+
+
+def long_stream(quick):
+    n = 1_000_000 if quick else 10_000_000
+    p, y = stream(n, 3)
+    for name, make in [("OPS", OnlinePlattScaling), ("TOPS", tops)]:
+        start = time.perf_counter()
+        make().prequential(p, y)
+        took = time.perf_counter() - start
+        print(f"{n:,} rows through {name}: {took:.2f} s    at most 10 s: {'met' if took <= 10 else 'NOT met'}")
+
+
+def command_line(quick):
+    "Rows through `uqcal recalibrate`, with the peak memory of a short and a long file."
+    for n in (100_000, 1_000_000 if quick else 10_000_000):
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder) / "stream.csv", Path(folder) / "out.csv"
+            p, y = stream(100_000, 4)
+            block = "\n".join(f"{a:.6f},{int(b)}" for a, b in zip(p, y)) + "\n"
+            with open(source, "w") as file:
+                file.write("p,y\n")
+                for _ in range(n // 100_000): file.write(block)
+            code = ("import resource, sys, time; from uqcal.cli import main; start = time.perf_counter()\n"
+                    f"try: main(['recalibrate', {str(source)!r}, '--outcome', 'y', '--score', 'p', '--out', {str(target)!r}])\n"
+                    "except SystemExit as end: assert not end.code, end\n"
+                    "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)")
+            said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip().splitlines()[-1]
+            took, memory = map(float, said.split())
+            print(f"{n:,} rows through the command line: {took:.1f} s, {1e6 * took / n:.2f} µs a row, peak memory {memory:.0f} MB")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
+    quick = parser.parse_args().quick
+    ratios(quick)
+    long_stream(quick)
+    command_line(quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""Recalibration around classifiers, online models and files: equal to the forecasters themselves, constant memory, and refusals that name the line."""
+import io
+import os
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from uqcal.calibeating import tops
+from uqcal.cli import main
+from uqcal.streams import RecalibratedClassifier, RecalibratedOnline, make_forecaster, recalibrate_rows
+
+METHODS = ["ops", "tops", "hops", "obs", "tobs", "hobs"]
+
+
+def stream(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random(n), 3)
+    return p, (rng.random(n) < p**np.linspace(0.5, 3, n)).astype(int)
+
+
+def table(p, y, delimiter=",", end="\n"):
+    return ("p,y\n" + "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), y.tolist()))).replace(",", delimiter).replace("\n", end).encode()
+
+
+def forecasts(source, **options):
+    out = []
+    summary = recalibrate_rows(source, out.append, **{"score": "p", "outcome": "y", **options})
+    return np.array([float(line.replace(";", ",").replace("\t", ",").rsplit(",", 1)[1]) for line in "".join(out).splitlines()[1:]]), summary
+
+
+class Trickle(io.RawIOBase):
+    "A pipe through which bytes come a few at a time."
+    def __init__(self, data, size): self.data, self.size = io.BytesIO(data), size
+    def read1(self, n): return self.data.read(self.size)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_get_the_forecasts_of_the_method(method):
+    p, y = stream()
+    found, summary = forecasts(io.BytesIO(table(p, y)), method=method, rng=3)
+    np.testing.assert_array_equal(found, make_forecaster(method, rng=3).prequential(p, y))
+    assert summary.rows == summary.learnt == 500
+
+
+@pytest.mark.parametrize("delimiter, end, size", [(",", "\n", 7), (";", "\r\n", 13), ("\t", "\n", 1000)])
+def test_chunks_delimiters_and_line_ends_do_not_matter(delimiter, end, size):
+    p, y = stream(200)
+    found, _ = forecasts(Trickle(b"\xef\xbb\xbf" + table(p, y, delimiter, end).rstrip(), size))
+    np.testing.assert_array_equal(found, tops().prequential(p, y))
+
+
+def test_the_summary_is_that_of_the_whole_stream():
+    from uqcal.calibeating import CalibrationMonitor, brier_score, calibration_error
+    p, y = stream(3000)
+    found, summary = forecasts(Trickle(table(p, y), 5000))
+    np.testing.assert_allclose([summary.error_before, summary.error_after], [calibration_error(y, p), calibration_error(y, found)], rtol=1e-10)
+    np.testing.assert_allclose([summary.brier_before, summary.brier_after], [brier_score(y, p), brier_score(y, found)], rtol=1e-10)
+    assert summary.alarm == CalibrationMonitor().prequential(p, y).alarm and summary.to_frame()["outcomes"].is_monotonic_increasing
+
+
+def test_rows_without_an_outcome_are_forecast_and_teach_nothing():
+    p, y = stream(100)
+    known = np.random.default_rng(1).random(100) < 0.6
+    text = "p,y\n" + "".join(f"{a!r},{b if k else ''}\n" for a, b, k in zip(p.tolist(), y, known))
+    found, summary = forecasts(io.BytesIO(text.encode()))
+    np.testing.assert_array_equal(found[known], tops().prequential(p[known], y[known]))
+    assert summary.learnt == known.sum() and summary.rows == 100
+
+
+def test_quoted_cells_are_kept_and_read():
+    text = 'name,p,y\n"a, b",0.5,1\n"say ""no""",0.25,0\n'
+    out = []
+    recalibrate_rows(io.BytesIO(text.encode()), out.append, score="p", outcome="y")
+    assert "".join(out).splitlines()[1] == '"a, b",0.5,1,0.45'
+
+
+@pytest.mark.parametrize("row, said", [("1.2,0", r"line 4: column 'p' must lie in \[0, 1\], got 1.2"), ("nan,0", r"line 4: column 'p' must lie in \[0, 1\]"), ("x,0", "line 4: column 'p' must hold a probability, got 'x'"),
+                                       (",0", "line 4: column 'p'"), ("0.5,2", "line 4: column 'y' must hold 0 or 1"), ("0.5,0,1", "line 4: 3 cells where the header has 2"), ("0.5", "line 4: 1 cells"),
+                                       ('"0.5,1', "line 4")])
+@pytest.mark.parametrize("size", [5, 10_000])
+def test_a_broken_row_is_named_and_all_rows_before_it_are_whole(row, said, size):
+    out = []
+    with pytest.raises(ValueError, match=said): recalibrate_rows(Trickle(f"p,y\n0.5,1\n0.4,0\n{row}\n0.5,1\n".encode(), size), out.append, score="p", outcome="y")
+    assert "".join(out).count("\n") == 3 and all(line.count(",") == 2 for line in "".join(out).splitlines())
+
+
+@pytest.mark.parametrize("text, said", [("", "line 1"), ("a,b\n1,2\n", "there is no column 'p'"), ("p,p,y\n", "2 columns are called 'p'"), ("p,recalibrated,y\n", "there is a column 'recalibrated' already")])
+def test_unusable_headers_are_refused(text, said):
+    with pytest.raises(ValueError, match=said): recalibrate_rows(io.BytesIO(text.encode()), lambda _: None, score="p", outcome="y")
+
+
+def test_unknown_methods_are_refused_with_the_closest():
+    with pytest.raises(ValueError, match="did you mean 'tops'"): make_forecaster("topss")
+
+
+def data(n=600, classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) + np.linspace(0, 1, n)[:, None]
+    return X, np.argmax(X @ rng.normal(size=(3, classes)) + rng.gumbel(size=(n, classes)), axis=1)
+
+
+@pytest.mark.parametrize("labels", [np.array(["no", "yes"]), np.array([0, 1]), np.array([False, True]), np.array(["a", "b", "c"])])
+def test_a_recalibrated_classifier_follows_scikit_learn(labels):
+    X, k = data(classes=labels.size)
+    y = labels[k]
+    model = RecalibratedClassifier(LogisticRegression()).fit(X[:200], y[:200])
+    copy = clone(model).fit(X[:200], y[:200])
+    at_once = model.prequential(X[200:], y[200:])
+    steps = []
+    for row, label in zip(X[200:260], y[200:260]):
+        steps.append(copy.predict_proba(row[None])[0])
+        copy.partial_fit(row[None], [label])
+    np.testing.assert_allclose(steps, at_once[:60], rtol=1e-12)
+    np.testing.assert_allclose(at_once.sum(axis=1), 1)
+    assert set(model.predict(X)) <= set(labels) and model.score(X[200:], y[200:]) > 0.4
+    if labels.size == 2:
+        score = LogisticRegression().fit(X[:200], y[:200]).predict_proba(X[200:])[:, 1]
+        np.testing.assert_allclose(at_once[:, 1], tops().prequential(score, k[200:]), rtol=1e-12)
+
+
+def test_other_classes_are_refused_and_change_nothing():
+    X, k = data()
+    model = RecalibratedClassifier(LogisticRegression()).fit(X[:200], k[:200])
+    before = joblib.hash(model)
+    with pytest.raises(ValueError, match=r"classes of the training, \[0, 1\].* position 1 \(.*7"): model.partial_fit(X[:3], [0, 7, 1])
+    with pytest.raises(ValueError, match="classes of the training"): model.partial_fit(X[:2], ["no", "yes"])
+    with pytest.raises(ValueError): model.partial_fit(X[:2], [0])
+    assert joblib.hash(model) == before
+
+
+class Frequencies:
+    def __init__(self): self.count = [1, 2]
+    def predict_proba_one(self, x): return {True: self.count[0] / self.count[1], False: 1 - self.count[0] / self.count[1]}
+    def learn_one(self, x, y): self.count = [self.count[0] + y, self.count[1] + 1]
+
+
+def test_the_online_adapter_asks_before_the_model_learns():
+    outcomes = stream(300)[1]
+    model, alone, stated = RecalibratedOnline(Frequencies()), Frequencies(), []
+    made = []
+    for y in outcomes:
+        stated.append(alone.predict_proba_one({})[True])
+        made.append(model.predict_proba_one({})[True])
+        model.learn_one({}, bool(y))
+        alone.learn_one({}, bool(y))
+    np.testing.assert_allclose(made, tops().prequential(stated, outcomes), rtol=1e-12)
+    assert model.predict_one({}) in (True, False)
+    with pytest.raises(ValueError, match="y must be True or False"): model.learn_one({}, 2)
+
+
+# --- the command
+
+def command(capsys, *args):
+    with pytest.raises(SystemExit) as ended: main(args)
+    said = capsys.readouterr()
+    return ended.value.code, said.out, said.err
+
+
+def test_the_command_writes_file_summary_and_report(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    p, y = stream()
+    (tmp_path / "s.csv").write_bytes(table(p, y))
+    code, out, err = command(capsys, "recalibrate", "s.csv", "--outcome", "y", "--score", "p", "--method", "tops", "--out", "r.csv", "--report", "r.html")
+    assert code == 0 and not err and "500 rows" in out and "Calibration error" in out
+    found = np.genfromtxt("r.csv", delimiter=",", names=True)
+    np.testing.assert_array_equal(found["recalibrated"], tops().prequential(p, y))
+    assert "Calibration error" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["r.csv", "r.html", "s.csv"]
+
+
+def test_the_command_leaves_no_half_file(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").write_text("p,y\n0.5,1\n0.5,3\n")
+    (tmp_path / "old.csv").write_text("old")
+    code, out, err = command(capsys, "recalibrate", "s.csv", "--outcome", "y", "--score", "p", "--out", "old.csv")
+    assert code == 2 and not out and err == "uqcal: s.csv, line 3: column 'y' must hold 0 or 1, or nothing where the outcome is not known, got '3'\n"
+    assert (tmp_path / "old.csv").read_text() == "old" and len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("args, said", [(["no.csv"], "there is no file no.csv"), (["."], "is a folder"), (["s.csv", "--method", "topz"], "--method must be one of"), (["s.csv", "--score", "q"], "no column 'q'"),
+                                        (["s.csv", "--out", "s.csv"], "--out would overwrite s.csv"), (["s.csv", "--out", "no/where.csv"], "there is no folder")])
+def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").write_text("score,outcome\n0.5,1\n")
+    code, out, err = command(capsys, "recalibrate", *args)
+    assert code == 2 and not out and err.count("\n") == 1 and said in err
+
+
+def test_a_pipe_is_answered_line_by_line():
+    with subprocess.Popen([sys.executable, "-c", "from uqcal.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as live:
+        answers = []
+        for line in (b"p,y\n", b"0.62,1\n", b"0.65,0\n"):
+            live.stdin.write(line)
+            live.stdin.flush()
+            answers.append(live.stdout.readline().decode().strip())
+        _, err = live.communicate(b"0.66,1\n")
+    assert answers == ["p,y,recalibrated", "0.62,1,0.65", "0.65,0,1.0"] and "3 rows" in err.decode()
+
+
+def test_memory_does_not_grow_with_the_stream():
+    import tracemalloc
+    block = table(*stream(2000))[4:]
+
+    class Endless(io.RawIOBase):
+        def __init__(self, times): self.left, self.begun = times, False
+        def read1(self, n):
+            if not self.begun:
+                self.begun = True
+                return b"p,y\n"
+            self.left -= 1
+            return block if self.left >= 0 else b""
+
+    peaks = []
+    for times in (5, 5, 60):
+        tracemalloc.start()
+        recalibrate_rows(Endless(times), lambda text: None, score="p", outcome="y")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.2 * peaks[1]
