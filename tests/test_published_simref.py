@@ -122,7 +122,7 @@ def test_uncertainties_of_table_ii_are_those_of_a_mean_and_of_a_standard_deviati
 @each_set
 def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
     data = load_errors(point["name"])
-    result = validate(data.error, data.uncertainty, n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
+    result = validate(data.error, data.uncertainty, conclusions=False, n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
     table = result.to_frame().set_index(["statistic", "law"])
     found = []
     for name, interval in result.intervals.items():
