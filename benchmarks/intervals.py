@@ -65,7 +65,7 @@ def hsic_uqcal(n=2000):
     from uqcal import intervals as ours
     small, large, medium = intervals(n), intervals(100_000), intervals(10_000)
     ours.hsic(*small)
-    by_kernel = {f"{s:g}": seconds(lambda s=s: ours.hsic(*large, (s, 1)), 3) for s in KERNELS}
+    by_kernel = {f"{s:g}": seconds(lambda s=s: ours.hsic(*large, (s, 1)), 15) for s in KERNELS}
     ours.hsic_test(*small, n_resamples=10, rng=1)
     test = seconds(lambda: ours.hsic_test(*medium, rng=1, n_jobs=JOBS), 2)
     return {"seconds": seconds(lambda: ours.hsic(*small), 20), "value": ours.hsic(*small), "kernels": by_kernel, "test": test, "plain": plain(ours)}
