@@ -148,3 +148,18 @@ def test_the_catalogue_lists_every_set_with_its_origin():
     table = catalogue()
     assert list(table.columns) == ["title", "points", "unit", "doi", "licence", "file"] and len(table) == 9
     assert table["doi"].str.match(r"10\.\d+/").all() and (table["licence"] == "CeCILL 2.1").all() and table["file"].is_unique
+
+
+@with_data
+@pytest.mark.parametrize("name, cases", [("bank", 12_870), ("credit", 30_000), ("churn", 10_000), ("fetal", 2126)])
+def test_tables_hold_numbers_and_binary_outcomes(name, cases):
+    table = datasets.load_table(name)
+    assert len(table) == len(table.features) == cases and set(table.outcome) == {0, 1}
+    assert np.isfinite(table.features.to_numpy()).all() and not table.outcome.flags.writeable
+    assert f"{cases:,} cases" in table._repr_html_()
+
+
+def test_a_table_that_is_nowhere_says_both_ways_out(alone, monkeypatch):
+    monkeypatch.setattr(datasets, "_TABLE_ADDRESS", "http://127.0.0.1:9/")
+    with pytest.raises(DatasetUnavailable, match=r"set UQCAL_DATA_DIR to a folder that holds it as ops/bank\.csv"): datasets.load_table("bank")
+    with pytest.raises(ValueError, match="did you mean 'credit'"): datasets.load_table("credits")
