@@ -421,6 +421,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.cumulative._against_all': ('cumulative.html#_against_all', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._bin_rows': ('cumulative.html#_bin_rows', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._block': ('cumulative.html#_block', 'uqcal/cumulative.py'),
+                                  'uqcal.cumulative._by_argsort': ('cumulative.html#_by_argsort', 'uqcal/cumulative.py'),
+                                  'uqcal.cumulative._by_score': ('cumulative.html#_by_score', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._cells': ('cumulative.html#_cells', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._columns': ('cumulative.html#_columns', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._compare': ('cumulative.html#_compare', 'uqcal/cumulative.py'),

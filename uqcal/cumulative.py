@@ -469,6 +469,44 @@ def _shuffled(key_a, weight_a, place_a, key_b, weight_b, place_b, response, star
     return out
 
 # %% ../nbs/33_cumulative.ipynb #cell-037
+@nb.njit(cache=True, nogil=True)
+def _by_score(score, response, weight):
+    "The three arrays in the order of the scores; an empty weight stays empty."
+    n, low = score.size, score.min()
+    width = (n - 1) / (score.max() - low) if score.max() > low else 0.0
+    if n < 100 or not np.isfinite(width): return _by_argsort(score, response, weight)
+    place = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        place[min(int((score[i] - low) * width), n - 1) + 1] += 1
+    for k in range(n):
+        place[k + 1] += place[k]
+    s, r, w = np.empty(n), np.empty(n), np.empty(weight.size)
+    for i in range(n):
+        bucket = min(int((score[i] - low) * width), n - 1)
+        k = place[bucket]
+        place[bucket] += 1
+        s[k], r[k] = score[i], response[i]
+        if weight.size: w[k] = weight[i]
+    moves = 0
+    for j in range(1, n):
+        k, here, outcome, heavy = j - 1, s[j], r[j], w[j] if weight.size else 1.0
+        while k >= 0 and s[k] > here:
+            s[k + 1], r[k + 1] = s[k], r[k]
+            if weight.size: w[k + 1] = w[k]
+            k -= 1
+        s[k + 1], r[k + 1] = here, outcome
+        if weight.size: w[k + 1] = heavy
+        moves += j - 1 - k
+        if moves > 20 * n: return _by_argsort(score, response, weight)
+    return s, r, w
+
+
+@nb.njit(cache=True, nogil=True)
+def _by_argsort(score, response, weight):
+    order = np.argsort(score, kind="mergesort")
+    return score[order], response[order], weight[order] if weight.size else weight
+
+# %% ../nbs/33_cumulative.ipynb #cell-039
 def comparison_graph(response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
                      score_a: ArrayLike,  # their scores, shape (n_a,)
                      response_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
@@ -495,7 +533,7 @@ def comparison_graph(response_a: ArrayLike,  # responses of the first group, sha
     if ties == "perturb": a, b = _perturbed(a, b, rng)
     return _graph_of(a, b, unit, bounded, method, n_resamples, rng)
 
-# %% ../nbs/33_cumulative.ipynb #cell-038
+# %% ../nbs/33_cumulative.ipynb #cell-040
 class _Group(NamedTuple):
     "Members sorted by key; the key is the score unless ties were perturbed."
     key: np.ndarray
@@ -506,9 +544,8 @@ class _Group(NamedTuple):
 
 def _group(response, score, weight, suffix):
     response, score, weight = _columns(response, score, weight, [name + suffix for name in ("response", "score", "weight")])
-    order = np.argsort(score, kind="stable")
-    score = score[order]
-    return _Group(score, score, response[order], weight[order] if weight.size else weight)
+    score, response, weight = _by_score(score, response, weight)
+    return _Group(score, score, response, weight)
 
 
 def _in_units(*groups):
@@ -531,7 +568,7 @@ def _perturbed(a, b, rng):
         moved.append(_Group(key[order], group.score, group.response[order], group.weight[order] if group.weight.size else group.weight))
     return moved
 
-# %% ../nbs/33_cumulative.ipynb #cell-039
+# %% ../nbs/33_cumulative.ipynb #cell-041
 _BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no step to compare at: those of a run from {:.6g} to {:.6g}, "
                   "those of b from {:.6g} to {:.6g}; a step needs a block of one group between two of the other, or a score held by both")
 
@@ -577,7 +614,7 @@ def _shuffle_groups(a, b, n_resamples, rng):
 def _in_order(group, order):
     return _Group(*(column[order] if column.size else column for column in group))
 
-# %% ../nbs/33_cumulative.ipynb #cell-043
+# %% ../nbs/33_cumulative.ipynb #cell-045
 @nb.njit(cache=True, nogil=True)
 def _against_all(score, response, weight, variance, is_member):
     "Score, members' weight, rise, its variance, and everyone's mean response at each step; all sorted by score."
@@ -605,7 +642,7 @@ def _against_all(score, response, weight, variance, is_member):
         m += 1
     return out[:, :m]
 
-# %% ../nbs/33_cumulative.ipynb #cell-044
+# %% ../nbs/33_cumulative.ipynb #cell-046
 @nb.njit(cache=True, nogil=True)
 def _walk_size(weight, rise, spread):
     "Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective steps of independent steps."
@@ -638,7 +675,7 @@ def _shuffled_against_all(score, response, weight, is_member, start, n_resamples
             out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
     return out
 
-# %% ../nbs/33_cumulative.ipynb #cell-045
+# %% ../nbs/33_cumulative.ipynb #cell-047
 def subpopulation_graph(response: ArrayLike,  # responses of the whole population, shape (n,), in their unit
                         score: ArrayLike,  # their scores, shape (n,)
                         member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
@@ -666,7 +703,7 @@ def subpopulation_graph(response: ArrayLike,  # responses of the whole populatio
                                  functools.partial(_shuffled_against_all, *scaled[1:], member, _cells(scaled.score, member, 2)))
     return _independent_steps("subpopulation", score, weight, rise * unit, spread * unit**2, y.size, scale, significance)
 
-# %% ../nbs/33_cumulative.ipynb #cell-046
+# %% ../nbs/33_cumulative.ipynb #cell-048
 def _published_scale(weight, mean):
     "σ of a subpopulation from everyone's mean responses in [0, 1]."
     return np.sqrt(np.sum(weight**2 * np.maximum(mean * (1 - mean), 0))) / weight.sum()
@@ -682,7 +719,7 @@ def _members(member, n):
         raise ValueError(f"member must mark some points and leave some out: it marks {int(flags.sum())} of {n}")
     return flags == 1
 
-# %% ../nbs/33_cumulative.ipynb #cell-050
+# %% ../nbs/33_cumulative.ipynb #cell-052
 @nb.njit(cache=True, nogil=True)
 def _screen_pairs(pairs, offset, score, response, weight, variance):
     "Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps, steps and published σ of each pair."
@@ -711,7 +748,7 @@ def _screen_all(codes, everyone, group, origin, unit):
         out[r] = *_walk_size(weight, rise, spread), weight.size, _published_scale(weight, mean * unit + origin)
     return out
 
-# %% ../nbs/33_cumulative.ipynb #cell-051
+# %% ../nbs/33_cumulative.ipynb #cell-053
 @dataclass(frozen=True)
 class Screening:
     "All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns."
@@ -746,7 +783,7 @@ class Screening:
         more = f"; {len(self.skipped)} pairs that never interleave" if self.skipped else ""
         return f"<p>{len(self.table):,} comparisons{more}</p>" + self.table.head(10).round(4)._repr_html_()
 
-# %% ../nbs/33_cumulative.ipynb #cell-052
+# %% ../nbs/33_cumulative.ipynb #cell-054
 def screen(frame: Any,  # a table: pandas, polars, or a mapping of column names to arrays
            *,
            response: str,  # name of the column of responses
@@ -780,7 +817,7 @@ def screen(frame: Any,  # a table: pandas, polars, or a mapping of column names 
     _correct_pvalues(table)
     return screening
 
-# %% ../nbs/33_cumulative.ipynb #cell-053
+# %% ../nbs/33_cumulative.ipynb #cell-055
 def _screen_columns(frame, names):
     "The named columns as vectors, the labels as an array without gaps."
     known = list(getattr(frame, "columns", None) if hasattr(frame, "columns") else frame)
@@ -818,7 +855,7 @@ def _in_chunks(work, pieces, n_jobs, progress):
             bar.update(len(part))
     return np.concatenate(rows)
 
-# %% ../nbs/33_cumulative.ipynb #cell-054
+# %% ../nbs/33_cumulative.ipynb #cell-056
 def _screening_table(found, pieces, labels, sizes):
     "The sorted table with corrected p-values, and the pairs that can't be compared."
     usable = np.isfinite(found[:, 0])
@@ -852,7 +889,7 @@ def _correct_pvalues(table):
     for name, (short, method) in itertools.product(("kuiper", "kolmogorov_smirnov"), (("holm", "holm"), ("bh", "fdr_bh"))):
         table[f"{name}_pvalue_{short}"] = multipletests(table[f"{name}_pvalue"], method=method)[1]
 
-# %% ../nbs/33_cumulative.ipynb #cell-056
+# %% ../nbs/33_cumulative.ipynb #cell-058
 def _plot_screening(screening, ax, n_rows):
     import matplotlib.pyplot as plt
 
@@ -872,7 +909,7 @@ def _plot_screening(screening, ax, n_rows):
            xlabel=f"Kuiper's statistic / {'published σ' if has_scale else 'null scale'}  (square: p < 0.05 after Holm; number: average difference)")
     return ax
 
-# %% ../nbs/33_cumulative.ipynb #cell-062
+# %% ../nbs/33_cumulative.ipynb #cell-064
 @nb.njit(cache=True, nogil=True)
 def _noise_bins(weight, threshold):
     "Where bins begin if each is closed once Σw²/(Σw)² is at most the threshold; what remains joins the last."
@@ -903,7 +940,7 @@ def _equal_width(score, edges):
     "Where bins of given edges begin among sorted scores, right end included; empty ones left out."
     return np.unique(np.r_[0, np.searchsorted(score, edges[1:-1], "right"), score.size])
 
-# %% ../nbs/33_cumulative.ipynb #cell-063
+# %% ../nbs/33_cumulative.ipynb #cell-065
 @dataclass(frozen=True)
 class PairedReliability:
     "Mean responses of two groups in bins of the score; what `paired_reliability` returns."
@@ -930,7 +967,7 @@ class PairedReliability:
     def _repr_html_(self) -> str:
         return self.bins._repr_html_()
 
-# %% ../nbs/33_cumulative.ipynb #cell-064
+# %% ../nbs/33_cumulative.ipynb #cell-066
 def paired_reliability(response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
                        score_a: ArrayLike,  # their scores, shape (n_a,)
                        response_b: ArrayLike,  # responses of the second group, shape (n_b,)
@@ -955,7 +992,7 @@ def paired_reliability(response_a: ArrayLike,  # responses of the first group, s
         rows.append(_bin_rows(name, group.score, group.response, weight, start))
     return PairedReliability(strategy, pd.concat(rows, ignore_index=True))
 
-# %% ../nbs/33_cumulative.ipynb #cell-065
+# %% ../nbs/33_cumulative.ipynb #cell-067
 def _bin_rows(name, score, response, weight, start):
     "Weighted means and the standard error of the mean response in each bin."
     count, total = np.diff(start), np.add.reduceat(weight, start[:-1])
