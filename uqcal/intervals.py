@@ -532,7 +532,7 @@ def _root_q(width, covered, kernel_size):
     if distinct.size == 1 or features.scale == 0: return 0.0
     amount = width.size * covered[order].astype(np.int64) - int(covered.sum())
     total = features.combine(np.add.reduceat(amount, begin).astype(float))
-    return features.scale * float(np.linalg.norm(total)) / width.size
+    return features.scale * float(np.sqrt(total @ total)) / width.size
 
 # %% ../nbs/20_intervals.ipynb #cell-046
 def _check_kernel_sizes(kernel_sizes):
