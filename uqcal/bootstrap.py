@@ -305,7 +305,7 @@ class _Sorted:
 
     @classmethod
     def of(cls, error, uncertainty, n_bins, by):
-        "Sort once, number the groups of equal values."
+        "Sort error and uncertainty once, by the uncertainty or `by`; number the groups of equal values, for n_bins bins."
         order, key = _sorted_by(by, uncertainty)
         error, uncertainty, key = error[order], uncertainty[order], key[order]
         group = np.concatenate([[0], np.cumsum(key[1:] != key[:-1])])
@@ -431,7 +431,7 @@ def _callable_interval(statistic, error, uncertainty, *, n_boot, confidence, rng
         raise ValueError(f"statistic must be finite for the data, got {estimate}")
 
     def value(index):
-        "The statistic of the points with these positions."
+        "The statistic of the points at the positions in index."
         try:
             return float(statistic(error[index], uncertainty[index]))
         except ValueError:

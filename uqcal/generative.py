@@ -178,7 +178,7 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
     y, steps = np.minimum(z, 1e100 * np.median(z)) / np.median(z), np.arange(z.size + 1) / z.size   # finite for any z
 
     def distance(p):
-        "Kolmogorov–Smirnov distance at (ln dof, ln scale)."
+        "Kolmogorov–Smirnov distance at p = (ln dof, ln scale)."
         fitted = 1 - 2 * stats.t.sf(y * np.exp(-np.clip(p[1], -99, 99)), np.exp(np.clip(p[0], -4, 10)))
         return max(np.max(fitted - steps[:-1]), np.max(steps[1:] - fitted))
 
