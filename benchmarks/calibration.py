@@ -1,0 +1,120 @@
+"""What judging probabilities costs: uqcal beside MAPIE, in one run.
+
+    python benchmarks/calibration.py
+
+The three tests of calibration at 100,000 points, the calibration error, and the top-label calibration error of ten classes, each
+against MAPIE's; the tests with outcomes drawn afresh, 9,999 sets of 10,000 points. Every measurement is made in a process of its
+own. MAPIE is taken from this interpreter if it is installed there, otherwise it is installed into .cache/mapie once.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
+JOBS = min(2, os.cpu_count() or 1)
+MAPIE = "mapie==1.6.0"
+TARGETS = {"three tests": 2.5, "ECE": 20, "top-label ECE": 15}
+
+
+def seconds(work, repeats=15):
+    "The shortest of a few runs: what disturbs a run only makes it longer."
+    work()
+    taken = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def binary(n):
+    "Calibrated outcomes and their probabilities."
+    import numpy as np
+    rng = np.random.default_rng(1)
+    p = rng.uniform(size=n)
+    return (rng.uniform(size=n) < p).astype(int), p
+
+
+def classes(n, k=10):
+    "Labels drawn from the stated probabilities of k classes."
+    import numpy as np
+    rng = np.random.default_rng(2)
+    prob = rng.dirichlet(np.full(k, 0.3), size=n)
+    return (prob.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(0, k - 1), prob
+
+
+def with_mapie(n=100_000):
+    "Seconds and values of MAPIE; its 51 edges make 50 bins."
+    from mapie.metrics import calibration as m
+    (y, p), (label, prob) = binary(n), classes(n)
+    tests = (m.kolmogorov_smirnov_p_value, m.kuiper_p_value, m.spiegelhalter_p_value)
+    return {"three tests": seconds(lambda: [test(y, p) for test in tests], 5), "ECE": seconds(lambda: m.expected_calibration_error(y, p, 51, "uniform"), 5),
+            "top-label ECE": seconds(lambda: m.top_label_ece(label, prob, num_bins=51, split_strategy="uniform"), 5),
+            "values": [float(m.expected_calibration_error(y, p, 51, "uniform")), float(m.top_label_ece(label, prob, num_bins=51, split_strategy="uniform"))]}
+
+
+def with_uqcal(n=100_000):
+    "The same for uqcal, and the tests with drawn outcomes."
+    from uqcal.calibration_tests import calibration_tests, kuiper_test
+    from uqcal.reliability import expected_calibration_error, top_label_ece
+    (y, p), (label, prob) = binary(n), classes(n)
+    few, score = binary(10_000)
+    return {"three tests": seconds(lambda: calibration_tests(y, p)), "ECE": seconds(lambda: expected_calibration_error(y, p, n_bins=50)),
+            "top-label ECE": seconds(lambda: top_label_ece(label, prob, n_bins=50)), "one test": seconds(lambda: kuiper_test(y, p)),
+            "exact": seconds(lambda: calibration_tests(few, score, method="exact", rng=1, n_jobs=JOBS), 3),
+            "values": [expected_calibration_error(y, p, n_bins=50), top_label_ece(label, prob, n_bins=50)]}
+
+
+def python_with_mapie():
+    "An interpreter that has MAPIE, or the reason why there is none."
+    if find_spec("mapie"): return sys.executable, ""
+    folder = ROOT / ".cache" / "mapie"
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if not (folder / "installed").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        done = subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", MAPIE], capture_output=True, text=True)
+        if done.returncode: return None, (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        (folder / "installed").touch()
+    return python, ""
+
+
+def measured(task, python=sys.executable):
+    "What a task finds in a process of its own."
+    done = subprocess.run([python, __file__, "--child", task], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def against(value, target, at_least):
+    return f"target {'≥' if at_least else '≤'} {target:g}: {'met' if (value >= target if at_least else value <= target) else 'MISSED'}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(globals()[options.child]()))
+        return
+    python, reason = python_with_mapie()
+    ours, theirs = measured("with_uqcal"), measured("with_mapie", python) if python else None
+    for name, target in TARGETS.items():
+        line = f"{name:14s} 100,000 points: uqcal {1e3 * ours[name]:7.2f} ms"
+        if theirs:
+            ratio = theirs[name] / ours[name]
+            line += f", MAPIE {1e3 * theirs[name]:8.1f} ms, ratio {ratio:5.1f}    {against(ratio, target, True)}"
+        print(line)
+    if theirs: print(f"values of ECE and top-label ECE agree to {max(abs(a / b - 1) for a, b in zip(ours['values'], theirs['values'])):.0e}")
+    else: print(f"{MAPIE} can't be installed, so that no ratio was measured: {reason}")
+    print(f"one test alone, 100,000 points: {1e3 * ours['one test']:.2f} ms")
+    print(f"drawn outcomes, 10,000 points, 9,999 sets: {ours['exact']:.2f} s on {JOBS} cores    {against(ours['exact'], 2, False)}")
+
+
+if __name__ == "__main__":
+    main()
