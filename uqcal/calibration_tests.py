@@ -235,9 +235,10 @@ def _require_variance(name, walk):
 
 
 def _judge(name, walk, how, drawn, alternative):
-    high, low = max(walk.total.max(), 0.0), min(walk.total.min(), 0.0)
-    value, variance = {"kolmogorov_smirnov": (max(high, -low), walk.moments[0]), "kuiper": (high - low, walk.moments[0]),
-                       "spiegelhalter": (float(walk.w @ ((walk.y - walk.p) * (1 - 2 * walk.p))), walk.moments[1])}[name]
+    if name == "spiegelhalter": value, variance = (walk.w * (walk.y - walk.p) * (1 - 2 * walk.p)).sum(), walk.moments[1]
+    else:
+        high, low, variance = max(walk.total.max(), 0.0), min(walk.total.min(), 0.0), walk.moments[0]
+        value = max(high, -low) if name == "kolmogorov_smirnov" else high - low
     scale = np.sqrt(variance)
     statistic = value / scale
     if how == "contradiction": pvalue = 0.0

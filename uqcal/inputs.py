@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['as_vector', 'check_errors', 'check_by', 'as_probabilities', 'as_outcomes', 'as_weights', 'check_outcomes',
-           'check_classes', 'check_count', 'check_fraction', 'check_choice', 'as_generator', 'chunk_seeds']
+           'check_classes', 'as_classes', 'check_count', 'check_fraction', 'check_choice', 'as_generator',
+           'chunk_seeds']
 
 # %% ../nbs/00_inputs.ipynb #cell-005
 import difflib
@@ -179,10 +180,18 @@ def check_classes(y_true: ArrayLike,  # true classes, whole numbers from 0 to K 
     if prob.ndim != 2 or 0 in prob.shape: raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
     prob = as_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
     _refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3, "sums to something else", prob.sum(axis=1))
+    return as_classes(y_true, *prob.shape), prob
+
+
+def as_classes(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
+               n: int,  # how many points there are
+               n_classes: int,  # how many classes there are
+               ) -> np.ndarray:  # int64, shape (n,)
+    "Classes as integers; raises what `as_vector` raises, and ValueError for another length or a number that is no class."
     label = as_vector(y_true, "y_true")
-    if label.size != len(prob): raise ValueError(f"y_true and y_prob must have the same length: {label.size} and {len(prob)}")
-    _refuse("y_true", f"hold classes, whole numbers from 0 to {prob.shape[1] - 1}", (label != np.floor(label)) | (label < 0) | (label >= prob.shape[1]), "no class", label)
-    return label.astype(np.int64), prob
+    if label.size != n: raise ValueError(f"y_true and y_prob must have the same length: {label.size} and {n}")
+    _refuse("y_true", f"hold classes, whole numbers from 0 to {n_classes - 1}", (label != np.floor(label)) | (label < 0) | (label >= n_classes), "no class", label)
+    return label.astype(np.int64)
 
 # %% ../nbs/00_inputs.ipynb #cell-033
 def check_count(

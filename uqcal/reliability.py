@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .bootstrap import run_chunks
-from .inputs import as_generator, as_vector, as_weights, check_choice, check_classes, check_count, check_fraction, check_outcomes
+from .inputs import as_classes, as_generator, as_vector, as_weights, check_choice, check_classes, check_count, check_fraction, check_outcomes
 
 if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
     from matplotlib.axes import Axes
@@ -161,16 +161,36 @@ def _norm(sums, norm):
     return np.sqrt((weight * distance**2).sum(axis=-1) / total) if norm == "l2" else distance.max(axis=-1)
 
 
-def _top_label(y_true, y_prob, sample_weight):
-    "Whether the most probable class was right, its probability, weights, and which class it was."
-    label, prob = check_classes(y_true, y_prob)
-    chosen = prob.argmax(axis=1)
-    return _counted((label == chosen).astype(float), prob[np.arange(label.size), chosen], as_weights(sample_weight, label.size), chosen)
-
-
 def _is_matrix(y_prob): return len(getattr(y_prob, "shape", np.shape(y_prob))) == 2
 
-# %% ../nbs/30_reliability.ipynb #cell-019
+# %% ../nbs/30_reliability.ipynb #cell-020
+@nb.njit(cache=True, nogil=True)
+def _tops(prob):
+    "The most probable class of each row, its probability, and whether all rows hold probabilities that sum to 1."
+    chosen, top, good = np.empty(prob.shape[0], np.int64), np.empty(prob.shape[0]), True
+    for i in range(prob.shape[0]):
+        best, total, highest, lowest = 0, 0.0, -1.0, 0.0
+        for k in range(prob.shape[1]):
+            value = prob[i, k]
+            total += value
+            lowest = min(lowest, value)
+            if value > highest: best, highest = k, value
+        good &= abs(total - 1) <= 1e-3 and lowest >= 0 and highest <= 1
+        chosen[i], top[i] = best, highest
+    return chosen, top, good
+
+
+def _top_label(y_true, y_prob, sample_weight):
+    "Whether the most probable class was right, its probability, weights, and which class it was."
+    plain = isinstance(y_prob, np.ndarray) and y_prob.dtype == np.float64 and y_prob.size > 0
+    chosen, top, good = _tops(y_prob) if plain else (None, None, False)
+    if good: label = as_classes(y_true, *y_prob.shape)
+    else:
+        label, prob = check_classes(y_true, y_prob)
+        chosen, top, _ = _tops(prob)
+    return _counted((label == chosen).astype(float), top, as_weights(sample_weight, label.size), chosen)
+
+# %% ../nbs/30_reliability.ipynb #cell-021
 def expected_calibration_error(y_true: ArrayLike,  # outcomes 0 or 1, shape (n,); or classes from 0, if y_prob has a column for each
                                y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), or of all classes, shape (n, classes)
                                *,
@@ -186,7 +206,7 @@ def expected_calibration_error(y_true: ArrayLike,  # outcomes 0 or 1, shape (n,)
     y, p, w = _top_label(y_true, y_prob, sample_weight)[:3] if _is_matrix(y_prob) else _counted(*check_outcomes(y_true, y_prob, sample_weight))
     return float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy)), norm)[0])
 
-# %% ../nbs/30_reliability.ipynb #cell-022
+# %% ../nbs/30_reliability.ipynb #cell-024
 def top_label_ece(y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
                   y_prob: ArrayLike,  # probabilities of all classes, shape (n, classes); or of the chosen class, shape (n,), with y_pred
                   y_pred: ArrayLike | None = None,  # the chosen classes, shape (n,), if y_prob does not say
@@ -207,9 +227,9 @@ def top_label_ece(y_true: ArrayLike,  # true classes, whole numbers from 0, shap
     else:
         label, answer = as_vector(y_true, "y_true"), as_vector(y_pred, "y_pred")
         if label.size != answer.size: raise ValueError(f"y_true and y_pred must have the same length: {label.size} and {answer.size}")
-        y, p, w, chosen = _counted(*check_outcomes(label == answer, y_prob, sample_weight), answer)
-    groups, chosen = np.unique(chosen, return_inverse=True)
-    sums = _label_sums(p, y, w, chosen, groups.size, n_bins, strategy)
+        y, p, w, chosen = _counted(*check_outcomes(label == answer, y_prob, sample_weight), np.unique(answer, return_inverse=True)[1])
+    sums = _label_sums(p, y, w, chosen, int(chosen.max()) + 1, n_bins, strategy)
+    sums = sums[sums[..., 1].any(axis=1)]
     return float(np.average(_norm(sums, norm), weights=sums[..., 1].sum(axis=1) if average == "weighted" else None))
 
 
@@ -229,15 +249,15 @@ def classwise_ece(y_true: ArrayLike,  # true classes, whole numbers from 0, shap
     label, prob = check_classes(y_true, y_prob)
     return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options) for k in range(prob.shape[1])]))
 
-# %% ../nbs/30_reliability.ipynb #cell-023
+# %% ../nbs/30_reliability.ipynb #cell-025
 def _label_sums(p, y, w, group, n_groups, n_bins, strategy):
     "Sums for each label, with bins of its own where they are quantiles."
     if isinstance(strategy, str) and strategy == "quantile":
-        own = [group == g for g in range(n_groups)]
+        own = [group == g for g in np.unique(group)]
         return np.concatenate([_bin_sums(p[k], y[k], w[k], _ONE_GROUP, 1, *_edges(p[k], n_bins, strategy)) for k in own])
     return _bin_sums(p, y, w, group, n_groups, *_edges(p, n_bins, strategy))
 
-# %% ../nbs/30_reliability.ipynb #cell-028
+# %% ../nbs/30_reliability.ipynb #cell-030
 @nb.njit(cache=True, nogil=True)
 def _null_gaps(p, w, end, n_sets, rng):
     "|Σ w(y − p)| in each bin of n_sets sets of drawn outcomes, shape (n_sets, bins)."
@@ -258,7 +278,7 @@ def _null_task(p, w, end, weight, norm, n, rng):
     sums[..., 1], sums[..., 3] = weight, _null_gaps(p, w, end, n, rng)
     return _norm(sums, norm)
 
-# %% ../nbs/30_reliability.ipynb #cell-029
+# %% ../nbs/30_reliability.ipynb #cell-031
 @dataclass(frozen=True)
 class ECETest:
     "A calibration error beside what a perfect model would show; what `ece_test` returns."
@@ -277,7 +297,7 @@ class ECETest:
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(index=False, float_format="{:.4g}".format)
 
-# %% ../nbs/30_reliability.ipynb #cell-030
+# %% ../nbs/30_reliability.ipynb #cell-032
 def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
              *,
@@ -309,7 +329,7 @@ def _by_bin(p, edges):
     end = np.unique(np.searchsorted(p[order], edges[1:], side="right"))
     return order, end[end > 0]
 
-# %% ../nbs/30_reliability.ipynb #cell-033
+# %% ../nbs/30_reliability.ipynb #cell-035
 def _debiased(sums):
     "Equation (5) for each set of bins, shape (…, bins, 5) → (…)."
     weight = np.where(sums[..., 1] > 0, sums[..., 1], 1)
@@ -346,7 +366,7 @@ def _gaps(sums):
     "Each bin's signed share of the ECE."
     return (sums[..., 3] - sums[..., 2]) / sums[..., 1].sum(axis=-1, keepdims=True)
 
-# %% ../nbs/30_reliability.ipynb #cell-034
+# %% ../nbs/30_reliability.ipynb #cell-036
 @dataclass(frozen=True)
 class CalibrationError:
     "Calibration error freed of its bias, and intervals; what `calibration_error_interval` returns."
@@ -366,7 +386,7 @@ class CalibrationError:
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(index=False, float_format="{:.4g}".format)
 
-# %% ../nbs/30_reliability.ipynb #cell-035
+# %% ../nbs/30_reliability.ipynb #cell-037
 def debiased_squared_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                            y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                            *,
@@ -386,7 +406,7 @@ def _squared(sums):
         raise ValueError(f"n_bins must leave two points of comparable weight in some bin: {int(sums[:, 0].sum())} points in {len(sums)} bins do not")
     return float(_debiased(sums))
 
-# %% ../nbs/30_reliability.ipynb #cell-037
+# %% ../nbs/30_reliability.ipynb #cell-039
 def _left_open(ece, gaps, strays, confidence):
     "The smallest and the largest calibration error c·ECE under which the observed one is not too extreme."
     def level(c, q):
@@ -404,7 +424,7 @@ def _left_open(ece, gaps, strays, confidence):
         limits.append(min(high * ece, 1.0))
     return limits
 
-# %% ../nbs/30_reliability.ipynb #cell-038
+# %% ../nbs/30_reliability.ipynb #cell-040
 def calibration_error_interval(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                                y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                                *,
