@@ -22,6 +22,7 @@ _CONTENTS = {
     "brownian": [],
     "intervals": ["coverage_test", "size_stratified_coverage", "hsic_test", "regression_coverage_score", "regression_mwi_score"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
+    "calibration": ["calibration_report"],
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],
     "calibeating": ["CalibrationMonitor", "Hedging", "Tracking", "calibration_error", "hops", "sharpness", "tops"],
     "cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],

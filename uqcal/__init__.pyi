@@ -1,6 +1,7 @@
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
 from uqcal import calibeating as calibeating
+from uqcal import calibration as calibration
 from uqcal import calibration_tests as calibration_tests
 from uqcal import cli as cli
 from uqcal import conclusions as conclusions
@@ -27,6 +28,7 @@ from uqcal.calibeating import calibration_error as calibration_error
 from uqcal.calibeating import hops as hops
 from uqcal.calibeating import sharpness as sharpness
 from uqcal.calibeating import tops as tops
+from uqcal.calibration import calibration_report as calibration_report
 from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.calibration_tests import kuiper_test as kuiper_test
 from uqcal.calibration_tests import spiegelhalter_test as spiegelhalter_test
