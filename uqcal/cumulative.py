@@ -163,7 +163,8 @@ def _score_ticks(graph):
     from matplotlib.ticker import MaxNLocator
 
     score, middle = graph.score, (graph.abscissa[:-1] + graph.abscissa[1:]) / 2
-    for candidates in (MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]).tick_values(score[0], score[-1]), np.interp(np.linspace(0.05, 0.95, 6), middle, score)):
+    evenly = [float(f"{value:.2g}") for value in np.interp(np.linspace(0.05, 0.95, 6), middle, score)]
+    for candidates in (MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]).tick_values(score[0], score[-1]), evenly):
         kept, labels = [], []
         for value in candidates:
             position = float(np.interp(value, score, middle))
@@ -191,7 +192,7 @@ def _plot_graph(graph, ax, expectation):
     ax.set_xticks(*_score_ticks(graph))
     ax.set(xlim=(0, 1), ylim=(low, high), xlabel="score (its own unit)", ylabel=f"{words[graph.kind]}, unit of the response")
     above = ax.secondary_xaxis("top")
-    above.set_xlabel("share of the weight; the slope is the average difference")
+    above.set_xlabel("share of the weight; slope = average difference")
     return ax
 
 # %% ../nbs/33_cumulative.ipynb #cell-019
