@@ -143,7 +143,7 @@ def _report_frame(report):
     error, brier = report.error, report.brier
     rows["ece"] = {"value": error.ece, "low": error.ece_low, "high": error.ece_high, "pvalue": report.null.pvalue, "method": "exact"}
     rows["ece of a perfect model"] = {"value": report.null.null_mean, "high": report.null.null_high}
-    rows["squared error, debiased"] = {"value": error.squared, "low": error.squared_low, "high": error.squared_high}
+    rows["debiased square"] = {"value": error.squared, "low": error.squared_low, "high": error.squared_high}
     rows |= {name: {"value": getattr(brier, name)} for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "pvalue", "adjusted", "method"]).rename_axis("number")
     return frame.astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")}).astype({"method": "string"})

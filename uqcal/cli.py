@@ -452,6 +452,82 @@ def _fetch(
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../nbs/51_cli.ipynb #cell-035
+_CALIBRATION = """Judge the probabilities that a classifier states.
+
+FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard input.
+
+\b
+Examples:
+  uqcal calibration scores.csv --outcome y --score p --report report.html
+  cat scores.csv | uqcal calibration - --outcome y --score p --json -
+
+Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
+"""
+
+
+@app.command("calibration", help=_CALIBRATION)
+def _calibration(
+    file: Annotated[str, _FILE],
+    outcome: Annotated[str, _option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
+    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME", default=True)] = "score",
+    weight: Annotated[str | None, _option("Column of weights.  [default: all points count the same]", "NAME")] = None,
+    n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
+    n_boot: Annotated[int, _option("Bootstrap resamples of its interval.", "NUMBER", default=True)] = 1999,
+    n_resamples: Annotated[int, _option("Sets of outcomes drawn for p-values.", "NUMBER", default=True)] = 9999,
+    confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER", default=True)] = 0.95,
+    seed: Annotated[int, _SEED] = 0,
+    jobs: Annotated[int, _JOBS] = -1,
+    report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
+    json_file: Annotated[str | None, _JSON] = None,
+    fail_on: Annotated[str | None, _option("With invalid: end with exit code 1 if the probabilities are not calibrated.", "STATUS", "--fail-on")] = None,
+):
+    from uqcal.inputs import check_choice
+    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid",))
+    if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
+    _check_outputs(file, report=report, json=None if json_file == "-" else json_file)
+    y, p, w, label = _read_scores(file, outcome, score, weight)
+    from uqcal.calibration import calibration_report
+    result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples, confidence=confidence, rng=seed, n_jobs=jobs,
+                                progress=sys.stderr.isatty())
+    _write_calibration(result, {"source": label, "columns": [outcome, score, *([weight] if weight else [])]}, seed, report, json_file)
+    if fail_on == result.verdict: raise typer.Exit(1)
+
+# %% ../nbs/51_cli.ipynb #cell-037
+def _read_scores(source, outcome, score, weight):
+    "Outcomes, probabilities and weights from a file, with messages that name the line."
+    names = [outcome, score, *([weight] if weight else [])]
+    if len(set(names)) < len(names): raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
+    try: table = read_table(source, names)
+    except ValueError as error:
+        if "has no column" in str(error): raise ValueError(f"{error}; name them with --outcome and --score") from None
+        raise
+    y, p, w = table.numbers(outcome), table.numbers(score), table.numbers(weight) if weight else None
+    for name, values, wrong, demand in ((outcome, y, (y != 0) & (y != 1), "0 or 1"), (score, p, (p < 0) | (p > 1), "probabilities from 0 to 1"),
+                                        (weight, w, None if w is None else w < 0, "weights that are not negative")):
+        if wrong is None or not wrong.any(): continue
+        first = int(wrong.argmax())
+        raise ValueError(f"{table.source}, {table.place} {table.places[first]}: column {name!r} must hold {demand}, got {values[first]:g}")
+    return y, p, w, table.source
+
+
+def _write_calibration(result, data, seed, report, json_file):
+    "The verdict and its numbers, on the terminal and in the files that were asked for."
+    from uqcal.report import write_whole
+    frame = result.to_frame()
+    numbers = {name: {key: value for key, value in row.items() if value is not None} for name, row in frame.astype(object).where(frame.notna(), None).to_dict("index").items()}
+    text = json.dumps({"uqcal": __version__, "data": data, "seed": seed, "verdict": result.verdict, "headline": result.headline, "n": result.tests[0].n, "numbers": numbers},
+                      ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    if json_file == "-": typer.echo(text, nl=False)
+    else:
+        from uqcal.calibration import _shown
+        rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"), *_shown(frame).reset_index().itertuples(index=False, name=None)]
+        typer.echo(f"{data['source']}: {result.tests[0].n:,} points\n\n{_wrapped(result.headline, _width())}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}")
+    if report is not None: result.to_html(report, details={"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)})
+    if json_file not in (None, "-"): write_whole(text, json_file)
+    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file)) if path is not None and json_file != "-"]
+    if lines: typer.echo("\n" + "\n".join(lines))
+
+# %% ../nbs/51_cli.ipynb #cell-041
 _RECALIBRATE = """Keep the probabilities of a classifier calibrated along a stream.
 
 FILE is a CSV file with a line of column names, oldest row first, or - for standard input. Each row is written again with a forecast that was made before
@@ -490,7 +566,7 @@ def _recalibrate(
     if report is not None: _recalibration_report(summary, label, report)
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
 
-# %% ../nbs/51_cli.ipynb #cell-037
+# %% ../nbs/51_cli.ipynb #cell-043
 def _open_rows(file):
     path = Path(file)
     if path.is_dir(): raise IsADirectoryError(f"{file} is a folder, not a file")
@@ -522,7 +598,7 @@ def _recalibrated(source, write, label, options):
     except UnicodeDecodeError: raise ValueError(f"{label} is not UTF-8 text; save it as CSV in UTF-8") from None
     except ValueError as error: raise ValueError(f"{label}, {error}" if str(error).startswith("line ") else str(error)) from None
 
-# %% ../nbs/51_cli.ipynb #cell-038
+# %% ../nbs/51_cli.ipynb #cell-044
 def _stream_text(summary):
     "What went through, in a few sentences."
     known = f"{summary.rows:,} rows, {summary.learnt:,} with an outcome."
@@ -549,9 +625,9 @@ def _recalibration_report(summary, label, path):
     sections = [Section("Along the stream", paragraphs=tuple(lines[1:]), pictures=pictures), Section("Settings and versions", facts=facts)]
     write_whole(render_page("Do these probabilities stay calibrated?", Verdict(" ".join(lines[:2])), sections), path)
 
-# %% ../nbs/51_cli.ipynb #cell-041
+# %% ../nbs/51_cli.ipynb #cell-047
 _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make
-_AS_TYPED = {"law": "--law", "laws": "--law", "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot", "n_mc": "--n-mc",
+_AS_TYPED = {"law": "--law", "laws": "--law", "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot", "n_mc": "--n-mc", "n_resamples": "--n-resamples",
              "confidence": "--confidence", "rng": "--seed", "error": "the errors", "uncertainty": "the uncertainties"}
 
 
@@ -563,7 +639,7 @@ def _message(error):
     text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may))", lambda found: _AS_TYPED[found[0]], " ".join(text.split()))
     return f"uqcal: {text or type(error).__name__}"
 
-# %% ../nbs/51_cli.ipynb #cell-042
+# %% ../nbs/51_cli.ipynb #cell-048
 def main(args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's own unless given
          ) -> None:  # never returns: ends with SystemExit
     "Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself."

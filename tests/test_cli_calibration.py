@@ -1,0 +1,63 @@
+"""`uqcal calibration`: from a table of outcomes and probabilities to a verdict, or one line that says what is wrong."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal.calibration import calibration_report
+from uqcal.cli import main
+
+QUICK = ["--n-boot", "19", "--n-resamples", "99"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.02, 0.98, 400).round(3)
+    pd.DataFrame({"y": (rng.random(400) < p).astype(int), "p": p, "w": rng.exponential(size=400).round(3), "bad": p**3}).to_csv("scores.csv", index=False)
+
+
+def run(capsys, *args):
+    with pytest.raises(SystemExit) as ended: main(["calibration", *args])
+    out, err = capsys.readouterr()
+    return ended.value.code, out, err
+
+
+def test_verdict_and_numbers_are_those_of_the_report(capsys):
+    code, out, err = run(capsys, "scores.csv", "--outcome", "y", "--score", "p", "--weight", "w", *QUICK, "--json", "-", "--seed", "3")
+    found, table = json.loads(out), pd.read_csv("scores.csv")
+    report = calibration_report(table["y"], table["p"], sample_weight=table["w"], n_boot=19, n_resamples=99, rng=3)
+    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "valid" and found["n"] == 400
+    for name, row in report.to_frame().iterrows(): assert found["numbers"][name]["value"] == row["value"]
+
+
+def test_report_and_numbers_are_written(capsys):
+    code, out, _ = run(capsys, "scores.csv", "--outcome", "y", "--score", "bad", *QUICK, "--report", "r.html", "--json", "n.json")
+    assert code == 0 and "not calibrated" in out and "Report: r.html" in out and max(map(len, out.splitlines())) <= 80
+    assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "scores.csv" in open("r.html", encoding="utf-8").read()
+
+
+@pytest.mark.parametrize(("column", "code"), [("p", 0), ("bad", 1)])
+def test_fail_on_invalid(capsys, column, code):
+    assert run(capsys, "scores.csv", "--outcome", "y", "--score", column, *QUICK, "--fail-on", "invalid")[0] == code
+
+
+@pytest.mark.parametrize(("args", "message"), [
+    (["scores.csv"], "no column 'outcome'"), (["scores.csv", "--outcome", "y", "--score", "y"], "the columns must differ"), (["scroes.csv"], "did you mean scores.csv"),
+    (["scores.csv", "--outcome", "p", "--score", "p2"], "no column 'p2'"), (["scores.csv", "--outcome", "p", "--score", "w"], "line 2: column 'p' must hold 0 or 1, got"),
+    (["scores.csv", "--outcome", "y", "--score", "w"], "column 'w' must hold probabilities from 0 to 1"), (["scores.csv", "--outcome", "y", "--score", "p", "--jobs", "0"], "--jobs"),
+    (["scores.csv", "--outcome", "y", "--score", "p", "--n-bins", "0"], "--n-bins must"), (["scores.csv", "--outcome", "y", "--score", "p", "--fail-on", "bad"], "--fail-on"),
+    (["scores.csv", "--outcome", "y", "--score", "p", "--report", "scores.csv"], "would overwrite"), (["scores.csv", "--outcome", "y", "--score", "p", "--n-resamples", "0"], "--n-resamples"),
+])
+def test_bad_input_is_one_line_and_code_2(capsys, args, message):
+    code, out, err = run(capsys, *args)
+    assert code == 2 and out == "" and err.startswith("uqcal: ") and err.count("\n") == 1 and message in err
+
+
+def test_help_is_plain_and_fits_80_columns(capsys):
+    code, out, err = run(capsys, "--help")
+    assert code == 0 and err == "" and "Usage: uqcal calibration" in out and max(map(len, out.splitlines())) <= 80
