@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 # __init__.pyi says the same to type checkers.
 _CONTENTS = {
     "inputs": [],
-    "datasets": ["catalogue", "load_demo", "load_errors", "load_table"],
+    "datasets": ["catalogue", "load_demo", "load_errors", "load_logits", "load_table"],
     "generative": ["simulate_errors"],
     "statistics": ["zms", "cc", "ence", "zmse", "conditional_calibration"],
     "bootstrap": ["bca_interval"],

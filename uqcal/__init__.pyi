@@ -40,6 +40,7 @@ from uqcal.cumulative import subpopulation_graph as subpopulation_graph
 from uqcal.datasets import catalogue as catalogue
 from uqcal.datasets import load_demo as load_demo
 from uqcal.datasets import load_errors as load_errors
+from uqcal.datasets import load_logits as load_logits
 from uqcal.datasets import load_table as load_table
 from uqcal.generative import simulate_errors as simulate_errors
 from uqcal.intervals import coverage_test as coverage_test
