@@ -159,9 +159,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     quick = parser.parse_args().quick
+    command_line(quick)          # first, since Linux counts the memory of the process that starts another as the other's
     ratios(quick)
     long_stream(quick)
-    command_line(quick)
 
 
 if __name__ == "__main__":
