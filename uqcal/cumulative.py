@@ -907,18 +907,18 @@ def _plot_screening(screening, ax, n_rows):
     for i, row in top.iterrows():
         ax.annotate(f"{row['average_difference']:+.3g}".replace("-", "−"), (ratio[i], i), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set(xlim=(0, 1.25 * max(ratio.max(), 0.1)), ylim=(-0.6, len(top) - 0.4),
-           xlabel=f"Kuiper's statistic / {'published σ' if has_scale else 'null scale'}  (square: p < 0.05 after Holm; number: average difference)")
+           xlabel=f"Kuiper's statistic / {'published σ' if has_scale else 'null scale'}\nsquares: p < 0.05 after Holm; numbers: average differences")
     return ax
 
 # %% ../nbs/33_cumulative.ipynb #cell-064
 @nb.njit(cache=True, nogil=True)
-def _noise_bins(weight, threshold):
-    "Where bins begin if each is closed once Σw²/(Σw)² is at most the threshold; what remains joins the last."
+def _noise_bins(score, weight, threshold):
+    "Where bins begin if each is closed once Σw²/(Σw)² is at most the threshold, though never between equal scores; what remains joins the last."
     start, total, squares = [0], 0.0, 0.0
     for i in range(weight.size):
         total += weight[i]
         squares += weight[i] * weight[i]
-        if squares <= threshold * total * total:
+        if squares <= threshold * total * total and (i + 1 == weight.size or score[i + 1] > score[i]):
             start.append(i + 1)
             total = squares = 0.0
     if len(start) == 1: start.append(weight.size)
@@ -926,12 +926,12 @@ def _noise_bins(weight, threshold):
     return np.array(start)
 
 
-def _equally_noisy(weight, n_bins):
-    "Bins of like noise: the largest of which there are at least n_bins, or one for each point where there are fewer points."
-    low, high, best = 0.0, 1.0, np.arange(weight.size + 1)
+def _equally_noisy(score, weight, n_bins):
+    "Bins of like noise: the largest of which there are at least n_bins, or one for each score where there are fewer."
+    low, high, best = 0.0, 1.0, _noise_bins(score, weight, 1.0)
     for _ in range(60):
         threshold = (low + high) / 2
-        start = _noise_bins(weight, threshold)
+        start = _noise_bins(score, weight, threshold)
         if start.size > n_bins: high, best = threshold, start
         else: low = threshold
     return best
@@ -989,7 +989,7 @@ def paired_reliability(response_a: ArrayLike,  # responses of the first group, s
     rows = []
     for name, group in zip("ab", groups):
         weight = group.weight if group.weight.size else np.ones(group.score.size)
-        start = _equal_width(group.score, edges) if strategy == "uniform" else _equally_noisy(weight, n_bins)
+        start = _equal_width(group.score, edges) if strategy == "uniform" else _equally_noisy(group.score, weight, n_bins)
         rows.append(_bin_rows(name, group.score, group.response, weight, start))
     return PairedReliability(strategy, pd.concat(rows, ignore_index=True))
 
