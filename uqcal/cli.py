@@ -626,6 +626,193 @@ def _recalibration_report(summary, label, path):
     write_whole(render_page("Do these probabilities stay calibrated?", Verdict(" ".join(lines[:2])), sections), path)
 
 # %% ../nbs/51_cli.ipynb #cell-047
+_COMPARE = """Compare groups at like scores, by cumulative differences.
+
+FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard input. Without --a and --b all pairs of groups are compared.
+
+\b
+Examples:
+  uqcal compare loans.csv --response repaid --score rating --group sex
+  uqcal compare patients.csv --response healed --score propensity \\
+    --group arm --a treated --b control --report arms.html
+  uqcal compare loans.csv --response repaid --score rating --group county \\
+    --weight w --everyone
+
+Exit code: 0 done; 2 input or options can't be used.
+"""
+_GROUP_A = _option("Group to compare; without --b, with everyone.", "LABEL", "--a")
+
+# %% ../nbs/51_cli.ipynb #cell-049
+@app.command("compare", help=_COMPARE)
+def _compare(
+    file: Annotated[str, _FILE],
+    response: Annotated[str, _option("Column of the responses, 0 and 1 or real numbers.", "NAME", default=True)] = "response",
+    score: Annotated[str, _option("Column of the scores.", "NAME", default=True)] = "score",
+    group: Annotated[str, _option("Column of the groups, text or numbers.", "NAME", default=True)] = "group",
+    weight: Annotated[str | None, _option("Column of weights above zero.", "NAME")] = None,
+    a: Annotated[str | None, _GROUP_A] = None,
+    b: Annotated[str | None, _option("Group to compare --a with.", "LABEL", "--b")] = None,
+    everyone: Annotated[bool, _option("Compare each group with everyone, not with each other.", None, "--everyone")] = False,
+    seed: Annotated[int, _SEED] = 0,
+    jobs: Annotated[int, _JOBS] = -1,
+    report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
+    json_file: Annotated[str | None, _JSON] = None,
+):
+    if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
+    _check_outputs(file, report=report, json=None if json_file == "-" else json_file)
+    label, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group)
+    sides = _compared_groups(frame["group"], a, b, everyone)
+    result = _comparison(frame, sides, everyone, seed, jobs)
+    text = _screening_text(result, _width()) if sides is None else _graph_text(result, sides, _width())
+    numbers = json.dumps({"uqcal": __version__, "data": label, "groups": sides, "seed": seed, **_comparison_numbers(result)}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    typer.echo(numbers if json_file == "-" else f"{label}: {len(frame):,} points in {frame['group'].nunique():,} groups\n\n{text}", nl=json_file != "-")
+    from uqcal.report import write_whole
+    if report is not None: write_whole(_comparison_page(frame, sides, result, {"Data": label, "Columns": ", ".join(filter(None, (response, score, group, weight))), "Seed": str(seed)}), report)
+    if json_file not in (None, "-"): write_whole(numbers, json_file)
+    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file)) if path not in (None, "-")]
+    if lines and json_file != "-": typer.echo("\n" + "\n".join(lines))
+
+# %% ../nbs/51_cli.ipynb #cell-051
+def _read_groups(file, names, group):
+    "What messages call the file, and a table of responses, scores, groups as text and, where named, weights."
+    import pandas as pd
+    if len({*names, group}) < len(names) + 1: raise ValueError(f"the columns must differ, got {', '.join(map(repr, [*names, group]))}")
+    try: table = read_table(file, names, features=[group])
+    except ValueError as error:
+        if "has no column" in str(error): raise ValueError(f"{error}; name them with --response, --score, --group and --weight") from None
+        raise
+    columns = {role: table.numbers(name, positive=role == "weight") for role, name in zip(("response", "score", "weight"), names)}
+    labels = table.feature(group)
+    return table.source, pd.DataFrame(columns | {"group": [f"{label:.15g}" if isinstance(label, float) else str(label) for label in labels.tolist()]})
+
+
+def _compared_groups(groups, a, b, everyone):
+    "Two labels, a label and None for everyone, or None for all."
+    from uqcal.inputs import check_choice
+    known = sorted(set(groups))
+    if b is not None and a is None: raise ValueError("--b needs --a")
+    if everyone and (a is not None or b is not None): raise ValueError("--everyone compares all groups; leave out --a and --b, or give --a alone for one group")
+    for option, label in (("--a", a), ("--b", b)):
+        if label is not None: check_choice(label, option, known)
+    if len(known) < 2: raise ValueError(f"there must be at least two groups to compare, all points are in {known[0]!r}")
+    if a is not None and a == b: raise ValueError(f"--a and --b must differ, both are {a!r}")
+    return (a, b) if a is not None else tuple(known) if len(known) == 2 and not everyone else None
+
+
+def _comparison(frame, sides, everyone, seed, jobs):
+    "The graph of two sides, or the screening of all."
+    from uqcal.cumulative import comparison_graph, screen, subpopulation_graph
+    weight = "weight" if "weight" in frame else None
+    if sides is None:
+        return screen(frame, response="response", score="score", groups="group", weight=weight, against="all" if everyone else "pairs", rng=seed, n_jobs=jobs, progress=sys.stderr.isatty())
+    first, second = (frame[frame["group"] == side] for side in sides)
+    if sides[1] is None: return subpopulation_graph(frame["response"], frame["score"], frame["group"] == sides[0], sample_weight=frame[weight] if weight else None, rng=seed)
+    weights = {"weight_a": first[weight], "weight_b": second[weight]} if weight else {}
+    return comparison_graph(first["response"], first["score"], second["response"], second["score"], **weights, rng=seed)
+
+# %% ../nbs/51_cli.ipynb #cell-053
+def _graph_headline(graph, sides):
+    "Who is ahead, by how much, and whether there is a difference at all."
+    first, second = sides[0], "everyone" if sides[1] is None else sides[1]
+    whole = graph.slope(graph.score[0], graph.score[-1])
+    average = f"{graph.average_difference:.3g} on average (95 % interval {whole.low:.3g} to {whole.high:.3g})".replace("-", "−")
+    who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
+    found = f"{who} differ" if graph.kuiper_pvalue <= 0.05 else f"no difference between {who} is found"
+    return f"At like scores {found}: {first} minus {second} is {average}, Kuiper's p = {graph.kuiper_pvalue:.2g}."
+
+
+def _graph_rows(graph):
+    rows = [("", "value", "/ published σ", "/ null scale", "p")]
+    for name, value, p in (("Kuiper", graph.kuiper, graph.kuiper_pvalue), ("Kolmogorov–Smirnov", graph.kolmogorov_smirnov, graph.kolmogorov_smirnov_pvalue)):
+        ratio = f"{value / graph.null_scale:.3f}" if graph.null_scale else "no noise"
+        rows.append((name, f"{value:.4g}", "" if np.isnan(graph.scale) else f"{value / graph.scale:.3f}" if graph.scale else "no noise", ratio, f"{p:.2g}"))
+    return rows
+
+
+def _graph_details(graph):
+    steep = graph.steepest(0.1)
+    where = f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}"
+    return (f"{graph.n_points:,} points make {graph.n_steps:,.0f} steps; p-values by {graph.method}.",
+            f"The graph is steepest {where}, where the difference is {steep.value:.3g}.".replace("-", "−"))
+
+
+def _graph_text(graph, sides, width):
+    parts = [_wrapped(_graph_headline(graph, sides), width), _aligned(_graph_rows(graph), (1, 2, 3, 4))]
+    return "\n\n".join([*parts, "\n".join(_wrapped(line, width) for line in _graph_details(graph))])
+
+# %% ../nbs/51_cli.ipynb #cell-055
+def _screening_headline(screening):
+    table = screening.table
+    count = int((table["kuiper_pvalue_holm"] <= 0.05).sum())
+    what = "groups differ from everyone" if screening.against == "all" else "pairs of groups differ"
+    skipped = f" {len(screening.skipped):,} pairs have no scores in common and were left out." if screening.skipped else ""
+    return f"At like scores {count:,} of {len(table):,} {what}, at 5 % after Holm's correction.{skipped}"
+
+
+def _screening_rows(screening, n_rows):
+    "The largest deviations as text."
+    pairs = screening.against == "pairs"
+    rows = [("a", *(["b"] if pairs else []), "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)")]
+    for row in screening.table.head(n_rows).to_dict("records"):
+        points = f"{row['n_a']:,} + {row['n_b']:,}" if pairs else f"{row['n_a']:,}"
+        ratio = row["kuiper_studentised" if np.isnan(row["kuiper_scaled"]) else "kuiper_scaled"]
+        rows.append((str(row["a"]), *([str(row["b"])] if pairs else []), points, f"{row['n_steps']:,.0f}", f"{row['average_difference']:.3g}", f"{ratio:.3f}",
+                     *(f"{row[name]:.2g}" for name in ("kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh"))))
+    return rows
+
+
+def _screening_text(screening, width):
+    rows, more = _screening_rows(screening, 20), len(screening.table) - 20
+    left = 2 if screening.against == "pairs" else 1
+    parts = [_wrapped(_screening_headline(screening), width), _aligned(rows, range(left, len(rows[0])))]
+    return "\n\n".join(parts + ([f"and {more:,} smaller ones; --json writes all"] if more > 0 else []))
+
+# %% ../nbs/51_cli.ipynb #cell-057
+def _comparison_numbers(result):
+    "All numbers of a graph or a screening, infinite and missing ones as null."
+    def _plain(value): return None if isinstance(value, float) and not np.isfinite(value) else value
+    if hasattr(result, "table"): return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame().to_dict("records")], "skipped": result.skipped}
+    names = ("kind", "n_points", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov", "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method")
+    return {name: _plain(getattr(result, name)) for name in names} | {"graph": result.to_frame().to_dict("list")}
+
+
+def _comparison_page(frame, sides, result, facts):
+    "One page for a pair, a group against everyone, or a screening."
+    import pandas as pd
+    from uqcal.report import Section, Verdict, draw_picture, render_page
+    read = "The slope of the graph is the average difference at those scores. The dark triangle reaches two standard deviations of pure noise either way."
+    if sides is None:
+        rows, top = _screening_rows(result, 50), min(3, len(result.table))
+        graphs = [_graph_picture(result.graph(k, method="brownian"), (row["a"], row.get("b")), row["kuiper_pvalue"]) for k, row in enumerate(result.table.head(top).to_dict("records"))]
+        chart = draw_picture(lambda ax: result.plot(ax), "The largest deviations and whether each is significant.", caption="Squares: significant at 5 % after Holm's correction.", width=5.2, height=4.4)
+        sections = [Section("The largest deviations", paragraphs=(read,), pictures=(chart, *graphs)), Section("Table", table=pd.DataFrame(rows[1:], columns=rows[0]))]
+        headline = _screening_headline(result)
+    else:
+        rows, headline = _graph_rows(result), _graph_headline(result, sides)
+        pictures = _graph_picture(result, sides, result.kuiper_pvalue), _bins_picture(frame, sides)
+        sections = [Section("Along the scores", paragraphs=(read, *_graph_details(result)), pictures=pictures), Section("Tests", table=pd.DataFrame(rows[1:], columns=rows[0]))]
+    sources = (("Tygert, A graphical method of cumulative differences between two subpopulations (2021).", "10.1186/s40537-021-00540-9"),)
+    sections.append(Section("Settings, versions and sources", facts=facts | {"uqcal": __version__}, sources=sources))
+    return render_page("Do groups with the same score have the same outcomes?", Verdict(headline), sections)
+
+# %% ../nbs/51_cli.ipynb #cell-058
+def _graph_picture(graph, sides, p):
+    from uqcal.report import draw_picture
+    names = f"{sides[0]} minus {'everyone' if sides[1] is None else sides[1]}"
+    return draw_picture(lambda ax: graph.plot(ax), f"Cumulative differences, {names}, along the scores.", caption=f"{names}: Kuiper's p = {p:.2g}.", width=5.2, height=4.2)
+
+
+def _bins_picture(frame, sides):
+    from uqcal.cumulative import paired_reliability
+    from uqcal.report import draw_picture
+    first = frame[frame["group"] == sides[0]]
+    second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[frame["group"] == sides[1]]
+    weights = {"weight_a": first["weight"], "weight_b": second["weight"]} if "weight" in frame else {}
+    bins = paired_reliability(first["response"], first["score"], second["response"], second["score"], strategy="noise", **weights)
+    caption = f"Mean responses in bins, for comparison; a: {sides[0]}, b: {'all others' if sides[1] is None else sides[1]}."
+    return draw_picture(lambda ax: bins.plot(ax), "Mean response against mean score in bins, for both groups.", caption=caption, width=5.2, height=4.2)
+
+# %% ../nbs/51_cli.ipynb #cell-062
 _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make
 _AS_TYPED = {"law": "--law", "laws": "--law", "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot", "n_mc": "--n-mc", "n_resamples": "--n-resamples",
              "confidence": "--confidence", "rng": "--seed", "error": "the errors", "uncertainty": "the uncertainties"}
@@ -639,7 +826,7 @@ def _message(error):
     text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may))", lambda found: _AS_TYPED[found[0]], " ".join(text.split()))
     return f"uqcal: {text or type(error).__name__}"
 
-# %% ../nbs/51_cli.ipynb #cell-048
+# %% ../nbs/51_cli.ipynb #cell-063
 def main(args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's own unless given
          ) -> None:  # never returns: ends with SystemExit
     "Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself."

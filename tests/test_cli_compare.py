@@ -1,0 +1,90 @@
+"""`uqcal compare`: pairs, one group against everyone, screens, their report and numbers, and what can be wrong."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal.cli import main
+from uqcal.cumulative import comparison_graph, screen, subpopulation_graph
+
+NAMES = ["--response", "healed", "--score", "propensity", "--group", "arm"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(1)
+    s, g = np.round(rng.uniform(size=600), 3), np.repeat(["treated", "control", "other"], 200)
+    y = (rng.uniform(size=600) < 0.2 + 0.3 * s + 0.3 * (g == "treated")).astype(int)
+    frame = pd.DataFrame({"healed": y, "propensity": s, "arm": g, "w": np.round(rng.exponential(size=600) + 0.1, 3)})
+    frame.to_csv("patients.csv", index=False)
+    return frame
+
+
+def run(capsys, *args, code=0):
+    with pytest.raises(SystemExit) as ended: main(["compare", *args])
+    said = capsys.readouterr()
+    assert ended.value.code == code, said.err
+    return said.out if code == 0 else said.err
+
+
+def test_a_pair(table, capsys):
+    said = run(capsys, "patients.csv", *NAMES, "--a", "treated", "--b", "control", "--json", "pair.json", "--report", "pair.html")
+    assert said.startswith("patients.csv: 600 points in 3 groups") and "groups treated and control differ" in " ".join(said.split())
+    a, b = (table[table.arm == side] for side in ("treated", "control"))
+    graph, numbers = comparison_graph(a.healed, a.propensity, b.healed, b.propensity, rng=0), json.loads(open("pair.json").read())
+    assert numbers["kuiper"] == graph.kuiper and numbers["kuiper_pvalue"] == graph.kuiper_pvalue and numbers["groups"] == ["treated", "control"]
+    page = open("pair.html").read()
+    assert "treated minus control" in page and "data:image/svg" in page and len(page) < 600_000
+
+
+def test_a_group_against_everyone_with_weights(table, capsys):
+    said = json.loads(run(capsys, "patients.csv", *NAMES, "--weight", "w", "--a", "control", "--json", "-"))
+    graph = subpopulation_graph(table.healed, table.propensity, table.arm == "control", sample_weight=table.w, rng=0)
+    assert said["average_difference"] == graph.average_difference and said["kuiper_pvalue"] == graph.kuiper_pvalue and said["kind"] == "subpopulation"
+
+
+@pytest.mark.parametrize("options, against, count", [([], "pairs", 3), (["--everyone"], "all", 3)])
+def test_a_screen(table, capsys, options, against, count):
+    said = run(capsys, "patients.csv", *NAMES, *options, "--json", "all.json", "--report", "all.html", "--seed", "3")
+    expected = screen(table, response="healed", score="propensity", groups="arm", against=against, rng=3).to_frame()
+    found = pd.DataFrame(json.loads(open("all.json").read())["comparisons"])
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert f"of {count}" in said and "treated" in said.splitlines()[-4 - count] + said and "Table" in open("all.html").read()
+    first = open("all.html").read()
+    run(capsys, "patients.csv", *NAMES, *options, "--report", "all.html", "--seed", "3")
+    assert open("all.html").read() == first
+
+
+def test_two_groups_are_a_pair_and_numbers_are_labels(table, capsys):
+    table[table.arm != "other"].assign(arm=lambda t: (t.arm == "treated") + 1).to_csv("two.csv", index=False)
+    assert "groups 1 and 2 differ" in " ".join(run(capsys, "two.csv", *NAMES).split())
+    assert "group 2 and everyone differ" in " ".join(run(capsys, "two.csv", *NAMES, "--a", "2").split())
+
+
+@pytest.mark.parametrize("options, said", [
+    ([*NAMES, "--a", "treatd"], "--a must be one of"), ([*NAMES, "--a", "treatd"], "did you mean 'treated'"), ([*NAMES, "--b", "control"], "--b needs --a"),
+    ([*NAMES, "--a", "control", "--b", "control"], "must differ"), ([*NAMES, "--everyone", "--a", "control"], "leave out"), ([], "no column 'response'"),
+    ([*NAMES[:4], "--group", "arms"], "did you mean 'arm'"), ([*NAMES, "--weight", "healed"], "columns must differ"), ([*NAMES, "--jobs", "0"], "--jobs"),
+    ([*NAMES, "--report", "patients.csv"], "overwrite"), ([*NAMES, "--seed", "-1"], "--seed"),
+])
+def test_what_can_be_wrong(table, capsys, options, said):
+    message = run(capsys, "patients.csv", *options, code=2)
+    assert said in message and message.count("\n") == 1, message
+
+
+@pytest.mark.parametrize("change, said", [
+    (lambda t: t.assign(w=0), "line 2: column 'w' is not positive (0)"), (lambda t: t.assign(arm="one"), "at least two groups"),
+    (lambda t: t.assign(healed=np.nan), "column 'healed' has no value"), (lambda t: t.assign(arm=t.arm.where(t.index > 3)), "column 'arm' has no value"),
+    (lambda t: t.assign(arm=np.where(t.propensity < 0.5, "low", "high")), "never interleave"),
+])
+def test_columns_that_can_not_be_used(table, capsys, change, said):
+    change(table).to_csv("broken.csv", index=False)
+    assert said in run(capsys, "broken.csv", *NAMES, "--weight", "w", code=2)
