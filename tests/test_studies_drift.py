@@ -1,4 +1,5 @@
 """The stored tables of the studies on drift: how often they were run, what the authors' means say, and the code that made them."""
+import os
 import re
 from pathlib import Path
 
@@ -22,7 +23,8 @@ def test_at_least_ten_repetitions_of_each():
 
 @pytest.mark.parametrize("method", PRINTED)
 def test_bank_agrees_with_the_authors_means(method):
-    last = final().query("table == 'bank' and order == 'iid' and bin_width == 0.1").set_index("method").loc[method]
+    started = f"{method} released" if method in ("TOPS", "TOBS", "TWHB") else method          # as the code that made the printed means begins
+    last = final().query("table == 'bank' and order == 'iid' and bin_width == 0.1").set_index("method").loc[started]
     assert abs(last["ce"] - PRINTED[method]) < 3 * last["ce_sd"] / np.sqrt(last["repetitions"])
 
 
@@ -40,6 +42,7 @@ def cells(name):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("UQCAL_DATA_DIR" not in os.environ, reason="UQCAL_DATA_DIR names no folder with the data sets")
 def test_twenty_fresh_repetitions_of_the_bank_agree_with_the_stored_ones(monkeypatch):
     monkeypatch.chdir(STUDIES)
     space = {}
@@ -52,3 +55,14 @@ def test_twenty_fresh_repetitions_of_the_bank_agree_with_the_stored_ones(monkeyp
     for method in PRINTED:
         se = np.hypot(fresh.loc[method, "std"] / np.sqrt(20), stored.loc[method, "ce_sd"] / np.sqrt(stored.loc[method, "repetitions"]))
         assert abs(fresh.loc[method, "mean"] - stored.loc[method, "ce"]) < 4 * se
+
+
+@pytest.mark.parametrize("name", ["covariate", "label", "regression"])
+def test_streams_in_one_dimension_are_the_authors(name):
+    source = next(s for s in cells("drift_one_dimensional") if "def covariate_drift" in s).split("study = {")[0]
+    space = {}
+    exec(source, space)
+    study, stored = space["Study"](name), np.load(Path(__file__).parent / "published" / "ops" / f"sec1_{name}.npz")
+    np.testing.assert_array_equal(study.y[1000:], stored["y"])
+    np.testing.assert_allclose(study.p_true[1000:], stored["p_true"], rtol=1e-12)
+    np.testing.assert_allclose(study.base[1000:], stored["p"], atol=0.003)          # where the authors' solver stopped
