@@ -91,6 +91,21 @@ def test_intervals_of_bins_are_those_of_a_share():
     assert ends["low"].iloc[0] == 0 and ends["high"].iloc[1] == 1 and len(ends) == 2
 
 
+@pytest.mark.parametrize("n_bins", [1, 5, 40])
+def test_debiased_square_agrees_with_the_slow_twin(n_bins):
+    rng = np.random.default_rng(n_bins)
+    p = rng.uniform(size=120).round(2)
+    y, w = (rng.uniform(size=120) < p).astype(float), rng.exponential(size=120)
+    total = used = 0.0
+    for b in range(n_bins):
+        cell = [i for i in range(120) if b / n_bins < p[i] <= (b + 1) / n_bins or (b == 0 and p[i] == 0)]
+        if len(cell) < 2: continue
+        weight = sum(w[i] for i in cell)
+        acc, conf, q = sum(w[i] * y[i] for i in cell) / weight, sum(w[i] * p[i] for i in cell) / weight, sum(w[i]**2 for i in cell) / weight**2
+        total, used = total + weight * ((acc - conf)**2 - acc * (1 - acc) * q / (1 - q)), used + weight
+    np.testing.assert_allclose(rel.debiased_squared_error(y, p, n_bins=n_bins, sample_weight=w), total / used, rtol=1e-12, atol=1e-16)
+
+
 def test_debiased_square_has_the_true_square_as_its_mean():
     rng, found = np.random.default_rng(4), []
     p = np.repeat([0.2, 0.5, 0.7], [30, 50, 20])
