@@ -116,8 +116,8 @@ def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_fea
 def test_each_fault_is_found_and_named():
     error, uncertainty = sample(3, n=3000)
     kind = np.random.default_rng(1).choice(["a", "b"], 3000, p=[0.8, 0.2])
-    cases = {"average calibration": (1.3 * error, "too small: the errors are 1.3"), "consistency": (np.where(uncertainty > 1, 1.5, 1) * error, "too large by a factor of"),
-             "adaptivity: kind": (np.where(kind == "b", 1.4, 1) * error, "too small by a factor of")}
+    cases = {"average calibration": (1.3 * error, "too small: the errors are 1.3"), "consistency": (np.where(uncertainty > 1, 1.5, 1) * error, "times as large as stated where the uncertainty is"),
+             "adaptivity: kind": (np.where(kind == "b", 1.4, 1) * error, "times as large as stated in group b")}
     for question, (wrong, said) in cases.items():
         found = draw_conclusions(wrong, uncertainty, features={"kind": kind}, n_resamples=999, rng=1)
         assert found[question].status == "invalid" and said in found[question].sentence, question

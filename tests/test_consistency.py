@@ -333,7 +333,10 @@ def test_a_wrong_stretch_is_found_and_named():
     result = consistency_test(error, uncertainty, rng=1)
     first, last, share, mean = consistency._stretch(result)
     assert result.pvalue == 1e-4 and abs(first - 600) < 30 and abs(last - 999) < 30 and mean > 0.8 and abs(share - 0.2) < 0.03
-    assert f"too small by a factor of {np.sqrt(1 + mean):.2f} from {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.explanation
+    scaled = (error / uncertainty)**2
+    inside, below, above = (np.sqrt(part.mean()) for part in (scaled[first:last + 1], scaled[:first], scaled[last + 1:]))
+    assert f"{inside:.2f} times as large as stated where the uncertainty is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.explanation
+    assert f"({100 * share:.0f} % of the points), {below:.2f} times below and {above:.2f} times above" in result.explanation
     np.testing.assert_allclose(result.graph["cumulative"].iloc[-1], 0, atol=1e-12)
     z2 = (error / uncertainty)**2
     np.testing.assert_allclose(result.graph["cumulative"], np.cumsum(z2 / z2.mean() - 1) / 2000, atol=1e-12)
@@ -342,7 +345,7 @@ def test_a_wrong_stretch_is_found_and_named():
 def test_explanation_speaks_of_direction_for_correlations():
     rng = np.random.default_rng(4)
     uncertainty = np.exp(0.5 * rng.standard_normal(1000))
-    for power, expected in ((1.5, "too small where the uncertainty is large"), (0.5, "too small where the uncertainty is small")):
+    for power, expected in ((1.5, "larger, compared with what is stated, where the uncertainty is large than where it is small"), (0.5, "larger, compared with what is stated, where the uncertainty is small than where it is large")):
         for name in TWO_SIDED:
             assert expected in consistency_test(uncertainty**power * rng.standard_normal(1000), uncertainty, statistic=name, rng=1).explanation
     assert "No sign" in consistency_test(uncertainty * rng.standard_normal(1000), uncertainty, statistic="cc", rng=1).explanation
@@ -362,7 +365,8 @@ def test_groups_are_named_the_worst_first_found():
     error = rng.standard_normal(900) * np.where(kind == "y", 0.5, 1)
     result = consistency_test(error, np.ones(900), by=kind, rng=1)
     assert result.by == "groups" and result.n_bins == 3 and result.pvalue == 1e-4
-    assert "too large by a factor of" in result.explanation and "in group y" in result.explanation
+    own, others = (np.sqrt(np.mean(error[of]**2)) for of in (kind == "y", kind != "y"))
+    assert f"{own:.2f} times as large as stated in group y ({np.sum(kind == 'y')} of 900 points) and {others:.2f} times in the others" in result.explanation
     assert result.graph["excess"].is_monotonic_decreasing and set(result.graph["group"]) == {"x", "y", "z"}
     np.testing.assert_allclose(result.statistic, 0.5 * (result.graph["count"] * result.graph["excess"].abs()).sum() / 900)
 

@@ -239,3 +239,10 @@ def test_anything_gives_a_vector_or_a_clear_error(values, positive):
     else:
         assert vector.ndim == 1 and vector.size and np.all(np.isfinite(vector)) and np.all(np.isfinite(vector**2))
         assert not positive or (np.all(vector > 0) and np.all(vector**2 > 0))
+
+
+def test_same_labels_in_another_order_are_refused_and_other_labels_are_not():
+    error, uncertainty = pd.Series([0.1, 0.2, 0.3], index=[7, 8, 9]), pd.Series([1.0, 2.0, 3.0], index=[7, 8, 9])
+    with pytest.raises(ValueError, match="same order"): check_errors(error, uncertainty.iloc[::-1])
+    for other in (uncertainty, uncertainty.reset_index(drop=True), uncertainty.to_numpy(), pd.Series([1.0, 2.0, 3.0], index=["x", 2, None])):
+        np.testing.assert_array_equal(check_errors(error, other)[1], [1.0, 2.0, 3.0])

@@ -154,9 +154,9 @@ def _dependence(question, result, p, level, what, adjusted=""):
     "Are uncertainties as good everywhere along their range, a feature, or groups?"
     name = f"Kuiper's range, p = {p:.2g}{adjusted}"
     if p > level:
-        sentence = f"No sign that the uncertainties are better in one place than in another along {what} ({name})."
+        sentence = f"No sign that errors, measured by their uncertainties, change along {what} ({name})."
     else:
-        sentence = f"Compared with their average size, the uncertainties are {_where(result, what)} ({name})."
+        sentence = f"The errors are {_where(result, 'the uncertainty' if what == 'their range' else what)} ({name})."
     test = f"Kuiper's range of the cumulative scaled errors, {result.n_resamples:,} shuffles of them"
     return Conclusion(question, "invalid" if p <= level else "valid", test, p, sentence, result)
 

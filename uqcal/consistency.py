@@ -106,6 +106,7 @@ class _Points:
     labels: np.ndarray  # the value, or the group's name, that each run of points shares
     start: np.ndarray  # where each run begins, then n
     z: np.ndarray  # |Z| scaled to ZMS = 1, in this order
+    zms: float  # ZMS before that
     uncertainty: np.ndarray  # in this order
 
     @classmethod
@@ -122,7 +123,7 @@ class _Points:
         key = key[order]
         start = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1, [key.size]])
         labels = key[start[:-1]] if names is None else np.asarray(names, dtype=object)[key[start[:-1]]]
-        return cls(kind, labels, start, z[order], uncertainty[order])
+        return cls(kind, labels, start, z[order], float(np.mean((error / uncertainty)**2)), uncertainty[order])
 
     @functools.cached_property
     def rank(self):
@@ -391,6 +392,7 @@ class ConsistencyTest:
     zeta: float  # signed distance to the reference in units of the facing half of low … high
     alternative: str  # "greater", or "two-sided" for correlations
     by: str  # what the points are sorted by: "uncertainty", "feature", or "groups", which have no order
+    zms: float  # mean squared scaled error of all points, before the scaling
     n: int  # number of points
     n_bins: int | None  # number of bins or groups; None where the statistic needs none
     n_resamples: int  # number of shuffles
@@ -454,29 +456,31 @@ def _explain(test):
     found = f"({test.name}, p = {test.pvalue:.2g})"
     if test.pvalue > 0.05:
         return f"No sign that scaled errors depend on {what} {found}."
-    return f"Scaled errors depend on {what} {found}: compared with the average, uncertainties are {_where(test, what)}."
+    return f"Scaled errors depend on {what} {found}: the errors are {_where(test, what)}."
 
 
 def _where(test, what):
-    "Where uncertainties are too small or too large: a group, one end of the range, or a stretch of it."
+    "How large errors are, measured by the uncertainties: in a group, at the ends of the range, or in a stretch of it and beside it."
     if test.by == "groups":
         worst = test.graph.loc[(test.graph["excess"].abs() * test.graph["count"]**0.5).idxmax()]
-        return f"{_size(test, worst['excess'])} in group {worst['group']!s} ({worst['count']:,} of {test.n:,} points)"
+        rest = f" and {_size(test, -worst['excess'] * worst['count'] / (test.n - worst['count']), '')} in the others" if test.name != "kuiper-rank" else ""
+        return f"{_size(test, worst['excess'])} in group {worst['group']!s} ({worst['count']:,} of {test.n:,} points){rest}"
     if test.alternative == "two-sided":
         large, small = ("large", "small") if test.statistic > test.reference else ("small", "large")
-        return f"too small where {what} is {large} and too large where it is {small}"
+        return f"larger, compared with what is stated, where {what} is {large} than where it is {small}"
     first, last, share, mean = _stretch(test)
-    elsewhere = _size(test, -mean * share / max(1 - share, 1 / test.n))
-    return (f"{_size(test, mean)} from {test.graph['by'].iloc[first]:.3g} to {test.graph['by'].iloc[last]:.3g} "
-            f"({100 * share:.0f} % of the points) and {elsewhere} elsewhere")
+    path, end = (np.concatenate([[0], test.graph[column]]) for column in ("cumulative", "share"))
+    beside = ((path[first], end[first], "below"), (path[-1] - path[last + 1], 1 - end[last + 1], "above"))
+    said = [f"{_size(test, total / part, '')} {word}" for total, part, word in beside if part > 1e-9 and test.name != "kuiper-rank"]
+    return (f"{_size(test, mean)} where {what} is {test.graph['by'].iloc[first]:.3g} to {test.graph['by'].iloc[last]:.3g} "
+            f"({100 * share:.0f} % of the points)" + (f", {' and '.join(said)}" if said else ""))
 
 
-def _size(test, excess):
-    "Too small or too large, and by which factor where the excess is one of variance."
-    word = "too small" if excess > 0 else "too large"
-    if test.name == "kuiper-rank" or excess <= -1:
-        return word
-    return f"{word} by a factor of {(1 + excess)**(0.5 if excess > 0 else -0.5):.2f}"
+def _size(test, excess, stated=" as large as stated"):
+    "How many times as large as stated errors are where the mean excess is this; ranks give no factor."
+    if test.name == "kuiper-rank":
+        return f"{'larger' if excess > 0 else 'smaller'} than elsewhere, compared with what is stated,"
+    return f"{np.sqrt(test.zms * max(1 + excess, 0)):.2f} times{stated}"
 
 # %% ../nbs/14_consistency.ipynb #cell-039
 def _plot_test(test, ax):
@@ -526,7 +530,8 @@ def _plot_graph(test, ax):
         first, last, _, mean = _stretch(test)
         inside = slice(first, last + 2)
         ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4, ls="-" if mean > 0 else (0, (4, 1)))
-        text = f"{'climbs: u too small' if mean > 0 else 'falls: u too large'}" + (f"\nlocal ZMS {1 + mean:.2f}" if test.name != "kuiper-rank" else "")
+        here = f"ZMS {test.zms * (1 + mean):.2f} here, {test.zms:.2f} overall" if test.name != "kuiper-rank" else f"|Z| {'larger' if mean > 0 else 'smaller'} than elsewhere"
+        text = f"{'climbs' if mean > 0 else 'falls'}:\n{here}"
         ax.annotate(text, ((share[first] + share[last + 1]) / 2, edge), xytext=(0, -6), textcoords="offset points", ha="center", va="top", color="#D55E00",
                     annotation_clip=False)
     ax.annotate("grey: 95 % of shuffles", (0.02, 0.03), xycoords="axes fraction", color="0.35")
@@ -554,8 +559,8 @@ def _plot_groups(test, ax):
     ax.plot(graph["excess"][outside], y[outside], "s", color="#D55E00", ms=7)
     ax.set_yticks(y, [f"{_plain_text(f'{group!s:.20}')} ({count:,})" for group, count in zip(graph["group"], graph["count"])])
     reach = 1.1 * max(graph["excess"].abs().max(), graph["high"].max())
-    quantity = "mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank" else "local ZMS − 1, after scaling to ZMS = 1"
-    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(u too large ← 0 → u too small; band: 95 % of shuffles)",
+    quantity = "mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank" else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1"
+    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for their u ← 0 → large; band: 95 % of shuffles)",
            ylabel="group (points)" if n_groups == len(graph) else f"{len(graph)} of {n_groups} groups, farthest from the band")
     return ax
 
@@ -612,5 +617,5 @@ def _result(name, value, values, points, n_bins):
     two_sided = name in ("correlation", "cc")
     used = None if name not in ("zmse", "ence") and points.kind != "groups" else points.labels.size if points.kind == "groups" else n_bins
     return ConsistencyTest(name, value, _pvalue(value, values, two_sided), reference, float(low), float(high), _zeta(value, reference, low, high),
-                           "two-sided" if two_sided else "greater", points.kind, points.z.size, used, values.size, values.size - finite.size,
+                           "two-sided" if two_sided else "greater", points.kind, points.zms, points.z.size, used, values.size, values.size - finite.size,
                            values, _graph(points, name))

@@ -109,8 +109,13 @@ def check_errors(
 ) -> tuple[np.ndarray, np.ndarray]:  # both as float64 vectors, shape (n,)
     """Errors and uncertainties as two vectors of the same length.
 
-    Raises what `as_vector` raises, and ValueError for different lengths or a ratio |error|/uncertainty above 1e150."""
+    Raises what `as_vector` raises, and ValueError for different lengths, two pandas Series with the same labels in another order, or a
+    ratio |error|/uncertainty above 1e150."""
+    labels = [values.index for values in (error, uncertainty) if isinstance(values, pd.Series)]
     error, uncertainty = as_vector(error, "error"), as_vector(uncertainty, "uncertainty", positive=True)
+    if len(labels) == 2 and not labels[0].equals(labels[1]) and labels[0].isin(labels[1]).all() and labels[1].isin(labels[0]).all():
+        raise ValueError("error and uncertainty must be in the same order: their indexes hold the same labels in another one; "
+                         "sort one by the other's index, or pass .to_numpy() of both to pair them by position")
     if error.size != uncertainty.size:
         raise ValueError(f"error and uncertainty must have the same length: {error.size} and {uncertainty.size}")
     ratio = np.abs(error) / uncertainty

@@ -91,10 +91,10 @@ def _headline(status, direction, link, is_relative=False):
     def _who(): return "they" if said else "the stated uncertainties"
     def _found(wanted): return _shortened([words for key, words in where.items() if status.get(key) == wanted])
     believed, wrong, evenly = _listed(_found("valid")), _found("invalid"), ""
-    if is_relative and wrong[:1] == ["on average"]: believed, evenly = "", believed and f", evenly {believed}"
+    if is_relative and wrong[:1] == ["on average"]: believed, evenly = "", believed and f", with no sign of differences {believed}"
     if believed: said.append(f"{_who()} can be believed {believed}")
     if wrong[1:] and wrong[0] == "on average":
-        said.append(f"{_who()} can be believed neither on average, where they are {direction}, nor {' nor '.join(wrong[1:])}")
+        said.append(f"{_who()} can be believed neither on average (they are {direction}) nor {' nor '.join(wrong[1:])}")
     elif wrong: said.append(f"{_who()} cannot be believed {' or '.join(wrong)}" + (f": they are {direction}{evenly}" if wrong == ["on average"] else ""))
     ranked = {"valid": link, "invalid": f"do not {link}"}.get(status.get("link"))
     if ranked: said.append(f"{_who()} {ranked}")
@@ -467,7 +467,7 @@ def _conclusions_section(validation):
     grounds = validation.grounds.values()
     facts = {one.question: f"{one.status}; {one.test}" + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
     pictures = tuple(_graph_picture(one) for one in grounds if isinstance(one.result, ConsistencyTest))
-    says = ("The answers above assume nothing about the law of the errors: the data are compared with the same scaled errors, shuffled over the points (the average: with resamples). "
+    says = ("The answers above assume no particular law of the errors, only the same one for all points: the data are compared with the same scaled errors, shuffled over the points (the average: with resamples). "
             "A small p-value speaks against the uncertainties; for the link alone it speaks for them, since there the errors are compared with errors that have no link.")
     return Section("Conclusions without a law of the errors", paragraphs=(says,), pictures=pictures, facts=facts)
 

@@ -255,7 +255,7 @@ def _differ(a, b):
 
 # %% ../nbs/13_validation.ipynb #cell-024
 _LINK = "A positive value says that the larger errors tend to have the larger uncertainties. "
-_INSTEAD = {"cc": _LINK + "Look at how the error shrinks as the least certain points are removed",
+_INSTEAD = {"cc": _LINK + "Look at how the error shrinks as the least certain points are removed (confidence_curve)",
             "ence": "Look at the reliability diagram (conditional_calibration)", "zmse": "Look at the reliability diagram (conditional_calibration)"}
 
 
@@ -265,8 +265,9 @@ def _sentence(name, rows, verdict, confidence):
     span = f"{100 * confidence:g} % interval {row['low']:.3g} to {row['high']:.3g}"
     references = " and ".join(f"{r['reference']:.3g} for {_LAW_WORDS.get(r['law'], r['law'])} errors" for r in rows)
     if verdict == "undecided":
+        missed = "" if any(map(_agrees, rows)) else "The interval contains none of these, but that of another law might lie inside. "
         return (f"{label} is {row['estimate']:.3g} ({span}), but what perfect uncertainties would give hangs on the law of the errors: "
-                f"{references}. {_INSTEAD.get(name, 'Use ZMS instead')}, or state the law if you know it.")
+                f"{references}. {missed}{_INSTEAD.get(name, 'Use ZMS instead')}, or state the law if you know it.")
     agree = "excludes" if abs(row["zeta"]) > 1 else "contains"
     if name in ("ence", "zmse") and row["zeta"] < -1:
         return f"{_meaning(name, row, verdict)}: {label} is {row['estimate']:.3g}, even less than perfect uncertainties give on average, {references}."
