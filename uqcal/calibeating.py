@@ -430,7 +430,7 @@ def hobs(*,
     "Online beta scaling with hedging."
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
-# %% ../nbs/42_calibeating.ipynb #cell-043
+# %% ../nbs/42_calibeating.ipynb #cell-044
 class OneAgainstAll(BaseEstimator):
     "A binary forecaster for each class, fed with that class's probability."
 
@@ -459,7 +459,7 @@ class OneAgainstAll(BaseEstimator):
         self.parts_ = parts
         return _scaled(made, self.normalize)
 
-# %% ../nbs/42_calibeating.ipynb #cell-045
+# %% ../nbs/42_calibeating.ipynb #cell-046
 class TopLabel(BaseEstimator):
     "The likeliest class and the chance that it is right, by a binary forecaster for each class announced. Source: Gupta and Ramdas (2022)."
 
@@ -484,7 +484,7 @@ class TopLabel(BaseEstimator):
         self.parts_ = parts
         return top, chance
 
-# %% ../nbs/42_calibeating.ipynb #cell-046
+# %% ../nbs/42_calibeating.ipynb #cell-047
 def _class_probabilities(y_prob):
     P = np.asarray(y_prob, dtype=np.float64)
     if P.ndim != 2 or P.shape[1] < 2 or not P.size: raise ValueError(f"y_prob must have shape (n, classes), got {P.shape}")
@@ -512,7 +512,7 @@ def _scaled(made, normalize):
     total = made.sum(axis=1, keepdims=True)
     return np.where(total > 0, made / np.where(total > 0, total, 1), 1 / made.shape[1])
 
-# %% ../nbs/42_calibeating.ipynb #cell-049
+# %% ../nbs/42_calibeating.ipynb #cell-050
 _RIVALS = np.array([(1.0, 0.0)] + [(1.0, sign * size) for size in (0.2, 0.5, 1.0, 2.0) for sign in (-1, 1)]
                    + [(slope, 0.0) for slope in (-1.0, 0.0, 0.3, 0.6, 0.8, 1.25, 1.6, 2.5)])
 
@@ -538,7 +538,7 @@ def _bet(q, y, rivals, weight, state, clip, out):
         for k in range(K): weight[k] = (1.0 - share) * weight[k] / total + share * (0.5 if k == 0 else 0.5 / (K - 1))
         out[t] = state[0]
 
-# %% ../nbs/42_calibeating.ipynb #cell-050
+# %% ../nbs/42_calibeating.ipynb #cell-051
 @dataclass(frozen=True, eq=False)
 class MonitorReading:
     "The monitor's record: the log-wealth after each step, and when it first crossed its threshold."
@@ -571,7 +571,7 @@ class MonitorReading:
         said = f"alarm after {self.alarm:,} outcomes" if self.alarm else "no alarm"
         return f"<p>{self.log_wealth.size:,} outcomes, {said} (α = {self.alpha:g})</p>"
 
-# %% ../nbs/42_calibeating.ipynb #cell-051
+# %% ../nbs/42_calibeating.ipynb #cell-052
 class CalibrationMonitor(BaseEstimator):
     """A test of calibration that stays valid however often it is looked at: a bettor on the forecast's residual.
 
