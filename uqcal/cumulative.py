@@ -19,7 +19,6 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
-from statsmodels.stats.multitest import multipletests
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
@@ -887,6 +886,8 @@ def _replace_small(screening, n_resamples, rng, n_jobs):
 
 def _correct_pvalues(table):
     "Add columns of corrected p-values."
+    from statsmodels.stats.multitest import multipletests          # as long to import as all the rest
+
     for name, (short, method) in itertools.product(("kuiper", "kolmogorov_smirnov"), (("holm", "holm"), ("bh", "fdr_bh"))):
         table[f"{name}_pvalue_{short}"] = multipletests(table[f"{name}_pvalue"], method=method)[1]
 
