@@ -53,7 +53,7 @@ def run(path, timeout=1800):
     profile.mkdir(parents=True, exist_ok=True)
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"} | {"IPYTHONDIR": str(profile)}
     client = NotebookClient(notebook, km=kernel, timeout=timeout, resources={"metadata": {"path": str(path.parent)}})
-    client.execute(env=environment)
+    client.execute(env=environment, cleanup_kc=True)  # a kernel of our own would outlive the notebook
     return notebook
 
 
