@@ -262,12 +262,9 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
 class FosterForecaster(BaseEstimator):
     """Calibrated forecasts of any sequence, without features. Source: Foster (1999); the description of Gupta and Ramdas (2023), App. C."""
 
-    def __init__(self,
-                 n_cells: int = 10,  # forecasts are the mid-points of so many cells
+    def __init__(self, n_cells: int = 10,  # forecasts are the mid-points of so many cells
                  pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
-                 *,
-                 rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
-                 ):
+                 *, rng: int | np.random.Generator | None = None):  # a seed or generator for the draws
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
     def _begin(self):
@@ -299,10 +296,8 @@ class FosterForecaster(BaseEstimator):
         self.drawn_ = None
         return self
 
-    def prequential(self,
-                    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                    *,
-                    uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is random; drawn unless given
+    def prequential(self, y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+                    *, uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is random; drawn unless given
                     ) -> np.ndarray:  # forecasts, shape (n,)
         "Forecast and learn a whole sequence, from the present state on."
         y, m = as_outcomes(y_true), self._begin()
@@ -576,19 +571,15 @@ class CalibrationMonitor(BaseEstimator):
     """A test of calibration that stays valid however often it is looked at: a bettor on the forecast's residual.
 
     Under calibration the chance of an alarm, ever, is at most alpha. Source: Ville (1939); Shafer (2021); fixed share after Herbster and Warmuth (1998)."""
-
-    def __init__(self, *,
-                 alpha: float = 0.05,  # the largest chance of a false alarm, in (0, 1)
-                 bin_width: float = 0.1,  # of the running calibration error, a whole fraction of 1
-                 ):
+    def __init__(self, *, alpha: float = 0.05,  # the largest chance of a false alarm, in (0, 1)
+                 bin_width: float = 0.1):  # of the running calibration error, a whole fraction of 1
         self.alpha, self.bin_width = alpha, bin_width
 
     def _begin(self):
         if not hasattr(self, "weight_"):
             check_fraction(self.alpha, "alpha")
             self.bins_ = np.zeros((3, _edges(self.bin_width).size))
-            K = len(_RIVALS)
-            self.alarm_, self.state_, self.weight_ = None, np.zeros(2), np.r_[0.5, np.full(K - 1, 0.5 / (K - 1))]
+            self.alarm_, self.state_, self.weight_ = None, np.zeros(2), np.r_[0.5, np.full(len(_RIVALS) - 1, 0.5 / (len(_RIVALS) - 1))]
 
     def prequential(self, y_prob: ArrayLike,  # forecasts to judge, shape (n,), in [0, 1]
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
@@ -597,11 +588,10 @@ class CalibrationMonitor(BaseEstimator):
         q = as_probabilities(y_prob)
         y, out = _outcomes(y_true, q.size), np.empty(q.size)
         self._begin()
-        seen = int(self.state_[1])
         _bet(q, y, _RIVALS, self.weight_, self.state_, CLIP, out)
         self.bins_ += _bin_table(y, q, _edges(self.bin_width))
         reading = MonitorReading(self.alpha, out)
-        if self.alarm_ is None and reading.alarm: self.alarm_ = seen + reading.alarm
+        if self.alarm_ is None and reading.alarm: self.alarm_ = int(self.state_[1]) - q.size + reading.alarm
         return reading
 
     def partial_fit(self, y_prob: ArrayLike,  # a forecast, or forecasts of shape (n,) in the order of time

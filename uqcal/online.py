@@ -209,11 +209,11 @@ class _Optimizer(BaseEstimator):
 
     def _forecast(self, x): return _linear_forecast(x, self._now()[0])
 
-
+# %% ../nbs/41_online.ipynb #cell-017
 def _check_positive(value, name):
     if not (np.isscalar(value) and np.isreal(value) and np.isfinite(value) and value > 0): raise ValueError(f"{name} must be a number > 0, got {value!r:.40}")
 
-# %% ../nbs/41_online.ipynb #cell-017
+# %% ../nbs/41_online.ipynb #cell-018
 class OnlineNewtonStep(_Optimizer):
     """Online Newton steps on the logistic loss. Source: Hazan, Agarwal and Kale (2007); Hazan (2016), Algorithm 12."""
     _positive = ("gamma", "rho", "radius")
@@ -244,7 +244,7 @@ class OnlineNewtonStep(_Optimizer):
         growth = np.linalg.slogdet(self._now()[1])[1] - u.size * np.log(self.rho)
         return float(self.gamma * self.rho / 2 * np.sum((start - u)**2) + growth / (2 * self.gamma))
 
-# %% ../nbs/41_online.ipynb #cell-023
+# %% ../nbs/41_online.ipynb #cell-024
 @nb.njit(cache=True, nogil=True)
 def _gradient_run(features, y, theta, count, step, radius, out):
     "Gradient steps of length step/√t through a stream; theta and count move on in place."
@@ -261,7 +261,7 @@ def _gradient_run(features, y, theta, count, step, radius, out):
         if length > radius * radius:
             for j in range(d): theta[j] *= radius / np.sqrt(length)
 
-# %% ../nbs/41_online.ipynb #cell-024
+# %% ../nbs/41_online.ipynb #cell-025
 class OnlineGradientDescent(_Optimizer):
     """Gradient steps of length step/√t on the logistic loss. Source: Zinkevich (2003)."""
     _positive = ("step", "radius")
@@ -278,7 +278,7 @@ class OnlineGradientDescent(_Optimizer):
 
     def _run(self, x, y, out): _gradient_run(x, y, *self.state_, float(self.step), float(self.radius), out)
 
-# %% ../nbs/41_online.ipynb #cell-026
+# %% ../nbs/41_online.ipynb #cell-027
 @nb.njit(cache=True, nogil=True)
 def _root(c, kappa):
     "z with z + κ tanh(z/2) = c, by Newton steps that only climb."
@@ -320,7 +320,7 @@ def _aioli_run(features, y, theta, H, b, factor, learn, out):
             b[j] += (curvature * z - (out[t] - y[t])) * features[t, j]
             for k in range(d): H[j, k] += curvature * features[t, j] * features[t, k]
 
-# %% ../nbs/41_online.ipynb #cell-027
+# %% ../nbs/41_online.ipynb #cell-028
 class Aioli(_Optimizer):
     """Improper online logistic regression with quadratic surrogates. Source: Jézéquel, Gaillard and Rudi (2020), Algorithm 1.
 
@@ -349,7 +349,7 @@ class Aioli(_Optimizer):
         _aioli_run(x, np.zeros(x.shape[0]), theta.copy(), H, b, float(self.factor), False, out)
         return out
 
-# %% ../nbs/41_online.ipynb #cell-031
+# %% ../nbs/41_online.ipynb #cell-032
 @nb.njit(cache=True, nogil=True)
 def _aggregate_run(features, y, theta, points, log_weight, learn, out):
     "Vovk's mixture through a stream; theta (the mean parameter) and log_weight move on in place."
@@ -373,7 +373,7 @@ def _aggregate_run(features, y, theta, points, log_weight, learn, out):
         w = np.exp(log_weight)
         theta[:] = (w @ points) / w.sum()
 
-# %% ../nbs/41_online.ipynb #cell-032
+# %% ../nbs/41_online.ipynb #cell-033
 class AggregatingForecaster(_Optimizer):
     """A Bayesian mixture over many fixed parameters. Source: Vovk (1990); Foster et al. (2018).
 
@@ -410,7 +410,7 @@ class AggregatingForecaster(_Optimizer):
         _aggregate_run(x, np.ones(x.shape[0]), theta, points, log_weight, False, out)
         return out
 
-# %% ../nbs/41_online.ipynb #cell-038
+# %% ../nbs/41_online.ipynb #cell-039
 class _OnlineScaling(BaseEstimator):
     "An optimiser behind features of the score: what online Platt and beta scaling share."
 
@@ -451,7 +451,7 @@ class _OnlineScaling(BaseEstimator):
         "The present map from score to recalibrated probability."
         return _plot_map(self, ax)
 
-# %% ../nbs/41_online.ipynb #cell-039
+# %% ../nbs/41_online.ipynb #cell-040
 class OnlinePlattScaling(_OnlineScaling):
     """Platt scaling that learns from every outcome. Source: Gupta and Ramdas (2023), Algorithm 1."""
     _features, _d = staticmethod(_platt_features), 2
@@ -487,7 +487,7 @@ class OnlineBetaScaling(_OnlineScaling):
 
     def _engine(self): return _make_engine(self)
 
-# %% ../nbs/41_online.ipynb #cell-040
+# %% ../nbs/41_online.ipynb #cell-041
 def _make_engine(scaling):
     "The optimiser that a scaling runs on, made when it is first needed."
     if not hasattr(scaling, "optimizer_"):

@@ -166,7 +166,7 @@ class _Tally:
         self.monitor, self.edges = CalibrationMonitor(), np.arange(1, 11) / 10
 
     def add(self, p, y, q):
-        "Take in scores, outcomes and forecasts of some rows."
+        "Take in scores p, outcomes y and forecasts q of some rows."
         known = ~np.isnan(y)
         self.summary.rows += p.size
         p, y, q = p[known], y[known], q[known]
