@@ -250,7 +250,7 @@ def test_dask_gives_the_same_interval(jobs):
 
     e, u = np.sin(np.arange(200.0)), 0.5 + 0.1 * np.arange(200.0)
     local = bootstrap.bca_interval("zmse", e, u, n_boot=900, n_bins=4, rng=2)
-    with distributed.Client(n_workers=1, threads_per_worker=jobs, processes=False, dashboard_address=None), joblib.parallel_config(backend="dask"):
+    with distributed.Client(n_workers=1, threads_per_worker=jobs, processes=False, dashboard_address=":0"), joblib.parallel_config(backend="dask"):
         remote = bootstrap.bca_interval("zmse", e, u, n_boot=900, n_bins=4, rng=2, n_jobs=2)
     assert local == remote
 

@@ -57,6 +57,14 @@ def ship_katex(source, site):
         page.write_text(WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def drop_web_fonts(site):
+    "Themes ask the web for a font; the next in their list, the system's, serves offline."
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        local = re.sub(r"@import\s+url\([\"']?(?:https?:)?//[^)]*\);?", "", text)
+        if local != text: sheet.write_text(local, encoding="utf-8")
+
+
 def address():
     "The public address of the repository, empty until there is one."
     settings = ConfigParser(delimiters=["="], interpolation=None)
@@ -164,5 +172,6 @@ if __name__ == "__main__":
     prepare()
     warnings = render()
     ship_katex(fetch_katex(), SITE)
+    drop_web_fonts(SITE)
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE.relative_to(ROOT)}, start with {SITE.relative_to(ROOT)}/index.html")
     sys.exit(warnings or 0)
