@@ -1,7 +1,9 @@
 """Settings for all tests: where compiled kernels are kept, what hypothesis draws, and which tests start first."""
 import os
+import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Before anything imports numba: kernels are compiled once for all notebooks and tests, and stay in the clone.
@@ -17,3 +19,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 def pytest_collection_modifyitems(items):
     "Slow tests and notebooks first, so that no worker begins a long one when the other has finished."
     items.sort(key=lambda item: ("slow" not in item.keywords, "test_notebooks" not in item.nodeid, "test_house" not in item.nodeid))
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures():
+    "Each test begins without the figures of another."
+    if "matplotlib.pyplot" in sys.modules: sys.modules["matplotlib.pyplot"].close("all")
