@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from uqcal.consistency import STATISTICS, consistency_test
-from uqcal.generative import simulate_calibrated
+from uqcal.distributions import simulate_calibrated
 from uqcal.statistics import equal_count_bins
 
 POINTS, SHUFFLES, PLAIN_SHUFFLES, N_BINS = 5000, 9999, 500, 20

@@ -142,7 +142,7 @@ def plain_binned(e2, u2, start):
 
 def million():
     "Seconds and memory for a million points, which themselves are 16 MB."
-    from uqcal.generative import simulate_calibrated
+    from uqcal.distributions import simulate_calibrated
     from uqcal.validation import validate
     first_call()
     error, uncertainty = simulate_calibrated(1_000_000, 4, rng=1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from uqcal import bootstrap, generative, validate
+from uqcal import bootstrap, distributions, validate
 from uqcal.conclusions import Conclusion, _bca_pvalue, draw_conclusions, holm, link_test
 from uqcal.consistency import consistency_test
 
@@ -105,7 +105,7 @@ def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_fea
     alarms = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        error, uncertainty = generative.simulate_calibrated(100, 6, law="t3", rng=rng)
+        error, uncertainty = distributions.simulate_calibrated(100, 6, law="t3", rng=rng)
         interval = bootstrap.bca_interval("zms", error, uncertainty, n_boot=20, rng=rng)
         found = draw_conclusions(error, uncertainty, features={str(k): rng.random(100) for k in range(5)}, average=interval, n_resamples=19, rng=rng)
         assert found["adaptivity: 0"].result.n_resamples == 200      # 2·5/0.05, else nothing could be rejected

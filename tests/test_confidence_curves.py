@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from uqcal.confidence_curves import ConfidenceCurve, _mean_magnitude, _null_curves, _Ordered, _resample, _shuffled, confidence_curve
-from uqcal.generative import simulate_calibrated, standard_law
+from uqcal.confidence_curves import ConfidenceCurve, _Ordered, _mean_magnitude, _null_curves, _resample, _shuffled, confidence_curve
+from uqcal.distributions import simulate_calibrated, standard_law
 
 FEW = {"n_boot": 20, "n_mc": 19, "rng": 1}
 POWER = {"rmse": 2, "mae": 1}

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uqcal import consistency, datasets, generative, statistics
-from uqcal.consistency import STATISTICS, _as_it_is, _plan, _Points, _pvalue, _shuffle, _shuffled, consistency_test
+from uqcal import consistency, datasets, distributions, statistics
+from uqcal.consistency import STATISTICS, _Points, _as_it_is, _plan, _pvalue, _shuffle, _shuffled, consistency_test
 
 TWO_SIDED = ("correlation", "cc")
 ORDERLESS = ("kuiper", "kuiper-rank", "zmse", "ence")
@@ -230,7 +230,7 @@ def pvalues(error, uncertainty, n_shuffles, rng):
 
 def many_pvalues(n, law, n_sets, n_shuffles, seed, tied=False):
     "A row for each of n_sets sets that follow the model, a column for each statistic."
-    law, rng, out = generative.standard_law(LAWS[law]), np.random.default_rng(seed), []
+    law, rng, out = distributions.standard_law(LAWS[law]), np.random.default_rng(seed), []
     for _ in range(n_sets):
         uncertainty = np.exp(0.5 * rng.standard_normal(n))
         if tied:
@@ -259,7 +259,7 @@ def test_level_is_five_percent_for_every_law_and_size(case):
     rates = np.mean(many_pvalues(n, law, 2000, 39, seed=case) <= 0.05, axis=0)
     assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(STATISTICS, rates))
     if n == 5000:          # the notebook shows these
-        shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "14_consistency_level.csv", index_col="law")
+        shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "23_consistency_level.csv", index_col="law")
         np.testing.assert_allclose(rates, shown.loc[law, list(STATISTICS)], atol=0.001)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from uqcal.bootstrap import bca_intervals
-from uqcal.generative import simulate_calibrated, simulate_errors
+from uqcal.distributions import simulate_calibrated, simulate_errors
 from uqcal.validation import simulated_reference
 
 pytestmark = pytest.mark.slow

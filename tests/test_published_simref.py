@@ -14,7 +14,7 @@ import pytest
 
 from uqcal import statistics
 from uqcal.datasets import load_errors
-from uqcal.generative import fit_fisher_dof, fit_student
+from uqcal.distributions import fit_fisher_dof, fit_student
 from uqcal.statistics import equal_count_bins, kurtosis_cs, skewness_gm
 from uqcal.validation import validate
 

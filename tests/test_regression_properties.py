@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uqcal import bootstrap, generative, statistics, validation
+from uqcal import bootstrap, distributions, statistics, validation
 
 PAIR = {
     "zms": statistics.zms,
@@ -25,15 +25,15 @@ PAIR = {
 }
 ONE = {
     "nll_reference": statistics.nll_reference,
-    "simulate_errors": lambda u: generative.simulate_errors(u, rng=1),
-    "fit_inverse_gamma": generative.fit_inverse_gamma,
+    "simulate_errors": lambda u: distributions.simulate_errors(u, rng=1),
+    "fit_inverse_gamma": distributions.fit_inverse_gamma,
     "simulated_reference": lambda u: validation.simulated_reference("zmse", u, n_mc=20, n_bins=2, rng=1),
 }
 SHAPE = {
     "skewness_gm": statistics.skewness_gm,
     "kurtosis_cs": statistics.kurtosis_cs,
-    "fit_student": generative.fit_student,
-    "fit_fisher_dof": generative.fit_fisher_dof,
+    "fit_student": distributions.fit_student,
+    "fit_fisher_dof": distributions.fit_fisher_dof,
 }
 GOOD = np.array([0.3, -0.2, 1.1, 0.4, -2.0, 0.7])
 U = np.array([0.5, 0.7, 0.9, 1.1, 1.3, 1.5])
@@ -137,8 +137,8 @@ def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
     (lambda: validation.validate(GOOD, U, n_bins=2, conclusions=False, features={"x": U}), "conclusions"), (lambda: validation.simulated_reference("correlation", U), "statistic"),
     (lambda: validation.simulated_reference("cc", U * 0 + 1), "uncertainty"), (lambda: validation.simulated_reference("nll", U), "statistic"),
     (lambda: validation.zeta_score(1.0, np.nan, (0.0, 2.0)), "ζ"), (lambda: validation.zeta_score(1.0, 1.0, (2.0, 0.0)), "interval"),
-    (lambda: generative.standard_law("gauss"), "law"), (lambda: generative.standard_law(3), "law"), (lambda: generative.simulate_errors(U, "t1.5"), "law"),
-    (lambda: generative.simulate_calibrated(0, 5), "n"), (lambda: generative.simulate_calibrated(5, 0.1), "dof"), (lambda: generative.simulate_calibrated(5, "4"), "dof"),
+    (lambda: distributions.standard_law("gauss"), "law"), (lambda: distributions.standard_law(3), "law"), (lambda: distributions.simulate_errors(U, "t1.5"), "law"),
+    (lambda: distributions.simulate_calibrated(0, 5), "n"), (lambda: distributions.simulate_calibrated(5, 0.1), "dof"), (lambda: distributions.simulate_calibrated(5, "4"), "dof"),
 ])
 def test_bad_settings_are_refused_by_name(call, named):
     with pytest.raises((ValueError, TypeError), match=named):
@@ -206,7 +206,7 @@ def test_scaled_error_correlation_is_zero_on_average_and_its_interval_says_so(la
     "Mean and spread of 300 sets, and how many of their 95 % intervals hold zero (3.5 standard deviations: 4.4 %)."
     values, inside = [], 0
     for seed in range(300):
-        e, u = generative.simulate_calibrated(300, 6, law=law, rng=seed)
+        e, u = distributions.simulate_calibrated(300, 6, law=law, rng=seed)
         interval = bootstrap.bca_interval("correlation", e, u, n_boot=500, rng=seed)
         values.append(interval.estimate)
         inside += interval.low <= 0 <= interval.high
@@ -275,7 +275,7 @@ def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
 
 
 @pytest.mark.parametrize("call", [
-    lambda: generative.fit_fisher_dof([0.0, 1.5e38, 8.6e-271]), lambda: generative.fit_student([2.2e-311, 3e-287, 0.0, 2.2e-311, -4.2e15]),
+    lambda: distributions.fit_fisher_dof([0.0, 1.5e38, 8.6e-271]), lambda: distributions.fit_student([2.2e-311, 3e-287, 0.0, 2.2e-311, -4.2e15]),
     lambda: validation.zeta_score(1.0, 0.0, (1.0 - 1e-316, 1.0)), lambda: validation.validate([1e-160, 0.0], [1.0, 1.0], n_bins=2, n_boot=20, n_mc=20, rng=1)])
 def test_extreme_ratios_of_scales_stay_finite_or_become_infinite_quietly(call):
     with np.errstate(all="raise", under="ignore"): assert call() is not None

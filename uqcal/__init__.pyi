@@ -1,3 +1,4 @@
+from uqcal import bin_scaling as bin_scaling
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
 from uqcal import calibeating as calibeating
@@ -9,17 +10,18 @@ from uqcal import confidence_curves as confidence_curves
 from uqcal import consistency as consistency
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
-from uqcal import generative as generative
+from uqcal import distributions as distributions
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import online as online
 from uqcal import recalibration as recalibration
 from uqcal import reliability as reliability
 from uqcal import report as report
-from uqcal import scaling as scaling
 from uqcal import statistics as statistics
 from uqcal import streams as streams
 from uqcal import validation as validation
+from uqcal.bin_scaling import extrapolate as extrapolate
+from uqcal.bin_scaling import scaling_reference as scaling_reference
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor
 from uqcal.calibeating import Hedging as Hedging
@@ -42,7 +44,7 @@ from uqcal.datasets import load_demo as load_demo
 from uqcal.datasets import load_errors as load_errors
 from uqcal.datasets import load_logits as load_logits
 from uqcal.datasets import load_table as load_table
-from uqcal.generative import simulate_errors as simulate_errors
+from uqcal.distributions import simulate_errors as simulate_errors
 from uqcal.intervals import coverage_test as coverage_test
 from uqcal.intervals import hsic_test as hsic_test
 from uqcal.intervals import regression_coverage_score as regression_coverage_score
@@ -54,8 +56,6 @@ from uqcal.reliability import expected_calibration_error as expected_calibration
 from uqcal.reliability import reliability_diagram as reliability_diagram
 from uqcal.reliability import top_label_ece as top_label_ece
 from uqcal.report import write_report as write_report
-from uqcal.scaling import extrapolate as extrapolate
-from uqcal.scaling import scaling_reference as scaling_reference
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
 from uqcal.statistics import ence as ence

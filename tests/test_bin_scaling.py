@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from uqcal import consistency, datasets, generative, statistics
-from uqcal.scaling import (
+from uqcal import consistency, datasets, distributions, statistics
+from uqcal.bin_scaling import (
     SCALING,
     Extrapolation,
     _bin_reference,
@@ -31,7 +31,7 @@ KINDS = {"ence": lambda s: abs(np.sqrt(s) - 1), "zmse": lambda s: abs(np.log(s))
 
 
 def calibrated(n=2000, dof=10, law="normal", rng=1):
-    return generative.simulate_calibrated(n, dof, law=law, rng=rng)
+    return distributions.simulate_calibrated(n, dof, law=law, rng=rng)
 
 
 # closed forms
@@ -71,12 +71,12 @@ def test_mean_logarithm_and_mean_root_have_closed_forms_for_normal_errors(m):
     np.testing.assert_allclose(root, np.exp(special.gammaln((m + 1) / 2) - special.gammaln(m / 2)) / np.sqrt(m / 2) - 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("law", ["t6", "t3", "t2.2", "laplace", "uniform", stats.gumbel_r(), stats.gamma(0.6), stats.gennorm(8)], ids=generative.law_name)
+@pytest.mark.parametrize("law", ["t6", "t3", "t2.2", "laplace", "uniform", stats.gumbel_r(), stats.gamma(0.6), stats.gennorm(8)], ids=distributions.law_name)
 @pytest.mark.parametrize("m", [5, 20, 60])
 def test_reference_of_other_laws_is_what_simulation_gives(law, m):
     rng, means = np.random.default_rng(3), {s: [] for s in SCALING}
     for _ in range(10):
-        s = np.mean(generative.standard_law(law).rvs(size=(600_000 // m, m), random_state=rng)**2, axis=1)
+        s = np.mean(distributions.standard_law(law).rvs(size=(600_000 // m, m), random_state=rng)**2, axis=1)
         for name in SCALING:
             means[name].extend(KINDS[name](s))
     for name, values in means.items():
@@ -347,7 +347,7 @@ def rejections(n, law, n_sets, seed):
     "Shares of calibrated sets that the permutation and the published method reject at 5 %."
     rng, found = np.random.default_rng(seed), []
     for _ in range(n_sets):
-        sets = generative.simulate_calibrated(n, 10, law=LAWS[law], rng=rng)
+        sets = distributions.simulate_calibrated(n, 10, law=LAWS[law], rng=rng)
         found.append([extrapolate(*sets, n_resamples=39, rng=rng).verdict, extrapolate(*sets, method="paper").verdict])
     return (np.array(found) == "invalid").mean(axis=0)
 
@@ -366,7 +366,7 @@ def test_level_is_five_percent_for_every_law_and_both_sizes(case):
     rates = rejections(n, law, 2000, 20 + case)
     assert 0.035 <= rates[0] <= 0.065
     assert rates[1] > 0.15
-    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "15_scaling_level.csv", index_col=["n", "law"])          # the notebook shows these
+    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "24_bin_scaling_level.csv", index_col=["n", "law"])          # the notebook shows these
     np.testing.assert_allclose(rates, shown.loc[(n, law)], atol=0.001)
 
 

@@ -1,6 +1,6 @@
 """What the published grid of scaling laws costs: uqcal beside the loop that shares nothing, in one run.
 
-    python benchmarks/scaling.py
+    python benchmarks/bin_scaling.py
 
 Five numbers of points, five numbers of bins, six spreads of the uncertainties, 5,000 calibrated sets for each cell: 6.3 billion errors
 for each law and statistic where each cell draws its own. The loop draws, sorts and bins each set of each cell in numpy; it runs a few
@@ -15,8 +15,8 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.par
 
 import numpy as np
 
-from uqcal.generative import standard_law
-from uqcal.scaling import simulate_scaling
+from uqcal.distributions import standard_law
+from uqcal.bin_scaling import simulate_scaling
 from uqcal.statistics import equal_count_bins
 
 GRID = {"n": [2000, 4000, 8000, 12000, 16000], "n_bins": [10, 20, 30, 40, 50], "dof": [6, 8, 10, 12, 24, 48]}
