@@ -62,13 +62,13 @@ def with_mapie(n=100_000):
 
 def with_uqcal(n=100_000):
     "The same for uqcal, and the tests with drawn outcomes."
-    from uqcal.calibration_tests import calibration_tests, kuiper_test
+    from uqcal.calibration_tests import binary_calibration_tests, kuiper_test
     from uqcal.reliability import expected_calibration_error, top_label_ece
     (y, p), (label, prob) = binary(n), classes(n)
     few, score = binary(10_000)
-    return {"three tests": seconds(lambda: calibration_tests(y, p)), "ECE": seconds(lambda: expected_calibration_error(y, p, n_bins=50)),
+    return {"three tests": seconds(lambda: binary_calibration_tests(y, p)), "ECE": seconds(lambda: expected_calibration_error(y, p, n_bins=50)),
             "top-label ECE": seconds(lambda: top_label_ece(label, prob, n_bins=50)), "one test": seconds(lambda: kuiper_test(y, p)),
-            "exact": seconds(lambda: calibration_tests(few, score, method="exact", rng=1, n_jobs=JOBS), 3),
+            "exact": seconds(lambda: binary_calibration_tests(few, score, method="exact", rng=1, n_jobs=JOBS), 3),
             "values": [expected_calibration_error(y, p, n_bins=50), top_label_ece(label, prob, n_bins=50)]}
 
 

@@ -34,7 +34,7 @@ def seconds(work, repeats=5):
 
 
 def intervals(n):
-    "True values and bounds, nine in ten covered, widths of a lognormal law."
+    "True values and bounds, nine in ten covered, widths of a lognormal distribution."
     import numpy as np
     rng = np.random.default_rng(1)
     half = rng.lognormal(0, 0.5, n)

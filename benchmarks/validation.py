@@ -4,7 +4,7 @@
     python benchmarks/validation.py --million   a million points, a thousand resamples and simulated sets
 
 The protocol: ZMS, CC, ENCE and ZMSE in 20 bins, BCa intervals from 5,000 resamples, references from 10,000 simulated sets for each
-of two laws. Every measurement is made in a process of its own, so that none inherits another's memory; this one imports nothing
+of two distributions. Every measurement is made in a process of its own, so that none inherits another's memory; this one imports nothing
 heavy, since Linux counts a parent's memory as its child's. Data sets come from UQCAL_DATA_DIR, the cache or the network.
 """
 import argparse
@@ -56,7 +56,7 @@ def protocol():
 
 
 def with_conclusions():
-    "Seconds for the smallest set by the published protocol, and with the conclusions that need no law."
+    "Seconds for the smallest set by the published protocol, and with the conclusions that need no assumed distribution."
     from uqcal.datasets import catalogue, load_errors
     from uqcal.validation import validate
     data = load_errors(catalogue().index[0])
@@ -119,14 +119,14 @@ def plain_bootstrap(error, uncertainty, start, n, rng):
     return out
 
 
-def plain_reference(uncertainty, start, law, n, rng):
+def plain_reference(uncertainty, start, distribution, n, rng):
     "Simulated values of the four statistics; what does not change between sets is computed once."
     import numpy as np
     from scipy.stats import rankdata
     u = np.sort(uncertainty)
     u2, rank_u, out = u**2, rankdata(u), np.empty((n, 4))
     for r in range(n):
-        epsilon = rng.standard_normal(u.size) if law == "normal" else np.sqrt(2 / 3) * rng.standard_t(6, u.size)
+        epsilon = rng.standard_normal(u.size) if distribution == "normal" else np.sqrt(2 / 3) * rng.standard_t(6, u.size)
         e = u * epsilon
         out[r] = *plain_binned(e**2, u2, start), np.corrcoef(rankdata(np.abs(e)), rank_u)[0, 1]
     return out

@@ -22,46 +22,46 @@ from uqcal.bin_scaling import (
     _variance_table,
     extrapolate,
     reference_slope,
-    scaling_reference,
-    simulate_scaling,
+    bin_scaling_reference,
+    simulate_bin_scaling,
 )
 
 GRID = {"n": [2000, 4000, 8000, 12000, 16000], "n_bins": [10, 20, 30, 40, 50], "dof": [6, 8, 10, 12, 24, 48]}
 KINDS = {"ence": lambda s: abs(np.sqrt(s) - 1), "zmse": lambda s: abs(np.log(s))}
 
 
-def calibrated(n=2000, dof=10, law="normal", rng=1):
-    return distributions.simulate_calibrated(n, dof, law=law, rng=rng)
+def calibrated(n=2000, dof=10, distribution="normal", rng=1):
+    return distributions.simulate_calibrated(n, dof, distribution=distribution, rng=rng)
 
 
 # closed forms
 
-@pytest.mark.parametrize(("law", "kurtosis"), [("normal", 3), ("uniform", 1.8), ("laplace", 6), ("t6", 6), ("t12", 3 + 6 / 8), (stats.gumbel_r(), 3 + 12 / 5),
+@pytest.mark.parametrize(("distribution", "kurtosis"), [("normal", 3), ("uniform", 1.8), ("laplace", 6), ("t6", 6), ("t12", 3 + 6 / 8), (stats.gumbel_r(), 3 + 12 / 5),
                                                (stats.gamma(4), 3 + 6 / 4), (stats.t(5, loc=3, scale=7), 9)])
-def test_slope_is_that_of_the_kurtosis(law, kurtosis):
-    np.testing.assert_allclose(reference_slope("ence", law), np.sqrt((kurtosis - 1) / (2 * np.pi)), rtol=1e-9)
-    np.testing.assert_allclose(reference_slope("zmse", law), 2 * np.sqrt((kurtosis - 1) / (2 * np.pi)), rtol=1e-9)
+def test_slope_is_that_of_the_kurtosis(distribution, kurtosis):
+    np.testing.assert_allclose(reference_slope("ence", distribution), np.sqrt((kurtosis - 1) / (2 * np.pi)), rtol=1e-9)
+    np.testing.assert_allclose(reference_slope("zmse", distribution), 2 * np.sqrt((kurtosis - 1) / (2 * np.pi)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("law", ["t4", "t3", "t2.5", stats.pareto(3)])
-def test_slope_of_infinite_kurtosis_is_refused_with_the_reason(law):
-    with pytest.raises(ValueError, match="law must have a finite kurtosis"):
-        reference_slope("zmse", law)
+@pytest.mark.parametrize("distribution", ["t4", "t3", "t2.5", stats.pareto(3)])
+def test_slope_of_infinite_kurtosis_is_refused_with_the_reason(distribution):
+    with pytest.raises(ValueError, match="distribution must have a finite kurtosis"):
+        reference_slope("zmse", distribution)
 
 
 @pytest.mark.parametrize("statistic", SCALING)
 @pytest.mark.parametrize("m", [4, 5, 10, 20, 40, 100, 1600, 50_000])
 def test_normal_reference_is_the_integral_over_chi_squared(statistic, m):
-    law, g, edges = stats.chi2(m, scale=1 / m), KINDS[statistic], [0, max(1 - 12 / np.sqrt(m), 0), 1, 1 + 12 / np.sqrt(m), 1 + 60 / np.sqrt(m) + 60 / m]
-    exact = sum(integrate.quad(lambda s: g(s) * law.pdf(s), a, b, limit=200, epsabs=1e-13)[0] for a, b in zip(edges[:-1], edges[1:]) if b > a)
-    np.testing.assert_allclose(scaling_reference(statistic, 10 * m, 10), exact, rtol=2e-4 if m < 10 else 1e-6)
+    distribution, g, edges = stats.chi2(m, scale=1 / m), KINDS[statistic], [0, max(1 - 12 / np.sqrt(m), 0), 1, 1 + 12 / np.sqrt(m), 1 + 60 / np.sqrt(m) + 60 / m]
+    exact = sum(integrate.quad(lambda s: g(s) * distribution.pdf(s), a, b, limit=200, epsabs=1e-13)[0] for a, b in zip(edges[:-1], edges[1:]) if b > a)
+    np.testing.assert_allclose(bin_scaling_reference(statistic, 10 * m, 10), exact, rtol=2e-4 if m < 10 else 1e-6)
 
 
 @pytest.mark.parametrize("statistic", SCALING)
 def test_bins_of_two_and_three_points_are_right_within_a_percent(statistic):
     for m in (2, 3):
         exact = sum(integrate.quad(lambda s: KINDS[statistic](s) * stats.chi2(m, scale=1 / m).pdf(s), a, b)[0] for a, b in ((0, 1), (1, np.inf)))  # noqa: B023
-        np.testing.assert_allclose(scaling_reference(statistic, 10 * m, 10), exact, rtol=0.01)
+        np.testing.assert_allclose(bin_scaling_reference(statistic, 10 * m, 10), exact, rtol=0.01)
 
 
 @pytest.mark.parametrize("m", [2, 7, 30, 1000])
@@ -71,40 +71,40 @@ def test_mean_logarithm_and_mean_root_have_closed_forms_for_normal_errors(m):
     np.testing.assert_allclose(root, np.exp(special.gammaln((m + 1) / 2) - special.gammaln(m / 2)) / np.sqrt(m / 2) - 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("law", ["t6", "t3", "t2.2", "laplace", "uniform", stats.gumbel_r(), stats.gamma(0.6), stats.gennorm(8)], ids=distributions.law_name)
+@pytest.mark.parametrize("distribution", ["t6", "t3", "t2.2", "laplace", "uniform", stats.gumbel_r(), stats.gamma(0.6), stats.gennorm(8)], ids=distributions.distribution_name)
 @pytest.mark.parametrize("m", [5, 20, 60])
-def test_reference_of_other_laws_is_what_simulation_gives(law, m):
+def test_reference_of_other_distributions_is_what_simulation_gives(distribution, m):
     rng, means = np.random.default_rng(3), {s: [] for s in SCALING}
     for _ in range(10):
-        s = np.mean(distributions.standard_law(law).rvs(size=(600_000 // m, m), random_state=rng)**2, axis=1)
+        s = np.mean(distributions.standard_distribution(distribution).rvs(size=(600_000 // m, m), random_state=rng)**2, axis=1)
         for name in SCALING:
             means[name].extend(KINDS[name](s))
     for name, values in means.items():
         error = np.std(values) / np.sqrt(len(values))
-        assert abs(np.mean(values) - scaling_reference(name, 10 * m, 10, law=law)) < 4 * error + 1e-4 * np.mean(values)
+        assert abs(np.mean(values) - bin_scaling_reference(name, 10 * m, 10, distribution=distribution)) < 4 * error + 1e-4 * np.mean(values)
         assert error < 0.006 * np.mean(values)
 
 
 def test_student_errors_reach_their_slope_slowly():
-    scaled = [scaling_reference("ence", 10 * m, 10, law="t6") * np.sqrt(m) for m in (20, 40, 100, 1600)]
+    scaled = [bin_scaling_reference("ence", 10 * m, 10, distribution="t6") * np.sqrt(m) for m in (20, 40, 100, 1600)]
     np.testing.assert_allclose(scaled, [0.762, 0.791, 0.821, 0.871], atol=0.001)
-    assert scaling_reference("ence", 10**9, 1, law="t6") * 10**4.5 == pytest.approx(reference_slope("ence", "t6"), rel=1e-3)
-    assert np.all(np.diff([scaling_reference("zmse", 10 * m, 10, law="t3") * np.sqrt(m) for m in (20, 200, 2000, 20_000)]) > 0.4)
+    assert bin_scaling_reference("ence", 10**9, 1, distribution="t6") * 10**4.5 == pytest.approx(reference_slope("ence", "t6"), rel=1e-3)
+    assert np.all(np.diff([bin_scaling_reference("zmse", 10 * m, 10, distribution="t3") * np.sqrt(m) for m in (20, 200, 2000, 20_000)]) > 0.4)
 
 
 def test_bins_of_unequal_count_are_averaged():
     sizes = np.diff(statistics.equal_count_bins(107, 10))
     assert set(sizes) == {10, 11}
-    np.testing.assert_allclose(scaling_reference("zmse", 107, 10, law="t6"), np.mean([_bin_reference("t6", int(m))["zmse"] for m in sizes]), rtol=1e-12)
+    np.testing.assert_allclose(bin_scaling_reference("zmse", 107, 10, distribution="t6"), np.mean([_bin_reference("t6", int(m))["zmse"] for m in sizes]), rtol=1e-12)
 
 
 def test_given_uncertainties_matter_to_ence_only():
     _, u = calibrated(dof=6)
-    assert scaling_reference("zmse", 2000, 10, uncertainty=u) == scaling_reference("zmse", 2000, 10)
-    assert scaling_reference("ence", 2000, 10, uncertainty=u) > 1.01 * scaling_reference("ence", 2000, 10)
+    assert bin_scaling_reference("zmse", 2000, 10, uncertainty=u) == bin_scaling_reference("zmse", 2000, 10)
+    assert bin_scaling_reference("ence", 2000, 10, uncertainty=u) > 1.01 * bin_scaling_reference("ence", 2000, 10)
     for scale in (1e-100, 1.0, 1e100):
-        np.testing.assert_allclose(scaling_reference("ence", 2000, 10, uncertainty=scale * u[::-1]), scaling_reference("ence", 2000, 10, uncertainty=u), rtol=1e-12)
-    np.testing.assert_allclose(scaling_reference("ence", 2000, 10, uncertainty=np.full(2000, 3.0)), scaling_reference("ence", 2000, 10), rtol=1e-12)
+        np.testing.assert_allclose(bin_scaling_reference("ence", 2000, 10, uncertainty=scale * u[::-1]), bin_scaling_reference("ence", 2000, 10, uncertainty=u), rtol=1e-12)
+    np.testing.assert_allclose(bin_scaling_reference("ence", 2000, 10, uncertainty=np.full(2000, 3.0)), bin_scaling_reference("ence", 2000, 10), rtol=1e-12)
 
 
 # simulation
@@ -122,7 +122,7 @@ def test_shared_simulation_is_what_separate_bins_give():
             np.testing.assert_allclose(found[r, -1], [statistics.zmse(u * epsilon[r], u, n_bins=k) for k in n_bins], rtol=1e-9)
 
 
-def test_uncertainties_follow_the_inverse_gamma_law():
+def test_uncertainties_follow_the_inverse_gamma_distribution():
     for dof in (0.5, 3, 6, 48):
         x = np.array([-30.0, -8.3, -2.01, 0.005, 1.7, 9.99, 25])
         exact = np.where(x < 0, dof / 2 / special.gammainccinv(dof / 2, special.expit(x)), dof / 2 / special.gammaincinv(dof / 2, special.expit(-x)))
@@ -134,21 +134,21 @@ def test_uncertainties_follow_the_inverse_gamma_law():
 
 def test_simulation_does_not_depend_on_jobs_and_shares_draws():
     options = dict(n=[200, 300], n_bins=[5, 10], dof=[6, 12], n_mc=1000, rng=4)
-    one, two = simulate_scaling(**options), simulate_scaling(**options, n_jobs=2)
+    one, two = simulate_bin_scaling(**options), simulate_bin_scaling(**options, n_jobs=2)
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
     rows = one.to_frame().query("statistic == 'zmse'")
     assert rows.groupby(["n", "n_bins"])["mean"].nunique().eq(1).all()
-    only = simulate_scaling("zmse", **options)
+    only = simulate_bin_scaling("zmse", **options)
     assert set(only.to_frame()["statistic"]) == {"zmse"} and list(only.limits) == ["zmse"]
 
 
 def check_grid(found):
     "The published slopes, intercepts and exponents."
-    lines = {law: one.fit()["estimate"] for law, one in found.items()}
-    for law, statistic, slope, within, intercept, room in (("normal", "ence", 0.56, 0.01, 0, 0.002), ("normal", "zmse", 1.14, 0.02, 0, 0.003),
+    lines = {distribution: one.fit()["estimate"] for distribution, one in found.items()}
+    for distribution, statistic, slope, within, intercept, room in (("normal", "ence", 0.56, 0.01, 0, 0.002), ("normal", "zmse", 1.14, 0.02, 0, 0.003),
                                                            ("t6", "ence", 0.779, 0.015, 0.004, 0.003), ("t6", "zmse", 1.577, 0.03, 0.006, 0.005)):
-        assert abs(lines[law][statistic, "slope"] - slope) <= within, (law, statistic)
-        assert abs(lines[law][statistic, "intercept"] - intercept) <= room, (law, statistic)
+        assert abs(lines[distribution][statistic, "slope"] - slope) <= within, (distribution, statistic)
+        assert abs(lines[distribution][statistic, "intercept"] - intercept) <= room, (distribution, statistic)
     for statistic in SCALING:
         assert abs(lines["normal"][statistic, "exponent of M"] + 0.5) <= 0.01
         assert -0.484 < lines["t6"][statistic, "exponent of M"] < -0.464
@@ -161,40 +161,40 @@ def uncertainties(n, dof):
 
 def check_references(found, room):
     "Each mean within 1 % (and 3 standard errors if they are larger) of the reference, given u; and the constant-u reference away from few bins."
-    for law, one in found.items():
+    for distribution, one in found.items():
         rows = one.to_frame()
-        given_u = np.array([scaling_reference(s, n, k, law=law, uncertainty=uncertainties(n, dof))
+        given_u = np.array([bin_scaling_reference(s, n, k, distribution=distribution, uncertainty=uncertainties(n, dof))
                             for s, n, k, dof in zip(rows["statistic"], rows["n"], rows["n_bins"], rows["dof"])])
-        plain = np.array([scaling_reference(s, n, k, law=law) for s, n, k in zip(rows["statistic"], rows["n"], rows["n_bins"])])
+        plain = np.array([bin_scaling_reference(s, n, k, distribution=distribution) for s, n, k in zip(rows["statistic"], rows["n"], rows["n_bins"])])
         noise = room * rows["standard_error"]
-        assert np.all(np.abs(rows["mean"] - given_u) < np.maximum(0.01 * given_u, noise)), law
+        assert np.all(np.abs(rows["mean"] - given_u) < np.maximum(0.01 * given_u, noise)), distribution
         narrow = (rows["statistic"] == "zmse") | (rows["n_bins"] >= 30) | (rows["dof"] >= 24)
-        assert np.all((np.abs(rows["mean"] - plain) < np.maximum(0.01 * plain, noise))[narrow]), law
+        assert np.all((np.abs(rows["mean"] - plain) < np.maximum(0.01 * plain, noise))[narrow]), distribution
 
 
 def test_published_slopes_and_references_on_a_reduced_grid():
-    found = {law: simulate_scaling(**GRID, law=law, n_mc=500, rng=7, n_jobs=2) for law in ("normal", "t6")}
+    found = {distribution: simulate_bin_scaling(**GRID, distribution=distribution, n_mc=500, rng=7, n_jobs=2) for distribution in ("normal", "t6")}
     check_grid(found)
     check_references(found, room=3.5)
 
 
 @pytest.mark.slow
 def test_published_slopes_and_references_on_the_whole_grid():
-    found = {law: simulate_scaling(**GRID, law=law, n_mc=5000, rng=2, n_jobs=2) for law in ("normal", "t6")}
+    found = {distribution: simulate_bin_scaling(**GRID, distribution=distribution, n_mc=5000, rng=2, n_jobs=2) for distribution in ("normal", "t6")}
     check_grid(found)
     check_references(found, room=0)
 
 
 def test_exact_references_lie_on_the_published_lines():
-    for law, statistic, slope, intercept in (("t6", "ence", 0.779, 0.004), ("t6", "zmse", 1.577, 0.006), ("normal", "ence", 0.56, 0), ("normal", "zmse", 1.14, 0)):
-        cells = [(np.sqrt(k / n), scaling_reference(statistic, n, k, law=law)) for n in GRID["n"] for k in GRID["n_bins"]]
+    for distribution, statistic, slope, intercept in (("t6", "ence", 0.779, 0.004), ("t6", "zmse", 1.577, 0.006), ("normal", "ence", 0.56, 0), ("normal", "zmse", 1.14, 0)):
+        cells = [(np.sqrt(k / n), bin_scaling_reference(statistic, n, k, distribution=distribution)) for n in GRID["n"] for k in GRID["n_bins"]]
         np.testing.assert_allclose(np.polyfit(*zip(*cells), 1), [slope, intercept], atol=0.005)
-    exponents = [np.polyfit(np.log(GRID["n"]), np.log([scaling_reference("ence", n, k, law="t6") for n in GRID["n"]]), 1)[0] for k in GRID["n_bins"]]
+    exponents = [np.polyfit(np.log(GRID["n"]), np.log([bin_scaling_reference("ence", n, k, distribution="t6") for n in GRID["n"]]), 1)[0] for k in GRID["n_bins"]]
     np.testing.assert_allclose(exponents, np.clip(exponents, -0.4825, -0.465), atol=1e-9)
 
 
 def test_fit_is_that_of_plain_least_squares():
-    one = simulate_scaling(n=[300, 600, 900], n_bins=[5, 10], dof=[6, 12], n_mc=50, rng=1)
+    one = simulate_bin_scaling(n=[300, 600, 900], n_bins=[5, 10], dof=[6, 12], n_mc=50, rng=1)
     rows = one.to_frame().query("statistic == 'ence'")
     slope, intercept = np.polyfit(rows["x"], rows["mean"], 1)
     fit = one.fit().loc["ence"]
@@ -202,14 +202,14 @@ def test_fit_is_that_of_plain_least_squares():
     assert np.all(fit["low"] < fit["estimate"]) and np.all(fit["estimate"] < fit["high"])
     wider = one.fit(0.99).loc["ence"]
     assert np.all(wider["low"] < fit["low"]) and np.all(wider["high"] > fit["high"])
-    assert "exponent of M" not in simulate_scaling(n=300, n_bins=[5, 6, 7], dof=6, n_mc=50, rng=1).fit().index.get_level_values("term")
+    assert "exponent of M" not in simulate_bin_scaling(n=300, n_bins=[5, 6, 7], dof=6, n_mc=50, rng=1).fit().index.get_level_values("term")
     with pytest.raises(ValueError, match="three different values of n_bins/n"):
-        simulate_scaling(n=300, n_bins=[5, 6], dof=6, n_mc=10, rng=1).fit()
+        simulate_bin_scaling(n=300, n_bins=[5, 6], dof=6, n_mc=10, rng=1).fit()
 
 
 def test_line_of_zmse_counts_each_value_once():
-    one = simulate_scaling(n=[300, 600, 900], n_bins=[5, 10], dof=6, n_mc=50, rng=1)
-    many = simulate_scaling(n=[300, 600, 900], n_bins=[5, 10], dof=[6, 12, 24], n_mc=50, rng=1)
+    one = simulate_bin_scaling(n=[300, 600, 900], n_bins=[5, 10], dof=6, n_mc=50, rng=1)
+    many = simulate_bin_scaling(n=[300, 600, 900], n_bins=[5, 10], dof=[6, 12, 24], n_mc=50, rng=1)
     pd.testing.assert_frame_equal(one.fit().loc[["zmse"]], many.fit().loc[["zmse"]])
 
 
@@ -256,7 +256,7 @@ def plain_intercept(error, uncertainty, statistic, by):
 
 @pytest.mark.parametrize("statistic", SCALING)
 @pytest.mark.parametrize("adaptivity", [False, True])
-def test_shuffled_intercepts_follow_the_law_of_a_plain_loop(statistic, adaptivity):
+def test_shuffled_intercepts_follow_the_distribution_of_a_plain_loop(statistic, adaptivity):
     error, uncertainty = calibrated(120, 4, "t6", rng=2)
     rng = np.random.default_rng(8)
     by = rng.normal(size=120) if adaptivity else None
@@ -338,36 +338,36 @@ def test_published_method_refuses_all_nine_sets_and_shuffling_lets_two_pass():
 
 # level
 
-LAWS = {"normal": "normal", "t6": "t6", "t3": "t3", "Laplace": "laplace", "Gumbel": stats.gumbel_r()}
-CASES = [(n, law) for n in (2000, 5000) for law in LAWS]
+DISTRIBUTIONS = {"normal": "normal", "t6": "t6", "t3": "t3", "Laplace": "laplace", "Gumbel": stats.gumbel_r()}
+CASES = [(n, distribution) for n in (2000, 5000) for distribution in DISTRIBUTIONS]
 
 
 @functools.cache
-def rejections(n, law, n_sets, seed):
+def rejections(n, distribution, n_sets, seed):
     "Shares of calibrated sets that the permutation and the published method reject at 5 %."
     rng, found = np.random.default_rng(seed), []
     for _ in range(n_sets):
-        sets = distributions.simulate_calibrated(n, 10, law=LAWS[law], rng=rng)
+        sets = distributions.simulate_calibrated(n, 10, distribution=DISTRIBUTIONS[distribution], rng=rng)
         found.append([extrapolate(*sets, n_resamples=39, rng=rng).verdict, extrapolate(*sets, method="paper").verdict])
     return (np.array(found) == "invalid").mean(axis=0)
 
 
-@pytest.mark.parametrize("law", ["normal", "t3", "Gumbel"])
-def test_level_on_a_reduced_number_of_sets(law):
-    permutation, paper = rejections(2000, law, 200, 5)
+@pytest.mark.parametrize("distribution", ["normal", "t3", "Gumbel"])
+def test_level_on_a_reduced_number_of_sets(distribution):
+    permutation, paper = rejections(2000, distribution, 200, 5)
     assert abs(permutation - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 200)
     assert paper > 0.12
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{n}-{law}" for n, law in CASES])
-def test_level_is_five_percent_for_every_law_and_both_sizes(case):
-    n, law = CASES[case]
-    rates = rejections(n, law, 2000, 20 + case)
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{n}-{distribution}" for n, distribution in CASES])
+def test_level_is_five_percent_for_every_distribution_and_both_sizes(case):
+    n, distribution = CASES[case]
+    rates = rejections(n, distribution, 2000, 20 + case)
     assert 0.035 <= rates[0] <= 0.065
     assert rates[1] > 0.15
-    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "24_bin_scaling_level.csv", index_col=["n", "law"])          # the notebook shows these
-    np.testing.assert_allclose(rates, shown.loc[(n, law)], atol=0.001)
+    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "24_bin_scaling_level.csv", index_col=["n", "distribution"])          # the notebook shows these
+    np.testing.assert_allclose(rates, shown.loc[(n, distribution)], atol=0.001)
 
 
 # bad input
@@ -461,28 +461,28 @@ def test_extreme_and_tied_values_give_finite_results(seed, spread, method, stati
 @pytest.mark.parametrize(("call", "kind", "message"), [
     (lambda: reference_slope("cc"), ValueError, "statistic must be one of"),
     (lambda: reference_slope(3), TypeError, "statistic must be one of"),
-    (lambda: reference_slope("ence", "t1"), ValueError, "law must have a finite variance"),
-    (lambda: reference_slope("ence", "cauchy"), ValueError, "law must be"),
-    (lambda: reference_slope("ence", 3), TypeError, "law must be a name or a frozen"),
-    (lambda: scaling_reference("ence", 100, 51), ValueError, "n_bins must leave at least two points"),
-    (lambda: scaling_reference("ence", 1, 1), ValueError, "n must be an integer ≥ 2"),
-    (lambda: scaling_reference("ence", 100.0, 10), TypeError, "n must be an integer"),
-    (lambda: scaling_reference("ence", 100, True), TypeError, "n_bins must be an integer"),
-    (lambda: scaling_reference("ence", 100, 10, law="student"), ValueError, "law must be"),
-    (lambda: scaling_reference("ence", 100, 10, law=None), TypeError, "law must be"),
-    (lambda: scaling_reference("ence", 100, 10, uncertainty=np.ones(99)), ValueError, "uncertainty must hold one value for each of the n = 100 points, got 99"),
-    (lambda: scaling_reference("ence", 3, 1, uncertainty=[1, -1, 1]), ValueError, "uncertainty must be positive"),
-    (lambda: simulate_scaling("rce", n=100, n_bins=5, dof=6), ValueError, "statistic must be one of"),
-    (lambda: simulate_scaling([], n=100, n_bins=5, dof=6), ValueError, "statistic must name at least one"),
-    (lambda: simulate_scaling(n=[], n_bins=5, dof=6), ValueError, "n must hold at least one integer"),
-    (lambda: simulate_scaling(n=100, n_bins=5, dof=[]), ValueError, "dof must hold at least one number"),
-    (lambda: simulate_scaling(n=100, n_bins=5, dof=0.1), ValueError, "dof must be a number ≥ 0.5"),
-    (lambda: simulate_scaling(n=100, n_bins=5, dof="six"), TypeError, "dof must be a number"),
-    (lambda: simulate_scaling(n=100, n_bins=5, dof=np.nan), ValueError, "dof must be a number"),
-    (lambda: simulate_scaling(n=[1000, 100], n_bins=[10, 60], dof=6), ValueError, "at most 50 bins for 100 points, got 60"),
-    (lambda: simulate_scaling(n=100, n_bins=5, dof=6, n_mc=1), ValueError, "n_mc must be an integer ≥ 2"),
-    (lambda: simulate_scaling(n=100, n_bins=5, dof=6, law="t2"), ValueError, "law must have a finite variance"),
-    (lambda: simulate_scaling(n=100, n_bins=[5, 6, 7], dof=6, n_mc=5, rng=1).fit(1.5), ValueError, "confidence must lie"),
+    (lambda: reference_slope("ence", "t1"), ValueError, "distribution must have a finite variance"),
+    (lambda: reference_slope("ence", "cauchy"), ValueError, "distribution must be"),
+    (lambda: reference_slope("ence", 3), TypeError, "distribution must be a name or a frozen"),
+    (lambda: bin_scaling_reference("ence", 100, 51), ValueError, "n_bins must leave at least two points"),
+    (lambda: bin_scaling_reference("ence", 1, 1), ValueError, "n must be an integer ≥ 2"),
+    (lambda: bin_scaling_reference("ence", 100.0, 10), TypeError, "n must be an integer"),
+    (lambda: bin_scaling_reference("ence", 100, True), TypeError, "n_bins must be an integer"),
+    (lambda: bin_scaling_reference("ence", 100, 10, distribution="student"), ValueError, "distribution must be"),
+    (lambda: bin_scaling_reference("ence", 100, 10, distribution=None), TypeError, "distribution must be"),
+    (lambda: bin_scaling_reference("ence", 100, 10, uncertainty=np.ones(99)), ValueError, "uncertainty must hold one value for each of the n = 100 points, got 99"),
+    (lambda: bin_scaling_reference("ence", 3, 1, uncertainty=[1, -1, 1]), ValueError, "uncertainty must be positive"),
+    (lambda: simulate_bin_scaling("rce", n=100, n_bins=5, dof=6), ValueError, "statistic must be one of"),
+    (lambda: simulate_bin_scaling([], n=100, n_bins=5, dof=6), ValueError, "statistic must name at least one"),
+    (lambda: simulate_bin_scaling(n=[], n_bins=5, dof=6), ValueError, "n must hold at least one integer"),
+    (lambda: simulate_bin_scaling(n=100, n_bins=5, dof=[]), ValueError, "dof must hold at least one number"),
+    (lambda: simulate_bin_scaling(n=100, n_bins=5, dof=0.1), ValueError, "dof must be a number ≥ 0.5"),
+    (lambda: simulate_bin_scaling(n=100, n_bins=5, dof="six"), TypeError, "dof must be a number"),
+    (lambda: simulate_bin_scaling(n=100, n_bins=5, dof=np.nan), ValueError, "dof must be a number"),
+    (lambda: simulate_bin_scaling(n=[1000, 100], n_bins=[10, 60], dof=6), ValueError, "at most 50 bins for 100 points, got 60"),
+    (lambda: simulate_bin_scaling(n=100, n_bins=5, dof=6, n_mc=1), ValueError, "n_mc must be an integer ≥ 2"),
+    (lambda: simulate_bin_scaling(n=100, n_bins=5, dof=6, distribution="t2"), ValueError, "distribution must have a finite variance"),
+    (lambda: simulate_bin_scaling(n=100, n_bins=[5, 6, 7], dof=6, n_mc=5, rng=1).fit(1.5), ValueError, "confidence must lie"),
 ])
 def test_bad_input_is_refused_with_the_reason(call, kind, message):
     with pytest.raises(kind, match=message):
@@ -499,10 +499,10 @@ def test_results_show_themselves():
     for found in (extrapolate(*sets, n_resamples=99, rng=1), extrapolate(*sets, method="paper"), extrapolate(*sets, n_resamples=9, rng=1, statistic="ence")):
         assert isinstance(found, Extrapolation) and found.verdict in found._repr_html_()
         frame = found.to_frame()
-        np.testing.assert_allclose(frame["t6"], [scaling_reference(found.statistic, 1500, k, law="t6") for k in frame["n_bins"]])
+        np.testing.assert_allclose(frame["t6"], [bin_scaling_reference(found.statistic, 1500, k, distribution="t6") for k in frame["n_bins"]])
         ax = plt.subplots()[1]
         assert found.plot(ax) is ax and found.plot().get_ylabel().startswith(found.statistic.upper())
-    one = simulate_scaling(n=[200, 300], n_bins=[5, 10], dof=6, n_mc=20, rng=4, law="t3")
+    one = simulate_bin_scaling(n=[200, 300], n_bins=[5, 10], dof=6, n_mc=20, rng=4, distribution="t3")
     assert one.limits == {} and "20 calibrated sets with t3 errors" in one._repr_html_()
     assert one.plot().get_xlabel().startswith("x = √(N/M)")
     frame = one.to_frame()
@@ -513,7 +513,7 @@ def test_results_show_themselves():
 def test_study_quotes_the_published_scores():
     root = Path(__file__).parents[1]
     printed = json.loads((root / "tests" / "published" / "simref_tables.json").read_text("utf-8"))
-    source = "".join(json.loads((root / "nbs" / "studies" / "law_free.ipynb").read_text("utf-8"))["cells"][2]["source"])
+    source = "".join(json.loads((root / "nbs" / "studies" / "distribution_free.ipynb").read_text("utf-8"))["cells"][2]["source"])
     quoted = [line.split()[1:] for line in source.split('PRINTED = """')[1].split('"""')[0].strip().splitlines()]
-    columns = [printed["columns"]["A"].index(f"zeta_{law}") for law in ("normal", "t6")]
+    columns = [printed["columns"]["A"].index(f"zeta_{distribution}") for distribution in ("normal", "t6")]
     assert quoted == [[printed[name][k][column] for name in ("CC", "ENCE", "ZMSE") for column in columns] for k in range(9)]

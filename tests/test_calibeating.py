@@ -14,7 +14,7 @@ from sklearn.base import clone
 from uqcal.calibeating import (CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, brier_score, calibration_error, hobs, hops,
                                refinement, running_calibration_error, running_sharpness, sharpness, tobs, tops)
 from uqcal.online import OnlineBetaScaling, OnlinePlattScaling
-from uqcal.recalibration import BetaScaling, HistogramBinning, PlattScaling, Windowed
+from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 
 OPS = Path(__file__).parent / "published" / "ops"
 RELEASED = dict(initial=np.arange(1, 11) / 10 - 0.005, initial_weight=1)          # how the released code starts each bin
@@ -42,7 +42,7 @@ class Plain:
 
 MAKERS = {"tops": tops, "tobs": tobs, "hops": lambda: hops(rng=3), "hobs": lambda: hobs(rng=3), "tracking": Tracking, "hedging": lambda: Hedging(rng=1),
           "tracking a plain expert": lambda: Tracking(Plain(), bin_width=0.25), "hedging a plain expert": lambda: Hedging(Plain(), bin_width=0.25, rng=2),
-          "tracking histogram binning": lambda: Tracking(Windowed(HistogramBinning(5), every=40, warmup=50)), "with a prior": lambda: tops(**RELEASED)}
+          "tracking histogram binning": lambda: Tracking(PeriodicRefit(HistogramBinning(5), every=40, warmup=50)), "with a prior": lambda: tops(**RELEASED)}
 each = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
@@ -78,7 +78,7 @@ def test_tracked_histogram_binning_agrees_with_the_authors():
 def test_metrics_agree_with_the_authors(name):
     z = load(name)
     T, W, p, y = int(z["T_cal"]), int(z["W"]), z["p"], z["y"]
-    forecasts = {"bm": p, "fps": Windowed(PlattScaling(), every=None, warmup=T).prequential(p, y), "wps": Windowed(PlattScaling(), every=W, warmup=T).prequential(p, y),
+    forecasts = {"bm": p, "fps": PeriodicRefit(PlattScaling(), every=None, warmup=T).prequential(p, y), "wps": PeriodicRefit(PlattScaling(), every=W, warmup=T).prequential(p, y),
                  "ops": z["ops"], "tops": z["tops"], "hops": z["hops"], "tops_plain": z["tops_plain"]}
     for method, q in forecasts.items():
         error, sharp = running_calibration_error(y[T:], q[T:]), running_sharpness(y[T:], q[T:])
@@ -89,7 +89,7 @@ def test_metrics_agree_with_the_authors(name):
 def test_metrics_of_beta_and_histogram_binning_agree_with_the_authors():
     bank, beta, hb = load("bank"), np.load(OPS / "beta_bank_seed0.npz"), np.load(OPS / "hb_bank_seed0.npz")
     y, at = bank["y"][1000:], beta["eval_times"] - 1001
-    found = {"wbs": Windowed(BetaScaling()).prequential(bank["p"], bank["y"])[1000:], "obs": beta["obs"][1000:], "tobs": beta["tobs"][1000:], "hobs": beta["hobs"][1000:]}
+    found = {"wbs": PeriodicRefit(BetaScaling()).prequential(bank["p"], bank["y"])[1000:], "obs": beta["obs"][1000:], "tobs": beta["tobs"][1000:], "hobs": beta["hobs"][1000:]}
     for method, q in found.items(): np.testing.assert_allclose(running_calibration_error(y, q)[at], beta[f"CE_{method}"], atol=2e-8, rtol=0)
     for method in ("whb", "twhb"): np.testing.assert_allclose(running_calibration_error(y, hb[method])[at], hb[f"CE_{method}"], atol=2e-8, rtol=0)
 

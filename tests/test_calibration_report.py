@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from uqcal import calibration as cal
-from uqcal.calibration_tests import calibration_tests
+from uqcal.calibration_tests import binary_calibration_tests
 from uqcal.reliability import expected_calibration_error
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
@@ -47,7 +47,7 @@ def test_decomposition_agrees_with_the_slow_twin(digits):
 def test_report_holds_the_numbers_of_its_parts():
     y, p, w = data(shift=0.15)
     report = cal.calibration_report(y, p, sample_weight=w, rng=2, n_boot=199)
-    tests = calibration_tests(y, p, sample_weight=w, rng=2)
+    tests = binary_calibration_tests(y, p, sample_weight=w, rng=2)
     assert report.tests == (tests.kolmogorov_smirnov, tests.kuiper, tests.spiegelhalter) and report.verdict == "invalid" and "too small" in report.headline
     frame = report.to_frame()
     assert frame.loc["ece", "value"] == expected_calibration_error(y, p, sample_weight=w) == report.diagram.ece == report.null.statistic

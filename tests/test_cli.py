@@ -150,15 +150,15 @@ def test_page_of_the_command_line_names_every_option(capsys):
 
 # --- verdicts and exit codes
 
-@pytest.mark.parametrize("factor, law, fail_on, code", [
+@pytest.mark.parametrize("factor, distribution, fail_on, code", [
     (1.0, "normal", "invalid", 0), (1.0, "normal", "undecided", 0), (0.3, "normal", "invalid", 1), (0.3, "normal", "undecided", 1), (0.3, "normal", None, 0),
 ])
-def test_fail_on_invalid(capsys, factor, law, fail_on, code):
+def test_fail_on_invalid(capsys, factor, distribution, fail_on, code):
     rng = np.random.default_rng(3)
     u = rng.uniform(1, 2, 300)
     pd.DataFrame({"error": u * rng.normal(size=300), "uncertainty": factor * u}).to_csv("made.csv", index=False)
     args = ["--fail-on", fail_on] if fail_on else []
-    assert run(capsys, "validate", "made.csv", "--law", law, "--statistics", "zms", *QUICK, *args, "--report", "r.html")[0] == code
+    assert run(capsys, "validate", "made.csv", "--distribution", distribution, "--statistics", "zms", *QUICK, *args, "--report", "r.html")[0] == code
     assert os.path.exists("r.html")
 
 
@@ -169,9 +169,9 @@ def test_fail_on_undecided(capsys):
 
 
 def test_options_reach_the_validation(capsys):
-    args = ["--law", "laplace", "--statistics", " RCE,cc ,", "--n-bins", "7", "--n-boot", "50", "--n-mc", "auto", "--confidence", "0.9", "--seed", "11"]
+    args = ["--distribution", "laplace", "--statistics", " RCE,cc ,", "--n-bins", "7", "--n-boot", "50", "--n-mc", "auto", "--confidence", "0.9", "--seed", "11"]
     code, out, _ = run(capsys, "validate", "errors.csv", *COLUMNS, *args, "--json", "-", "--jobs", "1")
-    expected = validate(data()["E"], data()["uE"], law="laplace", statistics=("rce", "cc"), n_bins=7, n_boot=50, n_mc="auto", confidence=0.9, rng=11)
+    expected = validate(data()["E"], data()["uE"], distribution="laplace", statistics=("rce", "cc"), n_bins=7, n_boot=50, n_mc="auto", confidence=0.9, rng=11)
     got, expected = json.loads(out), json.loads(expected.to_json())
     assert code == 0 and {key: got[key] for key in expected} == expected and got["settings"]["confidence"] == 0.9
     assert run(capsys, "validate", "errors.csv", *COLUMNS, *args, "--json", "-", "--jobs", "2")[1] == out
@@ -316,9 +316,9 @@ def test_refusals(capsys, args, message):
 
 @pytest.mark.parametrize("args, message", [
     (["validate", "--demo", "--statistics", "zms,enec"], r"--statistics must be one of .* got 'enec'; did you mean 'ence'\?"),
-    (["validate", "--demo", "--statistics", "nll"], r"--statistics may hold .nll. only with law="),
-    (["validate", "--demo", "--law", "t2"], r"--law must have a finite variance"),
-    (["validate", "--demo", "--law", "gauss"], r"--law must be .* got 'gauss'"),
+    (["validate", "--demo", "--statistics", "nll"], r"--statistics may hold .nll. only with distribution="),
+    (["validate", "--demo", "--distribution", "t2"], r"--distribution must have a finite variance"),
+    (["validate", "--demo", "--distribution", "gauss"], r"--distribution must be .* got 'gauss'"),
     (["validate", "--demo", "--n-bins", "1500"], r"--n-bins must leave at least two points in each bin: at most 1020"),
     (["datasets", "fetch", "QM9"], r"NAME must be one of .*; did you mean 'QM9_E'\?"),
 ])

@@ -1,4 +1,4 @@
-"""Conclusions without a law: each p-value against a slow twin, Holm's guarantee, what is undecided and why, features of every kind, bad input."""
+"""Conclusions without an assumed distribution: each p-value against a slow twin, Holm's guarantee, what is undecided and why, features of every kind, bad input."""
 import itertools
 import json
 
@@ -105,7 +105,7 @@ def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_fea
     alarms = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        error, uncertainty = distributions.simulate_calibrated(100, 6, law="t3", rng=rng)
+        error, uncertainty = distributions.simulate_calibrated(100, 6, distribution="t3", rng=rng)
         interval = bootstrap.bca_interval("zms", error, uncertainty, n_boot=20, rng=rng)
         found = draw_conclusions(error, uncertainty, features={str(k): rng.random(100) for k in range(5)}, average=interval, n_resamples=19, rng=rng)
         assert found["adaptivity: 0"].result.n_resamples == 200      # 2·5/0.05, else nothing could be rejected
@@ -263,8 +263,8 @@ def test_validate_draws_conclusions_and_changes_nothing_else():
 
 def test_conclusions_do_not_need_the_statistic_zms():
     error, uncertainty = sample(1)
-    for statistics, law in ((("cc",), None), (("nll",), "normal"), (("correlation",), None)):
-        assert list(quick(error, uncertainty, statistics=statistics, law=law).conclusions) == THREE
+    for statistics, distribution in ((("cc",), None), (("nll",), "normal"), (("correlation",), None)):
+        assert list(quick(error, uncertainty, statistics=statistics, distribution=distribution).conclusions) == THREE
 
 
 def test_conclusions_are_in_json_and_html_escaped():
@@ -285,7 +285,7 @@ def test_correlation_is_judged_by_its_known_reference_alone(n_mc):
         result = quick(error, stated, statistics=("correlation", "zms"), n_mc=n_mc)
         assert result.verdicts["correlation"] == verdict and said in result.explanation["correlation"]
         rows = result.rows[result.rows["statistic"] == "correlation"]
-        assert list(rows["law"]) == ["known"] and list(rows["reference"]) == [0.0] and result.references["correlation"] == {}
+        assert list(rows["distribution"]) == ["known"] and list(rows["reference"]) == [0.0] and result.references["correlation"] == {}
         assert abs(float(rows["zeta"].iloc[0])) <= 1 or verdict == "invalid"
     assert quick(error, uncertainty, statistics=("correlation",), n_mc=n_mc).verdicts == {"correlation": "valid"}
 

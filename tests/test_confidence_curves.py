@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from uqcal.confidence_curves import ConfidenceCurve, _Ordered, _mean_magnitude, _null_curves, _resample, _shuffled, confidence_curve
-from uqcal.distributions import simulate_calibrated, standard_law
+from uqcal.distributions import simulate_calibrated, standard_distribution
 
 FEW = {"n_boot": 20, "n_mc": 19, "rng": 1}
 POWER = {"rmse": 2, "mae": 1}
@@ -18,7 +18,7 @@ POWER = {"rmse": 2, "mae": 1}
 
 @pytest.fixture
 def demo():
-    return simulate_calibrated(300, 6, law="t6", rng=8)
+    return simulate_calibrated(300, 6, distribution="t6", rng=8)
 
 
 def plain_sum(values, uncertainty, kept):
@@ -64,15 +64,15 @@ def test_curve_reference_and_oracle_equal_the_plain_twin(rows, metric, n_points)
 
 @settings(deadline=None, max_examples=60)
 @given(points, st.sampled_from(["rmse", "mae"]), st.sampled_from(["empirical", "normal"]), st.randoms(use_true_random=False))
-def test_results_are_finite_ordered_and_independent_of_row_order(rows, metric, law, random):
+def test_results_are_finite_ordered_and_independent_of_row_order(rows, metric, distribution, random):
     error, uncertainty = np.array(rows).T
-    found = confidence_curve(error, uncertainty, metric=metric, law=law, **FEW)
+    found = confidence_curve(error, uncertainty, metric=metric, distribution=distribution, **FEW)
     assert np.isfinite(found.to_frame().to_numpy()).all()
     assert np.all(found.band[0] <= found.band[1]) and np.all(found.reference_band[0] <= found.reference_band[1])
     assert found.area_low <= found.area_high and 0 < found.pvalue <= 1
     order = list(range(error.size))
     random.shuffle(order)
-    again = confidence_curve(-error[order], uncertainty[order], metric=metric, law=law, **FEW)
+    again = confidence_curve(-error[order], uncertainty[order], metric=metric, distribution=distribution, **FEW)
     assert again == found
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame(), check_exact=True)
 
@@ -115,10 +115,10 @@ def test_resamples_equal_the_curve_of_the_drawn_points(demo):
 
 
 def test_simulated_curves_equal_those_of_plain_errors(demo):
-    uncertainty, law = np.sort(demo[1].round(1)), standard_law("t6")
+    uncertainty, distribution = np.sort(demo[1].round(1)), standard_distribution("t6")
     for power in (1, 2):
-        fast = _null_curves(_Ordered.of(demo[0], demo[1].round(1), power, 20), law, 8, np.random.default_rng(2))
-        errors = uncertainty * law.rvs(size=(8, 300), random_state=np.random.default_rng(2))
+        fast = _null_curves(_Ordered.of(demo[0], demo[1].round(1), power, 20), distribution, 8, np.random.default_rng(2))
+        errors = uncertainty * distribution.rvs(size=(8, 300), random_state=np.random.default_rng(2))
         np.testing.assert_allclose(fast, [plain_curve(e, uncertainty, power, 20) for e in errors], rtol=1e-11)
 
 
@@ -141,19 +141,19 @@ def test_pvalue_equals_that_of_all_orders_when_few_points():
     np.testing.assert_allclose(found.pvalue, min(exact, 1), atol=5 * np.sqrt(exact / 60_000))
 
 
-@pytest.mark.parametrize(("law", "magnitude"), [
+@pytest.mark.parametrize(("distribution", "magnitude"), [
     ("normal", np.sqrt(2 / np.pi)), ("laplace", np.sqrt(0.5)), ("uniform", np.sqrt(0.75)), ("t3", 2 / np.pi), ("t6", 0.75),
     (stats.expon(), 2 / np.e), (stats.norm(5, 3), np.sqrt(2 / np.pi))])
-def test_mean_magnitude_has_its_closed_form(law, magnitude):
-    np.testing.assert_allclose(_mean_magnitude(standard_law(law), 1), magnitude, rtol=1e-8)
+def test_mean_magnitude_has_its_closed_form(distribution, magnitude):
+    np.testing.assert_allclose(_mean_magnitude(standard_distribution(distribution), 1), magnitude, rtol=1e-8)
 
 
-@pytest.mark.parametrize("law", ["normal", "t6", "t3", "laplace", "uniform", stats.gumbel_r(2, 7)])
-def test_rmse_reference_is_the_stated_curve_for_every_law(demo, law):
+@pytest.mark.parametrize("distribution", ["normal", "t6", "t3", "laplace", "uniform", stats.gumbel_r(2, 7)])
+def test_rmse_reference_is_the_stated_curve_for_every_distribution(demo, distribution):
     error, uncertainty = demo
-    rmse, mae = (confidence_curve(error, uncertainty, metric=metric, law=law, **FEW) for metric in ("rmse", "mae"))
+    rmse, mae = (confidence_curve(error, uncertainty, metric=metric, distribution=distribution, **FEW) for metric in ("rmse", "mae"))
     np.testing.assert_allclose(rmse.reference, plain_curve(uncertainty, uncertainty, 2, 100), rtol=1e-12)
-    np.testing.assert_allclose(mae.reference, plain_curve(uncertainty, uncertainty, 1, 100) * _mean_magnitude(standard_law(law), 1), rtol=1e-12)
+    np.testing.assert_allclose(mae.reference, plain_curve(uncertainty, uncertainty, 1, 100) * _mean_magnitude(standard_distribution(distribution), 1), rtol=1e-12)
 
 
 def test_sign_of_the_area_tells_the_direction():
@@ -165,9 +165,9 @@ def test_sign_of_the_area_tells_the_direction():
     assert unrelated.area > weak.area and unrelated.statistic == unrelated.area
 
 
-def test_only_a_stated_law_sees_a_common_factor(demo):
+def test_only_a_stated_distribution_sees_a_common_factor(demo):
     error, uncertainty = demo
-    pvalues = {(law, f): confidence_curve(error, f * uncertainty, law=law, n_boot=1, n_mc=999, rng=1).pvalue for law in ("empirical", "t6") for f in (1, 2)}
+    pvalues = {(distribution, f): confidence_curve(error, f * uncertainty, distribution=distribution, n_boot=1, n_mc=999, rng=1).pvalue for distribution in ("empirical", "t6") for f in (1, 2)}
     assert pvalues["empirical", 1] == pvalues["empirical", 2] > 0.05
     assert pvalues["t6", 1] > 0.05 > pvalues["t6", 2]
 
@@ -193,8 +193,8 @@ def test_equal_scaled_errors_have_one_pairing_only():
 def test_extreme_magnitudes_give_finite_numbers_and_no_warning(error, uncertainty, metric):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for law in ("empirical", "normal"):
-            found = confidence_curve(error, uncertainty, metric=metric, law=law, **FEW)
+        for distribution in ("empirical", "normal"):
+            found = confidence_curve(error, uncertainty, metric=metric, distribution=distribution, **FEW)
             assert np.isfinite(found.to_frame().to_numpy()).all() and np.isfinite([found.area, found.area_low, found.area_high]).all()
 
 
@@ -219,10 +219,10 @@ BAD = [
     ((V, U), {"n_mc": 0}, ValueError, r"n_mc must be an integer ≥ 1"),
     ((V, U), {"confidence": 1.0}, ValueError, r"confidence must lie strictly between 0 and 1"),
     ((V, U), {"confidence": np.nan}, ValueError, r"confidence"),
-    ((V, U), {"law": "gauss"}, ValueError, r"law must be .*got 'gauss'; law=\"empirical\""),
-    ((V, U), {"law": "t2"}, ValueError, r"finite variance"),
-    ((V, U), {"law": stats.cauchy()}, ValueError, r"finite mean and variance"),
-    ((V, U), {"law": None}, TypeError, r"law must be"),
+    ((V, U), {"distribution": "gauss"}, ValueError, r"distribution must be .*got 'gauss'; distribution=\"empirical\""),
+    ((V, U), {"distribution": "t2"}, ValueError, r"finite variance"),
+    ((V, U), {"distribution": stats.cauchy()}, ValueError, r"finite mean and variance"),
+    ((V, U), {"distribution": None}, TypeError, r"distribution must be"),
     ((V, U), {"rng": -1}, ValueError, r"rng must be ≥ 0"),
     ((V, U), {"rng": "seed"}, TypeError, r"rng must be"),
 ]
@@ -253,8 +253,8 @@ def test_more_shares_than_points_and_the_table(demo):
     assert isinstance(found, ConfidenceCurve) and len(frame) == 50 and frame["removed"].is_monotonic_increasing and frame["removed"].iloc[-1] == 0.98
     assert list(frame) == ["removed", "kept", "value", "low", "high", "reference", "reference_low", "reference_high", "oracle"]
     np.testing.assert_allclose(frame["value"].iloc[-1], 0.5, rtol=1e-12)        # a part of the surest point is left
-    assert found.reference[0] == pytest.approx(found.value[0]) and found.law == "empirical"
-    assert confidence_curve(V, U, law=stats.t(5), **FEW).law == "t(5)"
+    assert found.reference[0] == pytest.approx(found.value[0]) and found.distribution == "empirical"
+    assert confidence_curve(V, U, distribution=stats.t(5), **FEW).distribution == "t(5)"
     assert "RMSE of 4 points" in found._repr_html_() and "p = " in found._repr_html_()
 
 
@@ -268,17 +268,17 @@ def test_plot_returns_the_axes_and_labels_everything(demo, n_points):
     plt.close("all")
 
 
-LAWS = {"normal": "normal", "t6": "t6", "t3": "t3", "laplace": "laplace", "gumbel": stats.gumbel_r()}
+DISTRIBUTIONS = {"normal": "normal", "t6": "t6", "t3": "t3", "laplace": "laplace", "gumbel": stats.gumbel_r()}
 
 
-def rejections(law, n, sets, metric, assumed="empirical", n_mc=79):
+def rejections(distribution, n, sets, metric, assumed="empirical", n_mc=79):
     "Percentage of calibrated sets rejected at 5 %; with 79 sets both tails hold a whole number, so that the level is exact."
-    frozen, count = standard_law(law), 0
+    frozen, count = standard_distribution(distribution), 0
     for k in range(sets):
         rng = np.random.default_rng([n, k])
         uncertainty = np.sqrt(1 / rng.gamma(3, 1 / 3, size=n))
         error = uncertainty * frozen.rvs(size=n, random_state=rng)
-        count += confidence_curve(error, uncertainty, metric=metric, law=assumed, n_boot=1, n_mc=n_mc, rng=rng).pvalue <= 0.05
+        count += confidence_curve(error, uncertainty, metric=metric, distribution=assumed, n_boot=1, n_mc=n_mc, rng=rng).pvalue <= 0.05
     return 100 * count / sets
 
 
@@ -286,20 +286,20 @@ def test_level_is_kept_for_heavy_tails():
     assert 3 < rejections("t3", 60, 600, "rmse", n_mc=39) < 7
 
 
-def test_mae_with_the_wrong_law_rejects_calibrated_sets():
+def test_mae_with_the_wrong_distribution_rejects_calibrated_sets():
     assert rejections("t3", 300, 60, "mae", assumed="normal", n_mc=39) > 60
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["rmse", "mae"])
 @pytest.mark.parametrize("n", [50, 500, 5000])
-@pytest.mark.parametrize("law", LAWS)
-def test_level_of_the_law_free_test(law, n, metric):
-    assert 3.5 <= rejections(LAWS[law], n, 2000, metric) <= 6.5
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_level_of_the_distribution_free_test(distribution, n, metric):
+    assert 3.5 <= rejections(DISTRIBUTIONS[distribution], n, 2000, metric) <= 6.5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["rmse", "mae"])
-@pytest.mark.parametrize("law", ["normal", "t6"])
-def test_level_with_the_right_law(law, metric):
-    assert 3.5 <= rejections(law, 200, 2000, metric, assumed=law) <= 6.5
+@pytest.mark.parametrize("distribution", ["normal", "t6"])
+def test_level_with_the_right_distribution(distribution, metric):
+    assert 3.5 <= rejections(distribution, 200, 2000, metric, assumed=distribution) <= 6.5

@@ -217,8 +217,8 @@ def test_without_ties_the_statistics_are_those_of_the_statistics_module():
 
 # level
 
-LAWS = {"normal": "normal", "t6": "t6", "t3": "t3", "Laplace": "laplace", "Gumbel": stats.gumbel_r()}
-CASES = [(n, law) for n in (50, 500, 5000) for law in LAWS]
+DISTRIBUTIONS = {"normal": "normal", "t6": "t6", "t3": "t3", "Laplace": "laplace", "Gumbel": stats.gumbel_r()}
+CASES = [(n, distribution) for n in (50, 500, 5000) for distribution in DISTRIBUTIONS]
 
 
 def pvalues(error, uncertainty, n_shuffles, rng):
@@ -228,14 +228,14 @@ def pvalues(error, uncertainty, n_shuffles, rng):
         yield _pvalue(_as_it_is(*plan), _shuffled(*plan, n_shuffles, rng), name in TWO_SIDED)
 
 
-def many_pvalues(n, law, n_sets, n_shuffles, seed, tied=False):
+def many_pvalues(n, distribution, n_sets, n_shuffles, seed, tied=False):
     "A row for each of n_sets sets that follow the model, a column for each statistic."
-    law, rng, out = distributions.standard_law(LAWS[law]), np.random.default_rng(seed), []
+    distribution, rng, out = distributions.standard_distribution(DISTRIBUTIONS[distribution]), np.random.default_rng(seed), []
     for _ in range(n_sets):
         uncertainty = np.exp(0.5 * rng.standard_normal(n))
         if tied:
             uncertainty = np.ceil(3 * uncertainty)
-        error = uncertainty * law.rvs(size=n, random_state=rng)
+        error = uncertainty * distribution.rvs(size=n, random_state=rng)
         if tied:       # the worst order of the rows that a file can have
             order = np.argsort(np.abs(error))
             error, uncertainty = error[order], uncertainty[order]
@@ -243,24 +243,24 @@ def many_pvalues(n, law, n_sets, n_shuffles, seed, tied=False):
     return np.array(out)
 
 
-@pytest.mark.parametrize(("n", "law", "tied"), [(40, "t3", False), (60, "Gumbel", True), (400, "normal", True)])
-def test_pvalue_is_uniform_when_uncertainties_are_consistent(n, law, tied):
+@pytest.mark.parametrize(("n", "distribution", "tied"), [(40, "t3", False), (60, "Gumbel", True), (400, "normal", True)])
+def test_pvalue_is_uniform_when_uncertainties_are_consistent(n, distribution, tied):
     "Shares of p ≤ 0.05, 0.10 … 0.50 among 1,000 sets, within 3.5 standard deviations (Kuiper's range has ties near p = 1, where one error dwarfs all)."
-    found = many_pvalues(n, law, 1000, 39, seed=n, tied=tied)
+    found = many_pvalues(n, distribution, 1000, 39, seed=n, tied=tied)
     for level in np.arange(1, 11) / 20:
         rates = np.mean(found <= level + 1e-9, axis=0)
         assert np.all(np.abs(rates - level) < 3.5 * np.sqrt(level * (1 - level) / 1000)), (level, dict(zip(STATISTICS, rates)))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{n}-{law}" for n, law in CASES])
-def test_level_is_five_percent_for_every_law_and_size(case):
-    n, law = CASES[case]
-    rates = np.mean(many_pvalues(n, law, 2000, 39, seed=case) <= 0.05, axis=0)
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[f"{n}-{distribution}" for n, distribution in CASES])
+def test_level_is_five_percent_for_every_distribution_and_size(case):
+    n, distribution = CASES[case]
+    rates = np.mean(many_pvalues(n, distribution, 2000, 39, seed=case) <= 0.05, axis=0)
     assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(STATISTICS, rates))
     if n == 5000:          # the notebook shows these
-        shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "23_consistency_level.csv", index_col="law")
-        np.testing.assert_allclose(rates, shown.loc[law, list(STATISTICS)], atol=0.001)
+        shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "23_consistency_level.csv", index_col="distribution")
+        np.testing.assert_allclose(rates, shown.loc[distribution, list(STATISTICS)], atol=0.001)
 
 
 @pytest.mark.slow

@@ -378,7 +378,7 @@ def test_level_in_brief(n_a, n_b, ties, weighted, responses):
     assert (rates > 1.8).all() and (rates < 8.5).all(), rates        # 500 sets: one standard error is 1 %
 
 
-def test_level_of_the_brownian_law_in_brief():
+def test_level_of_the_brownian_distribution_in_brief():
     rates = rejections(600, 1500, 2000, None, True, "brownian")
     assert (rates > 1.5).all() and (rates < 8).all(), rates
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from uqcal.inputs import as_generator, as_outcomes, as_probabilities, as_vector, as_weights, check_by, check_choice, check_count, check_errors, check_fraction, check_outcomes, chunk_seeds
+from uqcal.inputs import check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_outcomes, check_probabilities, check_weights, chunk_seeds, read_vector
 
 NUMBERS = [0.25, -1.5, 3.0, 1e-3]
 
 
 class Tensor:
-    "What as_vector uses of a PyTorch tensor: one that tracks gradients hands over its values only after detach()."
+    "What read_vector uses of a PyTorch tensor: one that tracks gradients hands over its values only after detach()."
 
     def __init__(self, values, tracks=True): self.values, self.tracks = np.asarray(values, dtype=np.float32), tracks
     def detach(self): return Tensor(self.values, tracks=False)
@@ -41,30 +41,30 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("make", ACCEPTED.values(), ids=ACCEPTED)
 def test_every_container_gives_the_same_vector(make):
-    vector = as_vector(make(NUMBERS), "error")
+    vector = read_vector(make(NUMBERS), "error")
     assert vector.dtype == np.float64 and vector.shape == (4,) and vector.flags.c_contiguous and vector.flags.writeable
     np.testing.assert_allclose(vector, NUMBERS, rtol=1e-7)
 
 
 @pytest.mark.parametrize("make", [list, np.array, lambda v: pd.Series(v, dtype="Int64"), pl.Series, lambda v: np.array(v, np.uint8)])
 def test_integers_are_numbers(make):
-    np.testing.assert_array_equal(as_vector(make([3, 0, 2]), "error"), [3.0, 0.0, 2.0])
+    np.testing.assert_array_equal(read_vector(make([3, 0, 2]), "error"), [3.0, 0.0, 2.0])
 
 
 @pytest.mark.slow
 def test_torch_tensors_are_accepted():
     torch = pytest.importorskip("torch")
-    np.testing.assert_array_equal(as_vector(torch.tensor([0.5, 2.0], requires_grad=True), "error"), [0.5, 2.0])
+    np.testing.assert_array_equal(read_vector(torch.tensor([0.5, 2.0], requires_grad=True), "error"), [0.5, 2.0])
 
 
 def test_input_is_never_changed_and_read_only_input_is_copied():
     values = np.array([1.0, 2.0])
     values.flags.writeable = False
-    vector = as_vector(values, "error")
+    vector = read_vector(values, "error")
     vector[0] = 9
     assert values[0] == 1.0
     masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
-    with pytest.raises(ValueError): as_vector(masked, "error")
+    with pytest.raises(ValueError): read_vector(masked, "error")
     assert masked.data.tolist() == [1.0, 2.0] and masked.mask.tolist() == [False, True]
 
 
@@ -124,16 +124,16 @@ REFUSED = [
 
 @pytest.mark.parametrize("values, kind, message", REFUSED, ids=[f"{i}-{m[:40]}" for i, (_, _, m) in enumerate(REFUSED)])
 def test_what_is_no_vector_of_numbers_is_refused_with_its_place(values, kind, message):
-    with pytest.raises(kind, match=re.escape(message)): as_vector(values, "error")
+    with pytest.raises(kind, match=re.escape(message)): read_vector(values, "error")
 
 
 def test_uncertainties_are_positive():
     values = np.full(2040, 0.5)
     values[[17, 30, 31]] = [0.0, -1.0, -0.0]
     with pytest.raises(ValueError, match=re.escape("uncertainty must be positive: 3 of 2040 values are ≤ 0, the first at position 17 (0.0)")):
-        as_vector(values, "uncertainty", positive=True)
-    with pytest.raises(ValueError, match=re.escape("uncertainty must be at least 1e-150")): as_vector([1e-200], "uncertainty", positive=True)
-    with pytest.raises(ValueError, match="at least"): as_vector([5e-324], "uncertainty", positive=True)
+        read_vector(values, "uncertainty", positive=True)
+    with pytest.raises(ValueError, match=re.escape("uncertainty must be at least 1e-150")): read_vector([1e-200], "uncertainty", positive=True)
+    with pytest.raises(ValueError, match="at least"): read_vector([5e-324], "uncertainty", positive=True)
 
 
 def test_errors_and_uncertainties_belong_together():
@@ -146,27 +146,27 @@ def test_errors_and_uncertainties_belong_together():
 
 
 def test_by_holds_one_value_for_each_point():
-    assert check_by([3, 1, 2], 3).tolist() == [3.0, 1.0, 2.0]
-    with pytest.raises(ValueError, match="by must hold one value for each of the 4 points, got 3"): check_by([3, 1, 2], 4)
-    with pytest.raises(ValueError, match="feature must not hold missing"): check_by([NAN, 1], 2, "feature")
+    assert check_column([3, 1, 2], 3).tolist() == [3.0, 1.0, 2.0]
+    with pytest.raises(ValueError, match="by must hold one value for each of the 4 points, got 3"): check_column([3, 1, 2], 4)
+    with pytest.raises(ValueError, match="feature must not hold missing"): check_column([NAN, 1], 2, "feature")
 
 
 @pytest.mark.parametrize("make", [list, tuple, np.array, pd.Series, pl.Series, lambda v: pd.array(v, dtype="boolean"), lambda v: xr.DataArray(v, dims="point")])
 def test_booleans_are_outcomes(make):
-    outcome = as_outcomes(make([True, False, True]))
+    outcome = check_outcomes(make([True, False, True]))
     assert outcome.tolist() == [1, 0, 1] and outcome.dtype == np.float64
 
 
 def test_outcomes_probabilities_and_weights_are_what_they_say():
-    assert as_outcomes([1, 0.0, True]).tolist() == [1, 0, 1] and as_probabilities([0, 1, 0.5]).tolist() == [0, 1, 0.5]
-    assert as_weights(None, 3).tolist() == [1, 1, 1] and as_weights([2, 0, 8e149], 3).tolist() == [2 / 8e149, 0, 1]
-    assert [v.tolist() for v in check_outcomes([0, 1], [0.1, 0.2], [1, 2])] == [[0, 1], [0.1, 0.2], [0.5, 1]]
-    for call, message in [(lambda: as_outcomes([0, 1, 2]), "y_true must hold only 0 and 1: 1 of 3 values is neither, the first at position 2 (2.0)"),
-                          (lambda: as_probabilities([0.5, 1.5]), "y_prob must lie in [0, 1]: 1 of 2 values is outside, the first at position 1 (1.5)"),
-                          (lambda: as_weights([1, -1], 2), "sample_weight must not be negative: 1 of 2 values is negative, the first at position 1 (-1.0)"),
-                          (lambda: as_weights([0, 0], 2), "sample_weight must be positive somewhere: all 2 values are zero"),
-                          (lambda: as_weights([1], 2), "sample_weight must hold one value for each of the 2 points, got 1"),
-                          (lambda: check_outcomes([1, 0], [0.5]), "y_true and y_prob must have the same length: 2 and 1")]:
+    assert check_outcomes([1, 0.0, True]).tolist() == [1, 0, 1] and check_probabilities([0, 1, 0.5]).tolist() == [0, 1, 0.5]
+    assert check_weights(None, 3).tolist() == [1, 1, 1] and check_weights([2, 0, 8e149], 3).tolist() == [2 / 8e149, 0, 1]
+    assert [v.tolist() for v in check_binary([0, 1], [0.1, 0.2], [1, 2])] == [[0, 1], [0.1, 0.2], [0.5, 1]]
+    for call, message in [(lambda: check_outcomes([0, 1, 2]), "y_true must hold only 0 and 1: 1 of 3 values is neither, the first at position 2 (2.0)"),
+                          (lambda: check_probabilities([0.5, 1.5]), "y_prob must lie in [0, 1]: 1 of 2 values is outside, the first at position 1 (1.5)"),
+                          (lambda: check_weights([1, -1], 2), "sample_weight must not be negative: 1 of 2 values is negative, the first at position 1 (-1.0)"),
+                          (lambda: check_weights([0, 0], 2), "sample_weight must be positive somewhere: all 2 values are zero"),
+                          (lambda: check_weights([1], 2), "sample_weight must hold one value for each of the 2 points, got 1"),
+                          (lambda: check_binary([1, 0], [0.5]), "y_true and y_prob must have the same length: 2 and 1")]:
         with pytest.raises(ValueError, match=re.escape(message)): call()
 
 
@@ -202,12 +202,12 @@ def test_choices_name_the_closest():
 
 def test_generators_seeds_and_nothing_else():
     own = np.random.default_rng(3)
-    assert as_generator(own) is own
-    assert as_generator(3).random() == as_generator(np.int64(3)).random() == np.random.default_rng(3).random()
-    assert as_generator(None).random() != as_generator(None).random()
+    assert check_generator(own) is own
+    assert check_generator(3).random() == check_generator(np.int64(3)).random() == np.random.default_rng(3).random()
+    assert check_generator(None).random() != check_generator(None).random()
     for value in (np.random.RandomState(3), 3.0, True, np.True_, "3", [3]):
-        with pytest.raises(TypeError, match="rng must be None, an integer ≥ 0 or a numpy.random.Generator"): as_generator(value)
-    with pytest.raises(ValueError, match="rng must be ≥ 0"): as_generator(-1)
+        with pytest.raises(TypeError, match="rng must be None, an integer ≥ 0 or a numpy.random.Generator"): check_generator(value)
+    with pytest.raises(ValueError, match="rng must be ≥ 0"): check_generator(-1)
 
 
 @given(n=st.integers(1, 500), size=st.integers(1, 600), seed=st.integers(0, 2**64))
@@ -234,7 +234,7 @@ anything = st.one_of(
     st.one_of(hnp.floating_dtypes(), hnp.integer_dtypes(), hnp.boolean_dtypes(), hnp.complex_number_dtypes(), hnp.datetime64_dtypes(), hnp.unicode_string_dtypes()),
     hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))), st.booleans())
 def test_anything_gives_a_vector_or_a_clear_error(values, positive):
-    try: vector = as_vector(values, "error", positive=positive)
+    try: vector = read_vector(values, "error", positive=positive)
     except (TypeError, ValueError) as error: assert str(error).startswith("error must")
     else:
         assert vector.ndim == 1 and vector.size and np.all(np.isfinite(vector)) and np.all(np.isfinite(vector**2))

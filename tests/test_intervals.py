@@ -136,12 +136,12 @@ def test_hsic_is_the_trace_of_the_document(size):
 
 
 @pytest.mark.parametrize("ratio", [1e-9, 1e-4, 0.01, 0.1, 0.24, 0.26, 0.5, 0.51, 1.0, 10.0, 1e6])
-@pytest.mark.parametrize("law", ["uniform", "heavy", "rounded", "clusters", "far away"])
-def test_hsic_keeps_ten_digits_for_any_ratio_of_kernel_to_range(ratio, law):
+@pytest.mark.parametrize("distribution", ["uniform", "heavy", "rounded", "clusters", "far away"])
+def test_hsic_keeps_ten_digits_for_any_ratio_of_kernel_to_range(ratio, distribution):
     rng = np.random.default_rng(7)
     n = 100
     width = {"uniform": rng.random(n), "heavy": rng.pareto(1, n), "rounded": rng.integers(1, 9, n) / 4,
-             "clusters": rng.choice([1.0, 2.0, 1e6], n) + 1e-4 * rng.random(n), "far away": 1e6 + rng.random(n)}[law]
+             "clusters": rng.choice([1.0, 2.0, 1e6], n) + 1e-4 * rng.random(n), "far away": 1e6 + rng.random(n)}[distribution]
     width = np.abs(width) + 1e-3
     low = np.zeros(n)
     y = np.where(rng.random(n) < 0.8, width / 2, -1.0)
@@ -272,7 +272,7 @@ def test_coverage_test_is_exact(covered, n):
         assert (iv.coverage_test(y, bounds, level).pvalue < 0.2) == (not result.low <= level <= result.high)
 
 
-def test_coverage_of_calibrated_intervals_follows_the_beta_binomial_law():
+def test_coverage_of_calibrated_intervals_follows_the_beta_binomial_distribution():
     rng = np.random.default_rng(10)
     pvalues = []
     for _ in range(2000):

@@ -48,7 +48,7 @@ SIX_DIGITS = notebooks.Tolerance(1e-6)
     ("ZMS = 0.9600940", "ZMS = 0.9601940"),  # a digit
     ("ZMS = 0.9600940", "CC = 0.9600940"),  # a word
     ("2,040 points", "2,041 points"),  # a whole number, exactly
-    ("t6 law", "t7 law"),
+    ("t6 distribution", "t7 distribution"),
     ("[0.1 0.2]", "[0.1 0.2 0.3]"),  # one number more
     ("0.25", "-0.25"),  # a sign
     ("0.25", "−0.25"),

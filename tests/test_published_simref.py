@@ -82,7 +82,7 @@ def test_bins_are_the_authors_and_so_is_the_number_of_points(point):
 
 @with_data
 @each_set
-def test_fitted_laws_of_the_scaled_errors_agree_to_the_stated_digits(point):
+def test_fitted_distributions_of_the_scaled_errors_agree_to_the_stated_digits(point):
     data = load_errors(point["name"])
     z = data.error / data.uncertainty
     fit = fit_student(z)
@@ -123,16 +123,16 @@ def test_uncertainties_of_table_ii_are_those_of_a_mean_and_of_a_standard_deviati
 def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
     data = load_errors(point["name"])
     result = validate(data.error, data.uncertainty, conclusions=False, n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
-    table = result.to_frame().set_index(["statistic", "law"])
+    table = result.to_frame().set_index(["statistic", "distribution"])
     found = []
     for name, interval in result.intervals.items():
         cells = printed(name.upper(), point["set"])
         trusted = name in ("zms", "cc") or abs(interval.z0) <= 0.4
         claims = estimate_disagrees(interval, cells) + bias_disagrees(interval, cells) + limits_disagree(interval, cells, trusted)
-        for law in ("normal", "t6"):
-            row = table.loc[(name, law)]
-            claims += reference_disagrees(row, law, cells) + simulated_range_disagrees(row, law, cells)
-            claims += scores_disagree(row, law, cells, trusted or row["estimate"] <= row["reference"])
+        for distribution in ("normal", "t6"):
+            row = table.loc[(name, distribution)]
+            claims += reference_disagrees(row, distribution, cells) + simulated_range_disagrees(row, distribution, cells)
+            claims += scores_disagree(row, distribution, cells, trusted or row["estimate"] <= row["reference"])
         if name == "zms":
             claims += score_disagrees("ζ", table.loc[("zms", "known"), "zeta"], cells["zeta"])
         found += [f"{name.upper()}, {claim}" for claim in claims]
@@ -154,22 +154,22 @@ def limits_disagree(interval, cells, trusted):
     return (off("low", interval.low, cells["low"], noise) if trusted else []) + off("high", interval.high, cells["high"], noise)
 
 
-def reference_disagrees(row, law, cells):
+def reference_disagrees(row, distribution, cells):
     "Simulated references within four standard errors of the difference; standard errors within 3 %, four of their own."
-    cell = cells[f"se_{law}"]
+    cell = cells[f"se_{distribution}"]
     both = math.hypot(row["reference_se"], value(cell))
-    return off(f"reference {law}", row["reference"], cells[f"reference_{law}"], 4 * both) + off(f"its error {law}", row["reference_se"], cell, 0.03 * value(cell))
+    return off(f"reference {distribution}", row["reference"], cells[f"reference_{distribution}"], 4 * both) + off(f"its error {distribution}", row["reference_se"], cell, 0.03 * value(cell))
 
 
-def simulated_range_disagrees(row, law, cells):
+def simulated_range_disagrees(row, distribution, cells):
     "Quantiles of simulated values within 5 % of their range."
     noise = 0.05 * (row["simulated_high"] - row["simulated_low"])
-    return [line for side in ("low", "high") for line in off(f"simulated {side} {law}", row[f"simulated_{side}"], cells[f"simulated_{side}_{law}"], noise)]
+    return [line for side in ("low", "high") for line in off(f"simulated {side} {distribution}", row[f"simulated_{side}"], cells[f"simulated_{side}_{distribution}"], noise)]
 
 
-def scores_disagree(row, law, cells, trusted):
-    found = score_disagrees(f"ζ {law}", row["zeta"], cells[f"zeta_{law}"]) if trusted else []
-    return found + score_disagrees(f"Sim2 ζ {law}", row["zeta_simulated"], cells[f"zeta_simulated_{law}"])
+def scores_disagree(row, distribution, cells, trusted):
+    found = score_disagrees(f"ζ {distribution}", row["zeta"], cells[f"zeta_{distribution}"]) if trusted else []
+    return found + score_disagrees(f"Sim2 ζ {distribution}", row["zeta_simulated"], cells[f"zeta_simulated_{distribution}"])
 
 
 def score_disagrees(what, ours, cell):
@@ -206,7 +206,7 @@ def test_misprints_are_quoted_as_they_stand_in_the_tables():
 def test_the_printed_scores_of_set_2_need_the_corrected_zms():
     "With 0.865, the largest number that rounds to the misprint, they would be larger whatever the rounding of the simulated limit."
     cells = printed("ZMS", 2)
-    for law in ("normal", "t6"):
-        widest = 1 - (value(cells[f"simulated_low_{law}"]) - 0.005)
-        assert (1 - 0.865) / widest > abs(value(cells[f"zeta_simulated_{law}"])) + 0.005
-        assert (1 - 0.884516) / widest < abs(value(cells[f"zeta_simulated_{law}"]))
+    for distribution in ("normal", "t6"):
+        widest = 1 - (value(cells[f"simulated_low_{distribution}"]) - 0.005)
+        assert (1 - 0.865) / widest > abs(value(cells[f"zeta_simulated_{distribution}"])) + 0.005
+        assert (1 - 0.884516) / widest < abs(value(cells[f"zeta_simulated_{distribution}"]))

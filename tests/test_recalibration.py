@@ -1,4 +1,4 @@
-"""Batch and windowed recalibration: the authors' streams, statsmodels' estimates, ties, separable data, and what is refused."""
+"""Batch recalibration and periodic refits: the authors' streams, statsmodels' estimates, ties, separable data, and what is refused."""
 import warnings
 from pathlib import Path
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from uqcal.recalibration import BetaScaling, HistogramBinning, PlattScaling, Windowed
+from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 
 OPS = Path(__file__).parent / "published" / "ops"
 BAD = {"NaN": [0.1, np.nan], "infinite": [0.1, np.inf], "above one": [0.1, 1.1], "negative": [0.1, -0.1], "empty": [], "2-D": [[0.1, 0.2]], "text": ["a", "b"],
        "longer": [0.1, 0.2, 0.3]}
-CALIBRATORS = [PlattScaling(), BetaScaling(), HistogramBinning(5), Windowed(PlattScaling(), every=3, warmup=5)]
+CALIBRATORS = [PlattScaling(), BetaScaling(), HistogramBinning(5), PeriodicRefit(PlattScaling(), every=3, warmup=5)]
 each_calibrator = pytest.mark.parametrize("calibrator", CALIBRATORS, ids=lambda c: type(c).__name__)
 
 
@@ -23,23 +23,23 @@ def scores():
 
 
 @pytest.mark.parametrize("name", ["bank", "fetal"])
-def test_fixed_and_windowed_platt_agree_with_the_authors(name):
+def test_fixed_and_refitted_platt_agree_with_the_authors(name):
     z = np.load(OPS / f"sec4_{name}_drift_seed0.npz")
     start, every = int(z["T_cal"]), int(z["W"])
-    np.testing.assert_allclose(Windowed(PlattScaling(), every=every, warmup=start).prequential(z["p"], z["y"])[start:], z["wps_mle"], atol=1e-8, rtol=0)
-    np.testing.assert_allclose(Windowed(PlattScaling(), every=None, warmup=start).prequential(z["p"], z["y"])[start:], z["fps_mle"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(PeriodicRefit(PlattScaling(), every=every, warmup=start).prequential(z["p"], z["y"])[start:], z["wps_mle"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(PeriodicRefit(PlattScaling(), every=None, warmup=start).prequential(z["p"], z["y"])[start:], z["fps_mle"], atol=1e-8, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["covariate", "label", "regression"])
 def test_drift_in_one_dimension_agrees_with_the_authors(name):
     z = np.load(OPS / f"sec1_{name}.npz")
-    np.testing.assert_allclose(Windowed(PlattScaling(), every=500, warmup=500).prequential(z["p"], z["y"])[500:], z["wps_mle"][500:], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(PeriodicRefit(PlattScaling(), every=500, warmup=500).prequential(z["p"], z["y"])[500:], z["wps_mle"][500:], atol=1e-8, rtol=0)
     np.testing.assert_allclose(PlattScaling().fit(z["p"][:500], z["y"][:500]).predict(z["p"]), z["fixed_mle"], atol=1e-8, rtol=0)
 
 
-def test_windowed_beta_agrees_with_the_authors():
+def test_refitted_beta_agrees_with_the_authors():
     stream, z = np.load(OPS / "sec4_bank_drift_seed0.npz"), np.load(OPS / "beta_bank_seed0.npz")
-    np.testing.assert_allclose(Windowed(BetaScaling()).prequential(stream["p"], stream["y"])[1000:], z["wbs_mle"], atol=1e-8, rtol=0)
+    np.testing.assert_allclose(PeriodicRefit(BetaScaling()).prequential(stream["p"], stream["y"])[1000:], z["wbs_mle"], atol=1e-8, rtol=0)
 
 
 def test_histogram_binning_agrees_with_the_authors():
@@ -111,10 +111,10 @@ def test_messages_name_the_position(calibrator):
     with pytest.raises(ValueError, match=r"y_true must hold only 0 and 1: 2 of 3 values are neither, the first at position 1"): learn([0.1, 0.2, 0.5], [0, 2, 0.5])
 
 
-def test_a_windowed_stream_continues_and_is_unchanged_by_a_refused_call(scores):
+def test_a_periodically_refitted_stream_continues_and_is_unchanged_by_a_refused_call(scores):
     p, y = scores
-    whole = Windowed(BetaScaling(), every=50, warmup=60).prequential(p, y)
-    parts = Windowed(BetaScaling(), every=50, warmup=60)
+    whole = PeriodicRefit(BetaScaling(), every=50, warmup=60).prequential(p, y)
+    parts = PeriodicRefit(BetaScaling(), every=50, warmup=60)
     got = [parts.prequential(p[:70], y[:70])]
     with pytest.raises(ValueError): parts.prequential([0.5, 2.0], [0, 1])
     with pytest.raises(ValueError): parts.partial_fit([0.5, 0.6], [0])

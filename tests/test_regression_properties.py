@@ -130,14 +130,14 @@ def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
     (lambda: bootstrap.bca_interval(lambda e, u: e, GOOD, U), "statistic"), (lambda: bootstrap.bca_interval(lambda e, u: 1.0, GOOD, U, by=U), "by"),
     (lambda: validation.validate(GOOD, U), "n_bins"), (lambda: validation.validate(GOOD, U, statistics="zms"), "statistics"),
     (lambda: validation.validate(GOOD, U, statistics=()), "statistics"), (lambda: validation.validate(GOOD, U, statistics=("nll",)), "nll"),
-    (lambda: validation.validate(GOOD, U, n_bins=2, laws=("normal",)), "laws"), (lambda: validation.validate(GOOD, U, n_bins=2, law="t2"), "law"),
+    (lambda: validation.validate(GOOD, U, n_bins=2, distributions=("normal",)), "distributions"), (lambda: validation.validate(GOOD, U, n_bins=2, distribution="t2"), "distribution"),
     (lambda: validation.validate(GOOD, U, n_bins=2, n_mc=1), "n_mc"), (lambda: validation.validate(GOOD, U, n_bins=2, rng="seed"), "rng"),
     (lambda: validation.validate(GOOD, U, n_bins=2, features=[1, 2]), "features"), (lambda: validation.validate(GOOD, U, n_bins=2, features={"x": U[1:]}), "features"),
     (lambda: validation.validate(GOOD, U, n_bins=2, features={"x": [None, *"abbba"[1:]] + ["a"]}), "features"), (lambda: validation.validate(GOOD, U, n_bins=2, conclusions="no"), "conclusions"),
     (lambda: validation.validate(GOOD, U, n_bins=2, conclusions=False, features={"x": U}), "conclusions"), (lambda: validation.simulated_reference("correlation", U), "statistic"),
     (lambda: validation.simulated_reference("cc", U * 0 + 1), "uncertainty"), (lambda: validation.simulated_reference("nll", U), "statistic"),
     (lambda: validation.zeta_score(1.0, np.nan, (0.0, 2.0)), "ζ"), (lambda: validation.zeta_score(1.0, 1.0, (2.0, 0.0)), "interval"),
-    (lambda: distributions.standard_law("gauss"), "law"), (lambda: distributions.standard_law(3), "law"), (lambda: distributions.simulate_errors(U, "t1.5"), "law"),
+    (lambda: distributions.standard_distribution("gauss"), "distribution"), (lambda: distributions.standard_distribution(3), "distribution"), (lambda: distributions.simulate_errors(U, "t1.5"), "distribution"),
     (lambda: distributions.simulate_calibrated(0, 5), "n"), (lambda: distributions.simulate_calibrated(5, 0.1), "dof"), (lambda: distributions.simulate_calibrated(5, "4"), "dof"),
 ])
 def test_bad_settings_are_refused_by_name(call, named):
@@ -201,12 +201,12 @@ def test_scaled_error_correlation_ignores_units_average_size_and_sign(seed, fact
     np.testing.assert_allclose(statistics.scaled_error_correlation(e, u, by=-u), -value, atol=1e-12)
 
 
-@pytest.mark.parametrize("law", ["normal", "t3", "laplace"])
-def test_scaled_error_correlation_is_zero_on_average_and_its_interval_says_so(law):
+@pytest.mark.parametrize("distribution", ["normal", "t3", "laplace"])
+def test_scaled_error_correlation_is_zero_on_average_and_its_interval_says_so(distribution):
     "Mean and spread of 300 sets, and how many of their 95 % intervals hold zero (3.5 standard deviations: 4.4 %)."
     values, inside = [], 0
     for seed in range(300):
-        e, u = distributions.simulate_calibrated(300, 6, law=law, rng=seed)
+        e, u = distributions.simulate_calibrated(300, 6, distribution=distribution, rng=seed)
         interval = bootstrap.bca_interval("correlation", e, u, n_boot=500, rng=seed)
         values.append(interval.estimate)
         inside += interval.low <= 0 <= interval.high
@@ -255,11 +255,11 @@ def test_dask_gives_the_same_interval(jobs):
     assert local == remote
 
 
-def test_simulated_mean_squares_have_mean_one_under_every_law():
+def test_simulated_mean_squares_have_mean_one_under_every_distribution():
     u = np.linspace(0.1, 3, 200)
-    for law in ("normal", "t6", "uniform", "laplace"):
-        reference = validation.simulated_reference("zms", u, law=law, n_mc=4000, rng=7)
-        assert abs(reference.value - 1) < 4.5 * reference.standard_error, law      # 4.5 σ: a false alarm in 140,000 runs of the four
+    for distribution in ("normal", "t6", "uniform", "laplace"):
+        reference = validation.simulated_reference("zms", u, distribution=distribution, n_mc=4000, rng=7)
+        assert abs(reference.value - 1) < 4.5 * reference.standard_error, distribution      # 4.5 σ: a false alarm in 140,000 runs of the four
 
 
 def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
@@ -268,7 +268,7 @@ def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
         rng = np.random.default_rng(seed)
         u = rng.lognormal(0, 0.5, 1000)
         e = u * rng.standard_normal(1000)
-        verdicts.append([validation.validate(e, stated, law="normal", conclusions=False, n_boot=400, n_mc=400, rng=seed).verdicts for stated in (u, 0.75 * u)])
+        verdicts.append([validation.validate(e, stated, distribution="normal", conclusions=False, n_boot=400, n_mc=400, rng=seed).verdicts for stated in (u, 0.75 * u)])
     for name in ("zms", "ence", "zmse"):
         assert sum(perfect[name] == "valid" for perfect, _ in verdicts) >= 34, name        # 95 % expected: fewer than 34 of 40 has chance 0.3 %
         assert all(small[name] == "invalid" for _, small in verdicts), name

@@ -196,7 +196,7 @@ def test_direction_of_the_conclusions_is_that_of_the_zms(validation):
 def test_conclusions_come_first_with_test_and_pvalue(validation, page):
     assert [f.answer for f in conclude(validation).findings] == [one.sentence for one in validation.grounds.values()]
     text = words(page)
-    order = [text.index(one.sentence) for one in validation.grounds.values()] + [text.index("Conclusions without a law of the errors")]
+    order = [text.index(one.sentence) for one in validation.grounds.values()] + [text.index("Conclusions without an assumed distribution of the errors")]
     order += [text.index(f"{one.question} {one.status}; {one.test}; p = {one.pvalue:.2g}") for one in validation.grounds.values()] + [text.index("All scores")]
     assert order == sorted(order)
 
@@ -215,7 +215,7 @@ def test_report_without_conclusions_is_about_the_statistics(tmp_path):
     demo = load_demo()
     result = validate(demo.error, demo.uncertainty, conclusions=False, n_boot=100, n_mc=50, rng=0, statistics=("zms", "correlation"))
     text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "without a law" not in text and "Correlation of |E|/u with u" in text and result.explanation["correlation"] in text
+    assert "without an assumed distribution" not in text and "Correlation of |E|/u with u" in text and result.explanation["correlation"] in text
     assert conclude(result).headline == "The stated uncertainties can be believed on average. They cannot be believed over their range."
 
 
@@ -246,7 +246,7 @@ def test_statistics_that_differ_are_named_and_the_worst_decides(validation):
 def test_direction_is_that_of_the_uncertainties(name, factor, direction):
     rng = np.random.default_rng(2)
     u = rng.uniform(1, 3, 500)
-    result = validate(u * rng.normal(size=500), factor * u, statistics=(name,), law="normal", conclusions=False, n_boot=100, n_mc=50, rng=1)
+    result = validate(u * rng.normal(size=500), factor * u, statistics=(name,), distribution="normal", conclusions=False, n_boot=100, n_mc=50, rng=1)
     assert conclude(result).headline == f"The stated uncertainties cannot be believed on average: they are {direction}."
 
 
@@ -257,7 +257,7 @@ def test_report_of_constant_uncertainties_gives_the_reason(tmp_path):
     assert "nothing to rank" in text and "nan" not in text.lower()
 
 
-@pytest.mark.parametrize("change", ["zeros", "two points", "ties", "huge", "one law"])
+@pytest.mark.parametrize("change", ["zeros", "two points", "ties", "huge", "one distribution"])
 def test_report_of_odd_data(tmp_path, change):
     rng = np.random.default_rng(5)
     u = rng.uniform(1, 3, 120)
@@ -267,7 +267,7 @@ def test_report_of_odd_data(tmp_path, change):
     if change == "two points": error, u, options = error[:2], u[:2], options | dict(n_bins=1)
     if change == "ties": u = np.round(u)
     if change == "huge": error, u = 1e140 * error, 1e140 * u
-    if change == "one law": options |= dict(law="laplace", statistics=("zms", "cc", "ence"))
+    if change == "one distribution": options |= dict(distribution="laplace", statistics=("zms", "cc", "ence"))
     text = words(write_report(validate(error, u, **options), tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "Settings and versions" in text and not re.search(r"\bnan\b", text)
     if change == "zeros": assert "40 errors of exactly 0 are not drawn" in text

@@ -6,13 +6,13 @@ from notebooks import ROOT
 from uqcal.datasets import load_errors
 from uqcal.validation import simulated_reference
 
-STORED = pd.read_csv(ROOT / "nbs" / "studies" / "simref_references.csv").set_index(["set", "law", "statistic"])
+STORED = pd.read_csv(ROOT / "nbs" / "studies" / "simref_references.csv").set_index(["set", "distribution", "statistic"])
 
 
-def check(name, law):
+def check(name, distribution):
     data = load_errors(name.partition(" ")[2])
     for statistic in ("zms", "cc", "ence", "zmse"):
-        found, row = simulated_reference(statistic, data.uncertainty, law=law, n_bins=50, rng=1, n_jobs=2), STORED.loc[(name, law, statistic)]
+        found, row = simulated_reference(statistic, data.uncertainty, distribution=distribution, n_bins=50, rng=1, n_jobs=2), STORED.loc[(name, distribution, statistic)]
         assert found.n_mc == 10_000 and row["points"] == len(data)
         np.testing.assert_allclose([found.value, found.standard_error], row[["value", "standard_error"]].astype(float), rtol=1e-9)
 
@@ -34,6 +34,6 @@ def test_stored_normal_references_are_reproduced(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", ["t3", "t6", "t20"])
-def test_stored_student_references_are_reproduced(law):
-    check("8 logP_10k_a_LS-GCN", law)
+@pytest.mark.parametrize("distribution", ["t3", "t6", "t20"])
+def test_stored_student_references_are_reproduced(distribution):
+    check("8 logP_10k_a_LS-GCN", distribution)

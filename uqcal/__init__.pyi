@@ -21,15 +21,13 @@ from uqcal import statistics as statistics
 from uqcal import streams as streams
 from uqcal import validation as validation
 from uqcal.bin_scaling import extrapolate as extrapolate
-from uqcal.bin_scaling import scaling_reference as scaling_reference
+from uqcal.bin_scaling import bin_scaling_reference as bin_scaling_reference
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor
 from uqcal.calibeating import Hedging as Hedging
 from uqcal.calibeating import Tracking as Tracking
 from uqcal.calibeating import calibration_error as calibration_error
-from uqcal.calibeating import hops as hops
 from uqcal.calibeating import sharpness as sharpness
-from uqcal.calibeating import tops as tops
 from uqcal.calibration import calibration_report as calibration_report
 from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.calibration_tests import kuiper_test as kuiper_test
