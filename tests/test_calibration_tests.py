@@ -14,7 +14,7 @@ Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 THREE = {"kolmogorov_smirnov": ct.kolmogorov_smirnov_test, "kuiper": ct.kuiper_test, "spiegelhalter": ct.spiegelhalter_test}
 FUNCTIONS = {
     **{name: lambda y, p, w=None, f=f: f(y, p, sample_weight=w, n_resamples=19, rng=1) for name, f in THREE.items()},
-    "calibration_tests": lambda y, p, w=None: ct.calibration_tests(y, p, sample_weight=w, n_resamples=19, rng=1),
+    "calibration_tests": lambda y, p, w=None: ct.binary_calibration_tests(y, p, sample_weight=w, n_resamples=19, rng=1),
     "cumulative_differences": lambda y, p, w=None: ct.cumulative_differences(y, p, sample_weight=w),
 }
 
@@ -45,11 +45,11 @@ def test_statistics_agree_with_the_slow_twin(n, digits, weighted):
     c, sigma, statistics = slow(y, p, w)
     np.testing.assert_allclose(ct.cumulative_differences(y, p, sample_weight=w), c, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(ct.length_scale(p, sample_weight=w), sigma, rtol=1e-12)
-    found = ct.calibration_tests(y, p, sample_weight=w, n_resamples=9, rng=1)
+    found = ct.binary_calibration_tests(y, p, sample_weight=w, n_resamples=9, rng=1)
     np.testing.assert_allclose(found.to_frame()["statistic"], statistics, rtol=1e-12)
     np.testing.assert_allclose(found.kuiper.scale, sigma, rtol=1e-12)
     for name, test in THREE.items():
-        one, same = test(y, p, sample_weight=w, n_resamples=99, rng=3), getattr(ct.calibration_tests(y, p, sample_weight=w, n_resamples=99, rng=3), name)
+        one, same = test(y, p, sample_weight=w, n_resamples=99, rng=3), getattr(ct.binary_calibration_tests(y, p, sample_weight=w, n_resamples=99, rng=3), name)
         assert one == same
 
 
@@ -65,7 +65,7 @@ def test_scores_of_every_shape_are_sorted():
 
 def test_asymptotic_pvalues_are_those_of_the_limits():
     y, p, _, _ = calibrated(3, 300)
-    found = ct.calibration_tests(y, p, method="asymptotic")
+    found = ct.binary_calibration_tests(y, p, method="asymptotic")
     assert found.kolmogorov_smirnov.pvalue == kolmogorov_smirnov_null.sf(found.kolmogorov_smirnov.statistic)
     assert found.kuiper.pvalue == kuiper_null.sf(found.kuiper.statistic)
     sides = [ct.spiegelhalter_test(y, p, alternative=a, method="asymptotic").pvalue for a in ("two-sided", "greater", "less")]
@@ -80,7 +80,7 @@ def test_exact_pvalues_are_those_of_all_outcomes():
     chance = np.where(outcomes == 1, p, 1 - p).prod(axis=1)
     statistics = np.array([slow(o, p, w)[2] for o in outcomes])
     observed = np.array(slow(y, p, w)[2])
-    found = ct.calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200_000, rng=4).to_frame()["pvalue"]
+    found = ct.binary_calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200_000, rng=4).to_frame()["pvalue"]
     true = [chance[np.abs(statistics[:, k]) >= abs(observed[k]) - 1e-9].sum() for k in range(3)]
     np.testing.assert_allclose(found, true, atol=4 * 0.5 / 200_000**0.5)
     less = ct.spiegelhalter_test(y, p, sample_weight=w, alternative="less", method="exact", n_resamples=200_000, rng=5).pvalue
@@ -90,7 +90,7 @@ def test_exact_pvalues_are_those_of_all_outcomes():
 def test_auto_draws_where_steps_are_few():
     y, p, _, _ = calibrated(5, 20_000)
     assert {t.method for t in (ct.kuiper_test(y, p), ct.kolmogorov_smirnov_test(y, p), ct.spiegelhalter_test(y, p))} == {"asymptotic"}
-    rounded = ct.calibration_tests(y, p.round(1).clip(0.05, 0.95), n_resamples=19, rng=1)
+    rounded = ct.binary_calibration_tests(y, p.round(1).clip(0.05, 0.95), n_resamples=19, rng=1)
     assert (rounded.kuiper.method, rounded.kolmogorov_smirnov.method, rounded.spiegelhalter.method) == ("exact", "exact", "asymptotic")
     assert ct.kuiper_test(y[:2000], p[:2000], n_resamples=19).method == "exact"
     assert ct.kuiper_test(np.zeros(20_000), p * 1e-5, n_resamples=19).method == "exact"
@@ -98,14 +98,14 @@ def test_auto_draws_where_steps_are_few():
 
 def test_seeds_and_jobs():
     y, p, w, _ = calibrated(6, 30_000, 2, True)
-    results = [ct.calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200, rng=7, n_jobs=k).to_frame()["pvalue"].tolist() for k in (1, 2)]
-    assert results[0] == results[1] != ct.calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200, rng=8).to_frame()["pvalue"].tolist()
+    results = [ct.binary_calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200, rng=7, n_jobs=k).to_frame()["pvalue"].tolist() for k in (1, 2)]
+    assert results[0] == results[1] != ct.binary_calibration_tests(y, p, sample_weight=w, method="exact", n_resamples=200, rng=8).to_frame()["pvalue"].tolist()
 
 
 def test_weights_of_zero_do_not_count():
     y, p, w, _ = calibrated(9, 40, 1, True)
-    more = ct.calibration_tests([*y, 1, 0], [*p, 0.0, 1.0], sample_weight=[*w, 0, 0], n_resamples=99, rng=1)
-    assert (more.to_frame() == ct.calibration_tests(y, p, sample_weight=w, n_resamples=99, rng=1).to_frame()).all(axis=None)
+    more = ct.binary_calibration_tests([*y, 1, 0], [*p, 0.0, 1.0], sample_weight=[*w, 0, 0], n_resamples=99, rng=1)
+    assert (more.to_frame() == ct.binary_calibration_tests(y, p, sample_weight=w, n_resamples=99, rng=1).to_frame()).all(axis=None)
     assert more.kuiper.n == 40
 
 
@@ -122,7 +122,7 @@ def test_what_has_no_variance_is_refused():
     for test in THREE.values():
         with pytest.raises(ValueError, match="variance"): test([0, 1], [0.0, 1.0])
     with pytest.raises(ValueError, match="1/2"): ct.spiegelhalter_test([0, 1, 1], [0.5, 0.5, 1.0])
-    with pytest.raises(ValueError, match="1/2"): ct.calibration_tests([0, 1, 1], [0.5, 0.5, 1.0])
+    with pytest.raises(ValueError, match="1/2"): ct.binary_calibration_tests([0, 1, 1], [0.5, 0.5, 1.0])
     assert ct.kuiper_test([0, 1, 1], [0.5, 0.5, 1.0], rng=1).pvalue > 0.5
 
 
@@ -169,8 +169,8 @@ def test_any_input_gives_a_result_without_nan_or_a_clear_error(name, data):
 def test_order_and_scale_of_weights_do_not_matter(seed, digits):
     y, p, w, rng = calibrated(seed, 30, digits, True)
     order = rng.permutation(30)
-    one = ct.calibration_tests(y, p, sample_weight=w, n_resamples=1, rng=1).to_frame()["statistic"]
-    other = ct.calibration_tests(y[order], p[order], sample_weight=1e30 * w[order], n_resamples=1, rng=1).to_frame()["statistic"]
+    one = ct.binary_calibration_tests(y, p, sample_weight=w, n_resamples=1, rng=1).to_frame()["statistic"]
+    other = ct.binary_calibration_tests(y[order], p[order], sample_weight=1e30 * w[order], n_resamples=1, rng=1).to_frame()["statistic"]
     np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
 
 
@@ -184,13 +184,13 @@ def test_top_label_and_classes():
     for name in THREE:
         one = table.xs(name, level="test")
         np.testing.assert_allclose(one["adjusted"], multipletests(one["pvalue"], method="holm")[1], rtol=1e-12)
-        np.testing.assert_allclose(one.loc[2, "statistic"], getattr(ct.calibration_tests(label == 2, prob[:, 2], n_resamples=1), name).statistic)
+        np.testing.assert_allclose(one.loc[2, "statistic"], getattr(ct.binary_calibration_tests(label == 2, prob[:, 2], n_resamples=1), name).statistic)
     top = ct.kuiper_test(label == prob.argmax(axis=1), prob.max(axis=1), n_resamples=1)
     assert table.loc[("top label", "kuiper"), "statistic"] == top.statistic
     for y, p, named in ((label, prob[:, 0], "y_prob"), (label, prob * 0.9, "y_prob"), (label + 1, prob, "y_true"), (label[1:], prob, "length"), (label + 0.5, prob, "y_true"),
                         (label, prob - 0.5, "y_prob"), ([0, 1], [[1.0, 0.0], [0.5, 0.5]], "class 0|top label")):
         with pytest.raises(ValueError, match=named): ct.multiclass_calibration_tests(y, p)
-    assert result.plot().get_xlabel() and ct.calibration_tests(Y, P, rng=1, n_resamples=9).plot().get_xlabel() and "kuiper" in ct.kuiper_test(Y, P, rng=1)._repr_html_()
+    assert result.plot().get_xlabel() and ct.binary_calibration_tests(Y, P, rng=1, n_resamples=9).plot().get_xlabel() and "kuiper" in ct.kuiper_test(Y, P, rng=1)._repr_html_()
 
 
 def rates(n, digits, weighted, n_sets, n_resamples=399):
@@ -198,7 +198,7 @@ def rates(n, digits, weighted, n_sets, n_resamples=399):
     rejected = np.zeros(3)
     for seed in range(n_sets):
         y, p, w, rng = calibrated([n, digits or 0, weighted, seed], n, digits, weighted)
-        found = ct.calibration_tests(y, p, sample_weight=w if weighted else None, n_resamples=n_resamples, rng=rng)
+        found = ct.binary_calibration_tests(y, p, sample_weight=w if weighted else None, n_resamples=n_resamples, rng=rng)
         rejected += [t.pvalue <= 0.05 for t in (found.kolmogorov_smirnov, found.kuiper, found.spiegelhalter)]
     return rejected / n_sets
 
