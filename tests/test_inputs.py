@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from uqcal.inputs import check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_outcomes, check_probabilities, check_weights, chunk_seeds, read_vector
+from uqcal.inputs import check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_outcomes, check_probabilities, check_weights, read_vector
+from uqcal.resampling import chunk_seeds
 
 NUMBERS = [0.25, -1.5, 3.0, 1e-3]
 

@@ -8,6 +8,9 @@ __version__ = "0.1.0"
 # __init__.pyi says the same to type checkers.
 _CONTENTS = {
     "inputs": [],
+    "results": [],
+    "sample": [],
+    "resampling": [],
     "datasets": ["catalogue", "load_demo", "load_errors", "load_logits", "load_table"],
     "distributions": ["simulate_errors"],
     "statistics": ["zms", "cc", "ence", "zmse", "conditional_calibration"],

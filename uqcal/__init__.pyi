@@ -1,3 +1,6 @@
+from uqcal import results as results
+from uqcal import sample as sample
+from uqcal import resampling as resampling
 from uqcal import bin_scaling as bin_scaling
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian

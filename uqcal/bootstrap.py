@@ -20,8 +20,9 @@ from scipy.special import ndtr, ndtri
 from tqdm import tqdm
 
 from . import statistics
-from .inputs import (check_choice, check_count, check_errors, check_fraction, check_generator,
-                          chunk_seeds)
+from .inputs import (check_choice, check_count, check_errors, check_fraction,
+                          check_generator)
+from .resampling import chunk_seeds
 from .statistics import _bin_starts, _rounded, _sorted_by
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
