@@ -21,27 +21,35 @@ from scipy import special
 from .bootstrap import _chunk, run_chunks
 from .consistency import _Points, _pvalue, _shuffle
 from .distributions import _at_least, distribution_name, standard_distribution
-from .inputs import check_choice, check_count, check_errors, check_fraction, check_generator, read_vector
+from .inputs import (check_choice, check_count, check_errors, check_fraction, check_generator,
+                          read_vector)
 from .statistics import _bin_means, _bin_starts, _sorted_by, equal_count_bins
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-007
 SCALING = ("ence", "zmse")
 
 
-def reference_slope(statistic: str,  # "ence" or "zmse"
-                    distribution: Any = "normal",  # distribution of ε, see `uqcal.distributions.standard_distribution`; its kurtosis must be finite
-                    ) -> float:  # the statistic of calibrated errors in units of √(N/M), for large bins
+def reference_slope(
+    statistic: str,  # "ence" or "zmse"
+    distribution: Any = "normal",  # distribution of ε, see
+                                   # `uqcal.distributions.standard_distribution`; its kurtosis must
+                                   # be finite
+) -> float:  # the statistic of calibrated errors in units of √(N/M), for large bins
     """Slope of the reference line in √(N/M): √((κ − 1)/2π) for ENCE, twice that for ZMSE.
 
-    Raises ValueError for a distribution of infinite kurtosis, whose mean squares have no such limit. Source: Eq. 3 of this page."""
+    Raises ValueError for a distribution of infinite kurtosis, whose mean squares have no such
+    limit. Source: Eq. 3 of this page."""
     check_choice(statistic, "statistic", SCALING)
     kurtosis = float(standard_distribution(distribution).stats(moments="k")) + 3
     if not np.isfinite(kurtosis):
-        raise ValueError(f"distribution must have a finite kurtosis for a slope: that of {distribution_name(distribution)} is infinite, so the mean square of m errors scatters "
-                         "by more than any multiple of 1/√m; bin_scaling_reference gives the value for each bin size")
+        raise ValueError("distribution must have a finite kurtosis for a slope: that of "
+                         f"{distribution_name(distribution)} is infinite, so the mean square of m "
+                         "errors scatters by more than any multiple of 1/√m; "
+                         "bin_scaling_reference gives the value for each bin size")
     return float(np.sqrt((kurtosis - 1) / (2 * np.pi)) * (2 if statistic == "zmse" else 1))
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-010
@@ -54,7 +62,8 @@ def _squared_nodes(distribution):
     x = (edge[:-1, None] + 0.5 * (edge[1] - edge[0]) * (1 + node)).ravel()
     p = special.expit(x)
     weight = np.tile(0.5 * (edge[1] - edge[0]) * weight, edge.size - 1) * p * special.expit(-x)
-    return np.concatenate([frozen.ppf(p), frozen.isf(p)])**2, np.concatenate([weight, weight]) / (2 * weight.sum())
+    return np.concatenate([frozen.ppf(p),
+                           frozen.isf(p)])**2, np.concatenate([weight, weight]) / (2 * weight.sum())
 
 
 @nb.njit(cache=True, nogil=True)
@@ -68,14 +77,17 @@ def _transform_minus_one(square, weight, real, imag):
                 out[k] -= weight[j]
             else:
                 shrink = np.expm1(-a)
-                out[k] += weight[j] * complex(shrink * np.cos(b) - 2 * np.sin(0.5 * b)**2, -(shrink + 1) * np.sin(b))
+                out[k] += weight[j] * complex(shrink * np.cos(b) - 2 * np.sin(0.5 * b)**2,
+                                              -(shrink + 1) * np.sin(b))
     return out
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-012
 def _mean_of_g(distribution, size):
     "E(√S − 1) and E ln S from the transform on the real axis."
     t = np.exp(np.arange(-40, np.log(size) + 14, 0.15))
-    log_phi = size * np.log1p(np.maximum(_transform_minus_one(*_squared_nodes(distribution), t / size, np.zeros(t.size)).real, -1 + 1e-15))
+    log_phi = size * np.log1p(np.maximum(_transform_minus_one(*_squared_nodes(distribution),
+                                                              t / size, np.zeros(t.size)).real,
+                                         -1 + 1e-15))
     near = np.exp(-t) * np.expm1(np.minimum(log_phi + t, 1))
     gap = 0.15 * np.where(log_phi + t < 1, near, np.exp(log_phi) - np.exp(-t))
     return -gap @ t**-0.5 / (2 * np.sqrt(np.pi)), -gap.sum()
@@ -87,7 +99,8 @@ def _mean_below_one(distribution, size):
     spread = np.sqrt(np.clip(weight @ np.minimum(square, 1e6)**2 - 1, 1e-3, 2) / size)
     line, step = np.clip(np.sqrt(size), 8, 300), 2 * np.pi / 2.5
     t = line + 1j * step * np.arange(400 + int(9 / (spread * step)))
-    phi = np.exp(size * np.log1p(_transform_minus_one(square, weight, t.real / size, t.imag / size)) + t) * step / (np.pi * t)
+    phi = np.exp(size * np.log1p(_transform_minus_one(square, weight, t.real / size, t.imag / size))
+                 + t) * step / (np.pi * t)
     phi[0] /= 2
     ence = special.dawsn(np.sqrt(t)) / np.sqrt(t) - np.exp(-t)
     zmse = (special.expi(t) - np.log(t) - np.euler_gamma) * np.exp(-t)
@@ -97,41 +110,52 @@ def _mean_below_one(distribution, size):
 @functools.lru_cache(maxsize=4096)
 def _bin_reference(distribution, size):
     "E|√S − 1| and E|ln S|, S the mean of `size` squares of ε."
-    return {name: float(mean + 2 * below) for name, mean, below in zip(SCALING, _mean_of_g(distribution, size), _mean_below_one(distribution, size))}
+    return {name: float(mean + 2 * below) for name, mean, below in zip(
+                SCALING, _mean_of_g(distribution, size), _mean_below_one(distribution, size))}
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-014
-def bin_scaling_reference(statistic: str,  # "ence" or "zmse"
-                      n: int,  # number of points M, ≥ 2
-                      n_bins: int,  # number of bins N of equal count, from 1 to n // 2
-                      *,
-                      distribution: Any = "normal",  # distribution of ε, see `uqcal.distributions.standard_distribution`
-                      uncertainty: ArrayLike | None = None,  # the uncertainties, shape (n,), > 0, where they vary much within a bin
-                      ) -> float:  # mean of the statistic over calibrated sets, dimensionless
+def bin_scaling_reference(
+    statistic: str,  # "ence" or "zmse"
+    n: int,  # number of points M, ≥ 2
+    n_bins: int,  # number of bins N of equal count, from 1 to n // 2
+    *,
+    distribution: Any = "normal",  # distribution of ε, see
+                                   # `uqcal.distributions.standard_distribution`
+    uncertainty: ArrayLike | None = None,  # the uncertainties, shape (n,), > 0, where they vary
+                                           # much within a bin
+) -> float:  # mean of the statistic over calibrated sets, dimensionless
     """What ENCE or ZMSE of perfect uncertainties is on average.
 
-    Takes the uncertainty as constant within a bin unless uncertainties are given; that matters to ENCE only. Raises ValueError where a
-    bin would hold fewer than two points, or for an unknown distribution. Source: Eqs 4 to 7 of this page."""
+    Takes the uncertainty as constant within a bin unless uncertainties are given; that matters to
+    ENCE only. Raises ValueError where a bin would hold fewer than two points, or for an unknown
+    distribution. Source: Eqs 4 to 7 of this page."""
     check_choice(statistic, "statistic", SCALING)
     starts = equal_count_bins(n, n_bins)
     sizes, which = np.unique(np.diff(starts), return_inverse=True)
-    distribution = distribution if isinstance(distribution, str) else standard_distribution(distribution)
+    distribution = distribution if isinstance(distribution, str) else standard_distribution(
+        distribution)
     values = np.array([_bin_reference(distribution, int(size))[statistic] for size in sizes])
     if uncertainty is None:
         return float(values[which].mean())
-    return float(np.mean(values[which] * (_spread_factor(uncertainty, starts) if statistic == "ence" else 1)))
+    return float(np.mean(values[which] * (_spread_factor(uncertainty, starts) if statistic == "ence"
+                                          else 1)))
 
 
 def _spread_factor(uncertainty, starts):
     "√⟨u⁴⟩/⟨u²⟩ of each bin, at least 1: the growth of ENCE where uncertainties vary within it."
     uncertainty = np.sort(read_vector(uncertainty, "uncertainty", positive=True))
     if uncertainty.size != starts[-1]:
-        raise ValueError(f"uncertainty must hold one value for each of the n = {starts[-1]} points, got {uncertainty.size}")
-    u2 = (uncertainty / np.repeat(uncertainty[starts[1:] - 1], np.diff(starts)))**2          # in units of the bin's largest, so that squares stay finite
-    return np.sqrt(np.add.reduceat(u2**2, starts[:-1]) * np.diff(starts)) / np.add.reduceat(u2, starts[:-1])
+        raise ValueError(f"uncertainty must hold one value for each of the n = {starts[-1]} "
+                         f"points, got {uncertainty.size}")
+    # in units of the bin's largest, so that squares stay finite
+    u2 = (uncertainty / np.repeat(uncertainty[starts[1:] - 1], np.diff(starts)))**2
+    return np.sqrt(np.add.reduceat(u2**2, starts[:-1]) * np.diff(starts)) / np.add.reduceat(
+        u2, starts[:-1])
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-022
 def _segments(n, n_bins):
-    "Where any bin begins for any bin number, and for each number of bins the positions of its own edges therein."
+    """Where any bin begins for any bin number, and for each number of bins the positions of its own
+    edges therein."""
     starts = [_bin_starts(n, k) for k in n_bins]
     edge = np.unique(np.concatenate(starts))
     return edge, np.concatenate([np.searchsorted(edge, start) for start in starts])
@@ -144,7 +168,8 @@ def _variance_table(dofs):
     "u² at evenly spaced log-odds of its probability, a column for each ν."
     x = np.arange(-_LOGIT_END, _LOGIT_END + 1.5 * _LOGIT_STEP, _LOGIT_STEP)[:, None]
     shape = np.asarray(dofs, dtype=float)[None, :] / 2
-    low, high = special.gammainccinv(shape, special.expit(x)), special.gammaincinv(shape, special.expit(-x))
+    low, high = special.gammainccinv(shape, special.expit(x)), special.gammaincinv(
+        shape, special.expit(-x))
     return np.ascontiguousarray(shape / np.where(x < 0, low, high))
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-023
@@ -154,7 +179,8 @@ def _simulate_grid(epsilon, gap, table, edge, place, n_bins):
     n_sets, n = epsilon.shape
     n_dofs, n_segments = table.shape[1], edge.size - 1
     out = np.zeros((n_sets, n_dofs + 1, n_bins.size))
-    seg_z, seg_e, seg_u = np.empty(n_segments), np.empty((n_segments, n_dofs)), np.empty((n_segments, n_dofs))
+    seg_z, seg_e, seg_u = np.empty(n_segments), np.empty((n_segments, n_dofs)), np.empty(
+        (n_segments, n_dofs))
     for r in range(n_sets):
         rest, reached = np.sum(gap[r]), 0.0
         seg_z[:], seg_e[:], seg_u[:] = 0.0, 0.0, 0.0
@@ -192,18 +218,22 @@ class BinScalingSimulation:
     "Means of ENCE and ZMSE over calibrated sets, on a grid; what `simulate_bin_scaling` returns."
     distribution: str  # the distribution of ε
     n_mc: int  # simulated sets for each number of points
-    limits: dict[str, float]  # large-bin slope of each statistic; empty where the kurtosis is infinite
+    limits: dict[str, float]  # large-bin slope of each statistic; empty where the kurtosis is
+                              # infinite
     rows: pd.DataFrame = field(repr=False)  # what `to_frame` returns
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean, standard_error."
+        """A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean,
+        standard_error."""
         return self.rows.copy()
 
     def fit(self, confidence: float = 0.95  # level of the intervals, in (0, 1)
             ) -> pd.DataFrame:  # by statistic and term: estimate, low, high
-        """Intercept and slope of the mean in √(N/M), and the exponent of M in a power function, by least squares.
+        """Intercept and slope of the mean in √(N/M), and the exponent of M in a power function, by
+        least squares.
 
-        The exponent is left out where there is one n only. Raises ValueError for fewer than three different N/M."""
+        The exponent is left out where there is one n only. Raises ValueError for fewer than three
+        different N/M."""
         return _fit_scaling(self.rows, check_fraction(confidence, "confidence"))
 
     def plot(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
@@ -212,7 +242,8 @@ class BinScalingSimulation:
         return _plot_scaling(self, ax)
 
     def _repr_html_(self) -> str:
-        return f"<p>{len(self.rows)} means over {self.n_mc} calibrated sets with {self.distribution} errors</p>" + self.rows.head(8)._repr_html_()
+        return (f"<p>{len(self.rows)} means over {self.n_mc} calibrated sets with "
+                f"{self.distribution} errors</p>" + self.rows.head(8)._repr_html_())
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-026
 def _fit_scaling(rows, confidence):
@@ -221,19 +252,22 @@ def _fit_scaling(rows, confidence):
 
     found = {}
     for statistic, part in rows.groupby("statistic", sort=False):
-        part = part.drop_duplicates(["n", "n_bins", "mean"])          # ZMSE is one number for every ν
+        # ZMSE is one number for every ν
+        part = part.drop_duplicates(["n", "n_bins", "mean"])
         x, mean, log_n = part["x"].to_numpy(), part["mean"].to_numpy(), np.log(part["n"].to_numpy())
         if np.unique(x).size < 3:
-            raise ValueError(f"fit needs at least three different values of n_bins/n for a line with an interval, got {np.unique(x).size}")
+            raise ValueError("fit needs at least three different values of n_bins/n for a line "
+                             f"with an interval, got {np.unique(x).size}")
         line = OLS(mean, np.column_stack([np.ones_like(x), x])).fit()
         terms = {"intercept": (line, 0), "slope": (line, 1)}
         if np.unique(log_n).size > 1:
-            same = pd.get_dummies(part["n_bins"].astype(str) + " " + part["dof"].astype(str)).to_numpy(dtype=float)
+            same = pd.get_dummies(part["n_bins"].astype(str) + " "
+                                  + part["dof"].astype(str)).to_numpy(dtype=float)
             terms["exponent of M"] = OLS(np.log(mean), np.column_stack([log_n, same])).fit(), 0
         for term, (model, k) in terms.items():
             found[statistic, term] = [model.params[k], *model.conf_int(1 - confidence)[k]]
-    return pd.DataFrame.from_dict(found, orient="index", columns=["estimate", "low", "high"]).set_axis(
-        pd.MultiIndex.from_tuples(found, names=["statistic", "term"]))
+    return (pd.DataFrame.from_dict(found, orient="index", columns=["estimate", "low", "high"])
+            .set_axis(pd.MultiIndex.from_tuples(found, names=["statistic", "term"])))
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-027
 _COLORS = {"ence": "#0072B2", "zmse": "#D55E00"}
@@ -246,45 +280,56 @@ def _plot_scaling(result, ax):
     lines, end = result.fit()["estimate"], 1.05 * result.rows["x"].max()
     for statistic, part in result.rows.groupby("statistic", sort=False):
         color, (intercept, slope) = _COLORS[statistic], lines[statistic][["intercept", "slope"]]
-        ax.plot(part["x"], part["mean"], "o" if statistic == "ence" else "s", ms=4, mfc="none", mew=0.8, color=color)
+        ax.plot(part["x"], part["mean"], "o" if statistic == "ence" else "s", ms=4, mfc="none",
+                mew=0.8, color=color)
         ax.plot([0, end], [intercept, intercept + slope * end], color=color, lw=1.5)
         if statistic in result.limits:
             ax.plot([0, end], [0, result.limits[statistic] * end], "--", color=color, lw=1)
-        ax.annotate(f"{statistic.upper()}\n{slope:.3f} x {'−' if intercept < 0 else '+'} {abs(intercept):.4f}", (0.62 * end, intercept + slope * 0.62 * end),
+        ax.annotate(f"{statistic.upper()}\n{slope:.3f} x {'−' if intercept < 0 else '+'} "
+                    f"{abs(intercept):.4f}", (0.62 * end, intercept + slope * 0.62 * end),
                     xytext=(8, -6), textcoords="offset points", va="top", color=color)
-    ax.set(xlim=(0, None), ylim=(0, None), xlabel="x = √(N/M), root of bins per point", ylabel="mean over calibrated sets, dimensionless")
+    ax.set(xlim=(0, None), ylim=(0, None), xlabel="x = √(N/M), root of bins per point",
+           ylabel="mean over calibrated sets, dimensionless")
     return ax
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-029
-def simulate_bin_scaling(statistic: str | Sequence[str] = ("ence", "zmse"),  # one name or both
-                     *,
-                     n: int | Sequence[int],  # numbers of points M, each ≥ 2
-                     n_bins: int | Sequence[int],  # numbers of bins N, each from 1 to the smallest n // 2
-                     dof: float | Sequence[float],  # ν of the inverse gamma distribution of u², as in `simulate_calibrated`, each ≥ 0.5
-                     distribution: Any = "normal",  # distribution of ε, see `uqcal.distributions.standard_distribution`
-                     n_mc: int = 5000,  # simulated sets for each n, ≥ 2
-                     rng: int | np.random.Generator | None = None,  # seed or generator
-                     n_jobs: int = 1,  # joblib's number of jobs
-                     progress: bool = False,  # show a bar on standard error
-                     ) -> BinScalingSimulation:  # `.to_frame()`, `.fit()`, `.plot()`
+def simulate_bin_scaling(
+    statistic: str | Sequence[str] = ("ence", "zmse"),  # one name or both
+    *,
+    n: int | Sequence[int],  # numbers of points M, each ≥ 2
+    n_bins: int | Sequence[int],  # numbers of bins N, each from 1 to the smallest n // 2
+    dof: float | Sequence[float],  # ν of the inverse gamma distribution of u², as in
+                                   # `simulate_calibrated`, each ≥ 0.5
+    distribution: Any = "normal",  # distribution of ε, see
+                                   # `uqcal.distributions.standard_distribution`
+    n_mc: int = 5000,  # simulated sets for each n, ≥ 2
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> BinScalingSimulation:  # `.to_frame()`, `.fit()`, `.plot()`
     """Mean ENCE and ZMSE of calibrated sets for every n, n_bins and dof.
 
-    Sets of one n serve all its n_bins, dof and statistics, so their errors are correlated. Raises ValueError or TypeError
-    for bad numbers, naming the argument. Source: Pernot (2024), App. B."""
+    Sets of one n serve all its n_bins, dof and statistics, so their errors are correlated. Raises
+    ValueError or TypeError for bad numbers, naming the argument. Source: Pernot (2024), App. B."""
     names = _names(statistic)
     sizes, n_bins = (_counts(values, name) for values, name in ((n, "n"), (n_bins, "n_bins")))
     dofs = [_at_least(value, 0.5, "dof") for value in _several(dof, "dof", "number")]
-    n_mc, rng, frozen = check_count(n_mc, "n_mc", minimum=2), check_generator(rng), standard_distribution(distribution)
+    n_mc, rng, frozen = (check_count(n_mc, "n_mc", minimum=2), check_generator(rng),
+                         standard_distribution(distribution))
     if n_bins[-1] > sizes[0] // 2:
-        raise ValueError(f"n_bins must leave at least two points in each bin: at most {sizes[0] // 2} bins for {sizes[0]} points, got {n_bins[-1]}")
+        raise ValueError("n_bins must leave at least two points in each bin: at most "
+                         f"{sizes[0] // 2} bins for {sizes[0]} points, got {n_bins[-1]}")
     table = _variance_table(dofs if "ence" in names else [])
     tables = []
     for size in sizes:
         task = functools.partial(_bin_scaling_chunk, frozen, table, size, n_bins)
-        values = run_chunks(task, n_mc, _chunk(size), rng, n_jobs=n_jobs, progress=progress, description=f"n = {size}")
+        values = run_chunks(task, n_mc, _chunk(size), rng, n_jobs=n_jobs, progress=progress,
+                            description=f"n = {size}")
         tables.append(_scaling_rows(values, names, size, n_bins, dofs))
-    limits = {name: reference_slope(name, distribution) for name in names} if np.isfinite(frozen.stats(moments="k")) else {}
-    return BinScalingSimulation(distribution_name(distribution), n_mc, limits, pd.concat(tables, ignore_index=True))
+    limits = {name: reference_slope(name, distribution)
+              for name in names} if np.isfinite(frozen.stats(moments="k")) else {}
+    return BinScalingSimulation(distribution_name(distribution), n_mc, limits,
+                                pd.concat(tables, ignore_index=True))
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-030
 def _names(statistic):
@@ -297,7 +342,8 @@ def _names(statistic):
 
 def _several(values, name, kind):
     "One value or several, as a list."
-    several = list(values) if isinstance(values, Iterable) and getattr(values, "ndim", 1) else [values]
+    several = list(values) if isinstance(values, Iterable) and getattr(values, "ndim", 1) else [
+        values]
     if not several:
         raise ValueError(f"{name} must hold at least one {kind}, got none")
     return several
@@ -317,13 +363,15 @@ def _bin_scaling_chunk(distribution, table, size, n_bins, n_sets, rng):
 def _scaling_rows(values, names, size, n_bins, dofs):
     "A table of means with their standard errors; ZMSE is the same for every ν."
     mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
-    return pd.DataFrame([{"statistic": name, "n": size, "n_bins": k, "dof": dof, "bin_size": size / k, "x": np.sqrt(k / size),
-                          "mean": mean[d if name == "ence" else -1, b], "standard_error": error[d if name == "ence" else -1, b]}
-                         for name in names for b, k in enumerate(n_bins) for d, dof in enumerate(dofs)])
+    return pd.DataFrame([{"statistic": name, "n": size, "n_bins": k, "dof": dof, "bin_size": size
+                          / k, "x": np.sqrt(k / size), "mean": mean[d if name == "ence" else -1, b],
+                          "standard_error": error[d if name == "ence" else -1, b]} for name in names
+                         for b, k in enumerate(n_bins) for d, dof in enumerate(dofs)])
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-039
 def _cuts(points, statistic, n_bins):
-    "What stays in place in a shuffle: weights, segments, and for all bins of all binnings their shares of segments and what they expect."
+    """What stays in place in a shuffle: weights, segments, and for all bins of all binnings their
+    shares of segments and what they expect."""
     n, runs = points.z.size, points.start
     starts = [equal_count_bins(n, k) for k in n_bins]
     cut = np.unique(np.concatenate(starts))[1:-1]
@@ -334,17 +382,21 @@ def _cuts(points, statistic, n_bins):
     total, pieces, first = np.add.reduceat(weight, segment[:-1]), [], [np.zeros(1, dtype=int)]
     for start in starts:
         edges = np.union1d(start, segment)
-        inside, holder = (np.searchsorted(bounds, edges[:-1], side="right") - 1 for bounds in (segment, start))
+        inside, holder = (np.searchsorted(bounds, edges[:-1], side="right") - 1
+                          for bounds in (segment, start))
         share = np.diff(edges) / np.diff(segment)[inside]
         pieces.append((inside, share, np.bincount(holder, share * total[inside])))
         first.append(first[-1][-1] + np.searchsorted(holder, np.arange(1, start.size)))
     inside, share, expected = (np.concatenate(column) for column in zip(*pieces))
-    return weight, segment, inside, share, np.concatenate(first), expected, np.array(n_bins), statistic == "zmse"
+    return (weight, segment, inside, share, np.concatenate(first), expected, np.array(n_bins),
+            statistic == "zmse")
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-040
 @nb.njit(cache=True, nogil=True)
-def _shuffled_points(values, n_shuffles, state, weight, segment, inside, share, first, expected, n_bins, logarithm):
-    "ENCE or ZMSE for each number of bins (columns): for the values as they are, then after each shuffle."
+def _shuffled_points(values, n_shuffles, state, weight, segment, inside, share, first, expected,
+                     n_bins, logarithm):
+    """ENCE or ZMSE for each number of bins (columns): for the values as they are, then after each
+    shuffle."""
     out, part = np.zeros((n_shuffles + 1, n_bins.size)), np.empty(segment.size - 1)
     for r in range(n_shuffles + 1):
         if r > 0:
@@ -361,14 +413,16 @@ def _shuffled_points(values, n_shuffles, state, weight, segment, inside, share, 
                 for j in range(first[b], first[b + 1]):
                     total += share[j] * part[inside[j]]
                 ratio = total / expected[b]
-                out[r, k] += (abs(np.log(ratio)) if logarithm else abs(1 - np.sqrt(ratio))) / n_bins[k]
+                out[r,
+                    k] += (abs(np.log(ratio)) if logarithm else abs(1 - np.sqrt(ratio))) / n_bins[k]
                 b += 1
     return out
 
 
 def _shuffle_some(values, fixed, n_shuffles, generator):
     "The rows of the shuffles."
-    return _shuffled_points(values.copy(), n_shuffles, generator.integers(1, 2**64, size=4, dtype=np.uint64), *fixed)[1:]
+    return _shuffled_points(values.copy(), n_shuffles,
+                            generator.integers(1, 2**64, size=4, dtype=np.uint64), *fixed)[1:]
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-042
 def _line(x, y):
@@ -378,7 +432,8 @@ def _line(x, y):
     intercept = y.mean() - slope * x.mean()
     residual = y - intercept - slope * x
     variance = residual @ residual / (x.size - 2)
-    return float(intercept), float(np.sqrt(variance * (1 / x.size + x.mean()**2 / (d @ d)))), float(slope)
+    return float(intercept), float(np.sqrt(variance * (1 / x.size + x.mean()**2 / (d @ d)))), float(
+        slope)
 
 
 def _intercept_weights(x):
@@ -389,35 +444,44 @@ def _intercept_weights(x):
 # %% ../nbs/24_bin_scaling.ipynb #cell-043
 @dataclass(frozen=True)
 class Extrapolation:
-    "ENCE or ZMSE extrapolated to zero bins, and whether that is compatible with calibration; what `extrapolate` returns."
+    """ENCE or ZMSE extrapolated to zero bins, and whether that is compatible with calibration; what
+    `extrapolate` returns."""
     statistic: str  # "ence" or "zmse"
     method: str  # "permutation" or "paper"
     n: int  # number of points M
     intercept: float  # of the fitted line, at √(N/M) = 0
     slope: float  # of the fitted line
     standard_error: float  # of the intercept, as least squares states it for independent points
-    interval: tuple[float, float]  # of the intercept; upper end inf where only too large a value counts
+    interval: tuple[float, float]  # of the intercept; upper end inf where only too large a value
+                                   # counts
     reference: float  # what the interval must hold: mean intercept of the shuffled sets, or 0
     pvalue: float  # of the intercept
     verdict: str  # "valid" where the interval holds the reference, otherwise "invalid"
     confidence: float  # level of the interval
-    points: pd.DataFrame = field(repr=False)  # for each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also their mean, shuffled, and the value's own pvalue
-    null: np.ndarray = field(repr=False, compare=False)  # intercepts of the shuffled sets, shape (n_resamples,); empty for "paper"
+    points: pd.DataFrame = field(repr=False)  # for each number of bins: n_bins, bin_size, x, value,
+                                              # is_fitted; after shuffles also their mean, shuffled,
+                                              # and the value's own pvalue
+    null: np.ndarray = field(repr=False, compare=False)  # intercepts of the shuffled sets, shape
+                                                         # (n_resamples,); empty for "paper"
 
     def to_frame(self) -> pd.DataFrame:
         "A row for each number of bins, with the reference of normal and of t6 errors."
-        return self.points.assign(**{distribution: [bin_scaling_reference(self.statistic, self.n, k, distribution=distribution) for k in self.points["n_bins"]]
-                                     for distribution in ("normal", "t6")})
+        return self.points.assign(
+            **{distribution: [
+                bin_scaling_reference(self.statistic, self.n, k, distribution=distribution)
+                for k in self.points["n_bins"]] for distribution in ("normal", "t6")})
 
     def plot(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
              ) -> "Axes":
-        "The statistic against √(N/M), the line, its intercept with the interval, and the reference lines of two distributions."
+        """The statistic against √(N/M), the line, its intercept with the interval, and the
+        reference lines of two distributions."""
         return _plot_extrapolation(self, ax)
 
     def _repr_html_(self) -> str:
         low, high = self.interval
-        return (f"<p>{self.statistic.upper()} at zero bins: {self.intercept:.4g}, {100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], "
-                f"reference {self.reference:.4g}, p = {self.pvalue:.4g}: {self.verdict} ({self.method})</p>")
+        return (f"<p>{self.statistic.upper()} at zero bins: {self.intercept:.4g}, "
+                f"{100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], reference "
+                f"{self.reference:.4g}, p = {self.pvalue:.4g}: {self.verdict} ({self.method})</p>")
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-044
 def _plot_extrapolation(result, ax):
@@ -426,105 +490,135 @@ def _plot_extrapolation(result, ax):
     ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")[1] if ax is None else ax
     points, end = result.to_frame(), result.points["x"].max()
     x, value, fitted = (points[c].to_numpy() for c in ("x", "value", "is_fitted"))
-    curves = [("normal", "0.45", "--"), ("t6", "0.45", ":")] + [("shuffled", "#009E73", "-.")] * ("shuffled" in points)
+    curves = [("normal", "0.45", "--"), ("t6", "0.45", ":")] + [("shuffled", "#009E73", "-.")] * (
+        "shuffled" in points)
     for column, color, style in curves:
-        ax.plot([0, *x], [result.reference if column == "shuffled" else 0, *points[column]], style, color=color, lw=1.5)
-    ax.plot([0, end], [result.intercept, result.intercept + result.slope * end], color="#D55E00", lw=2)
+        ax.plot([0, *x], [result.reference if column == "shuffled" else 0, *points[column]], style,
+                color=color, lw=1.5)
+    ax.plot([0, end], [result.intercept, result.intercept + result.slope * end], color="#D55E00",
+            lw=2)
     ax.plot(x[fitted], value[fitted], "o", color="#0072B2", ms=6)
     ax.plot(x[~fitted], value[~fitted], "o", mfc="white", color="#0072B2", ms=6)
-    labels = sorted([(points[column].iloc[-1], column, color) for column, color, _ in curves] + [(value[-1], "data", "#0072B2")])
+    labels = sorted([(points[column].iloc[-1], column, color) for column, color, _ in curves]
+                    + [(value[-1], "data", "#0072B2")])
     at = -np.inf
     for y, label, color in labels:
         at = max(y, at + 0.05 * max(value.max(), labels[-1][0]))          # no label on another
-        ax.annotate(label, (end, at), xytext=(7, 0), textcoords="offset points", va="center", color=color)
+        ax.annotate(label, (end, at), xytext=(7, 0), textcoords="offset points", va="center",
+                    color=color)
     low, high = result.interval
     if np.isfinite(low):
         top = high if np.isfinite(high) else result.intercept + 0.6 * (result.intercept - low)
-        arrow = dict(arrowstyle="-" if np.isfinite(high) else "->", color="#D55E00", lw=3, shrinkA=0, shrinkB=0)
+        arrow = dict(arrowstyle="-" if np.isfinite(high) else "->", color="#D55E00", lw=3,
+                     shrinkA=0, shrinkB=0)
         ax.annotate("", (0, top), (0, low), arrowprops=arrow, annotation_clip=False)
         ax.plot(0, low, "_", color="#D55E00", ms=14, mew=3, clip_on=False)
     ax.plot(0, result.reference, "D", color="k", ms=7, mfc="white", clip_on=False, zorder=5)
-    ax.text(0.05, 0.95, f"intercept {result.intercept:.3g} {'holds' if result.verdict == 'valid' else 'misses'} its reference\n"
-            f"{result.reference:.3g}, p = {result.pvalue:.2g}", transform=ax.transAxes, va="top")
+    ax.text(0.05, 0.95, f"intercept {result.intercept:.3g} "
+            f"{'holds' if result.verdict == 'valid' else 'misses'} its "
+            f"reference\n{result.reference:.3g}, p = {result.pvalue:.2g}", transform=ax.transAxes,
+            va="top")
     ax.axhline(0, color="0.8", lw=0.8)
-    ax.set(xlim=(-0.03 * end, 1.16 * end), xlabel="√(N/M), root of bins per point", ylabel=f"{result.statistic.upper()}, dimensionless")
+    ax.set(xlim=(-0.03 * end, 1.16 * end), xlabel="√(N/M), root of bins per point",
+           ylabel=f"{result.statistic.upper()}, dimensionless")
     return ax
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-046
-def extrapolate(error: ArrayLike,  # errors, shape (n,), not all zero
-                uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal unless `by` is given
-                *,
-                statistic: str = "zmse",  # or "ence"
-                n_bins: Iterable[int] = range(10, 151, 10),  # numbers of bins to try
-                min_bin_size: int = 20,  # only numbers of bins N with M/N above this are used, ≥ 2
-                fit_above: int = 20,  # the line is fitted to N above this, ≥ 0
-                by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature is given
-                method: str = "permutation",  # or "paper": least squares as if the points of the line were independent
-                n_resamples: int = 9999,  # shuffles of the scaled errors; unused by "paper"
-                confidence: float = 0.95,  # level of the interval and the verdict, in (0, 1)
-                rng: int | np.random.Generator | None = None,  # seed or generator
-                n_jobs: int = 1,  # joblib's number of jobs
-                progress: bool = False,  # show a bar on standard error
-                ) -> Extrapolation:  # intercept, interval, slope, pvalue, verdict
+def extrapolate(
+    error: ArrayLike,  # errors, shape (n,), not all zero
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal unless `by` is
+                             # given
+    *,
+    statistic: str = "zmse",  # or "ence"
+    n_bins: Iterable[int] = range(10, 151, 10),  # numbers of bins to try
+    min_bin_size: int = 20,  # only numbers of bins N with M/N above this are used, ≥ 2
+    fit_above: int = 20,  # the line is fitted to N above this, ≥ 0
+    by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
+                                  # is given
+    method: str = "permutation",  # or "paper": least squares as if the points of the line were
+                                  # independent
+    n_resamples: int = 9999,  # shuffles of the scaled errors; unused by "paper"
+    confidence: float = 0.95,  # level of the interval and the verdict, in (0, 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> Extrapolation:  # intercept, interval, slope, pvalue, verdict
     """Test whether ENCE or ZMSE vanishes as the number of bins goes to zero.
 
-    Raises ValueError where fewer than three numbers of bins are left for the line, for constant uncertainties, or where all errors
-    of a bin are zero. Source: Pernot (2024), App. C."""
-    check_choice(statistic, "statistic", SCALING), check_choice(method, "method", ("permutation", "paper"))
+    Raises ValueError where fewer than three numbers of bins are left for the line, for constant
+    uncertainties, or where all errors of a bin are zero. Source: Pernot (2024), App. C."""
+    check_choice(statistic, "statistic", SCALING), check_choice(method, "method",
+                                                                ("permutation", "paper"))
     error, uncertainty = check_errors(error, uncertainty)
-    confidence, n_resamples = check_fraction(confidence, "confidence"), check_count(n_resamples, "n_resamples")
+    confidence, n_resamples = check_fraction(confidence, "confidence"), check_count(
+        n_resamples, "n_resamples")
     n_bins, fit_above = _counts(n_bins, "n_bins"), check_count(fit_above, "fit_above", minimum=0)
-    n_bins = _usable(n_bins, error.size, check_count(min_bin_size, "min_bin_size", minimum=2), fit_above)
+    n_bins = _usable(n_bins, error.size, check_count(min_bin_size, "min_bin_size", minimum=2),
+                     fit_above)
     x, fitted = np.sqrt(np.array(n_bins) / error.size), np.array(n_bins) > fit_above
     points = pd.DataFrame({"n_bins": n_bins, "bin_size": error.size / np.array(n_bins), "x": x})
     if method == "paper":
         value = _as_published(error, uncertainty, by, statistic, n_bins)
         line = _line(x[fitted], value[fitted])
-        return Extrapolation(statistic, method, error.size, line[0], line[2], line[1], *_two_errors(*line[:2], confidence), confidence,
+        return Extrapolation(statistic, method, error.size, line[0], line[2], line[1],
+                             *_two_errors(*line[:2], confidence), confidence,
                              points.assign(value=value, is_fitted=fitted), np.empty(0))
     rng, sorted_points = check_generator(rng), _ordered(error, uncertainty, by)
     square, fixed = sorted_points.z**2, _cuts(sorted_points, statistic, n_bins)
-    value = _finite_values(_shuffled_points(square.copy(), 0, np.ones(4, dtype=np.uint64), *fixed)[0], n_bins)
-    values = run_chunks(functools.partial(_shuffle_some, square, fixed), n_resamples, 16 * _chunk(error.size), rng, n_jobs=n_jobs, progress=progress,
+    value = _finite_values(_shuffled_points(square.copy(), 0, np.ones(4, dtype=np.uint64),
+                                            *fixed)[0], n_bins)
+    values = run_chunks(functools.partial(_shuffle_some, square, fixed), n_resamples,
+                        16 * _chunk(error.size), rng, n_jobs=n_jobs, progress=progress,
                         description="shuffles")
     line, defined = _line(x[fitted], value[fitted]), np.isfinite(values).all(axis=1)
-    null = np.where(defined, np.where(defined[:, None], values, 0)[:, fitted] @ _intercept_weights(x[fitted]), np.inf)
+    null = np.where(defined, np.where(defined[:, None], values,
+                                      0)[:, fitted] @ _intercept_weights(x[fitted]), np.inf)
     tail = _upper_tail(line[0], null, confidence)
     points = points.assign(value=value, is_fitted=fitted, shuffled=values[defined].mean(axis=0),
-                           pvalue=[_pvalue(one, shuffled, False) for one, shuffled in zip(value, values.T)])
-    return Extrapolation(statistic, method, error.size, line[0], line[2], line[1], *tail, confidence, points, null)
+                           pvalue=[_pvalue(one, shuffled, False)
+                                   for one, shuffled in zip(value, values.T)])
+    return Extrapolation(statistic, method, error.size, line[0], line[2], line[1], *tail,
+                         confidence, points, null)
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-047
 def _two_errors(intercept, standard_error, confidence):
     "Interval, reference, p-value and verdict of the paper: two standard errors stand for 95 %."
     factor = 2 / special.ndtri(0.975)
     half = factor * special.ndtri((1 + confidence) / 2) * standard_error
-    pvalue = 2 * special.ndtr(-abs(intercept) / (factor * standard_error)) if standard_error > 0 else float(intercept == 0)
-    return (intercept - half, intercept + half), 0.0, float(pvalue), "valid" if abs(intercept) <= half else "invalid"
+    pvalue = (2 * special.ndtr(-abs(intercept) / (factor * standard_error)) if standard_error > 0
+              else float(intercept == 0))
+    return (intercept - half,
+            intercept + half), 0.0, float(pvalue), "valid" if abs(intercept) <= half else "invalid"
 
 
 def _upper_tail(intercept, null, confidence):
-    "The same from intercepts of shuffled sets, infinite where undefined: only one that is too large counts against calibration."
+    """The same from intercepts of shuffled sets, infinite where undefined: only one that is too
+    large counts against calibration."""
     if not np.isfinite(null).any():
-        raise ValueError("error must not be zero for so many points that nearly every shuffle has a bin without errors; use larger bins, or ence")
+        raise ValueError("error must not be zero for so many points that nearly every shuffle has "
+                         "a bin without errors; use larger bins, or ence")
     pvalue = _pvalue(intercept, null, False)
     reference = float(null[np.isfinite(null)].mean())
     beyond = int(np.floor((1 - confidence) * (null.size + 1) + 1e-9))
     limit = np.sort(null)[null.size - beyond] if beyond else np.inf
     low, is_valid = float(intercept - (limit - reference)), pvalue > 1 - confidence + 1e-12
-    return (min(low, reference) if is_valid else low, np.inf), reference, pvalue, "valid" if is_valid else "invalid"
+    return (min(low, reference) if is_valid else low,
+            np.inf), reference, pvalue, "valid" if is_valid else "invalid"
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-048
 def _usable(n_bins, n, min_bin_size, fit_above):
-    "The numbers of bins that leave more than min_bin_size points in a bin, at least three of them above fit_above."
+    """The numbers of bins that leave more than min_bin_size points in a bin, at least three of them
+    above fit_above."""
     usable = [k for k in n_bins if n > min_bin_size * k]
     if not usable:
-        raise ValueError(f"n_bins must hold a number whose bins have more than {min_bin_size} points: the smallest, {n_bins[0]}, "
-                         f"leaves {n / n_bins[0]:.3g} of {n} points in a bin")
+        raise ValueError(f"n_bins must hold a number whose bins have more than {min_bin_size} "
+                         f"points: the smallest, {n_bins[0]}, leaves {n / n_bins[0]:.3g} of {n} "
+                         "points in a bin")
     left = [k for k in usable if k > fit_above]
     if len(left) < 3:
-        raise ValueError(f"n_bins must leave at least three numbers above fit_above = {fit_above} for a line with an interval: {left or 'none'} "
-                         f"of {n_bins[0]} to {n_bins[-1]} give bins of more than {min_bin_size} of {n} points")
+        raise ValueError(f"n_bins must leave at least three numbers above fit_above = {fit_above} "
+                         f"for a line with an interval: {left or 'none'} of {n_bins[0]} to "
+                         f"{n_bins[-1]} give bins of more than {min_bin_size} of {n} points")
     return usable
 
 
@@ -532,7 +626,8 @@ def _ordered(error, uncertainty, by):
     "The points in the order of u or a feature; groups have no order that finer bins could follow."
     points = _Points.of(error, uncertainty, by)
     if points.kind == "groups":
-        raise TypeError("by must hold numbers here: groups can't be cut into more and more bins; consistency_test compares groups")
+        raise TypeError("by must hold numbers here: groups can't be cut into more and more bins; "
+                        "consistency_test compares groups")
     return points
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-049
@@ -540,22 +635,26 @@ def _as_published(error, uncertainty, by, statistic, n_bins):
     "ENCE or ZMSE for each number of bins as `uqcal.statistics` gives them, Z as it is."
     order, key = _sorted_by(by, uncertainty)
     if by is None and np.all(key == key[0]):
-        raise ValueError(f"uncertainty must vary: all {key.size} values are {key[0]:.6g}, so there is nothing to be consistent with; "
-                         "judge their average size (zms), or give a feature as by")
+        raise ValueError(f"uncertainty must vary: all {key.size} values are {key[0]:.6g}, so there "
+                         "is nothing to be consistent with; judge their average size (zms), or "
+                         "give a feature as by")
     error, uncertainty = error[order], uncertainty[order]
-    found, stated = (error**2, uncertainty**2) if statistic == "ence" else ((error / uncertainty)**2, np.ones(error.size))
+    found, stated = (error**2, uncertainty**2) if statistic == "ence" else (
+        (error / uncertainty)**2, np.ones(error.size))
     value = []
     for k in n_bins:
         start = _bin_starts(error.size, k)
         with np.errstate(divide="ignore"):
             ratio = _bin_means(found, start) / _bin_means(stated, start)
-            value.append(np.mean(np.abs(np.log(ratio)) if statistic == "zmse" else np.abs(1 - np.sqrt(ratio))))
+            value.append(np.mean(np.abs(np.log(ratio)) if statistic == "zmse"
+                                 else np.abs(1 - np.sqrt(ratio))))
     return _finite_values(np.array(value), n_bins)
 
 
 def _finite_values(value, n_bins):
     "Refuse a bin whose errors are all zero."
     if not np.all(np.isfinite(value)):
-        raise ValueError(f"error must not be all zero within a bin, where ln ZMS is infinite: that is so with {n_bins[int(np.argmin(np.isfinite(value)))]} bins; "
-                         "use fewer bins, or ence")
+        raise ValueError("error must not be all zero within a bin, where ln ZMS is infinite: that "
+                         f"is so with {n_bins[int(np.argmin(np.isfinite(value)))]} bins; use fewer "
+                         "bins, or ence")
     return value

@@ -20,10 +20,12 @@ from scipy.special import ndtr, ndtri
 from tqdm import tqdm
 
 from . import statistics
-from .inputs import check_choice, check_count, check_errors, check_fraction, check_generator, chunk_seeds
+from .inputs import (check_choice, check_count, check_errors, check_fraction, check_generator,
+                          chunk_seeds)
 from .statistics import _bin_starts, _rounded, _sorted_by
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/21_bootstrap.ipynb #cell-007
@@ -54,7 +56,8 @@ class BootstrapInterval:
     z0: float  # bias correction; beyond ±0.4 the limits depend on the seed
     acceleration: float  # a of the BCa formula
     n_dropped: int  # resamples whose statistic was undefined
-    values: np.ndarray = field(repr=False, compare=False)  # bootstrap values, shape (n_boot − n_dropped,)
+    values: np.ndarray = field(repr=False, compare=False)  # bootstrap values, shape (n_boot −
+                                                           # n_dropped,)
 
     @property
     def extreme(self) -> tuple[int, int]:
@@ -68,7 +71,8 @@ class BootstrapInterval:
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
-        names = ("estimate", "bias", "standard_error", "low", "high", "confidence", "n_boot", "z0", "acceleration", "n_dropped")
+        names = ("estimate", "bias", "standard_error", "low", "high", "confidence", "n_boot", "z0",
+                 "acceleration", "n_dropped")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def plot(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
@@ -77,8 +81,9 @@ class BootstrapInterval:
         return _plot_interval(self, ax)
 
     def _repr_html_(self) -> str:
-        return (f"<p>{self.estimate:.4g}, {100 * self.confidence:g} % BCa interval [{self.low:.4g}, {self.high:.4g}], "
-                f"z₀ = {self.z0:.2f}, {self.n_boot} resamples</p>")
+        return (f"<p>{self.estimate:.4g}, {100 * self.confidence:g} % BCa interval "
+                f"[{self.low:.4g}, {self.high:.4g}], z₀ = {self.z0:.2f}, {self.n_boot} "
+                "resamples</p>")
 
 # %% ../nbs/21_bootstrap.ipynb #cell-010
 def _plot_interval(interval, ax):
@@ -87,15 +92,18 @@ def _plot_interval(interval, ax):
     ax = plt.subplots(figsize=(5, 3.75))[1] if ax is None else ax
     height = ax.hist(interval.values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
     ax.axvline(interval.estimate, color="#D55E00", lw=2)
-    ax.annotate("data", (interval.estimate, height), xytext=(4, -4), textcoords="offset points", color="#D55E00", va="top")
-    ax.plot([interval.low, interval.high], [-0.05 * height] * 2, color="k", lw=3, solid_capstyle="butt")
+    ax.annotate("data", (interval.estimate, height), xytext=(4, -4), textcoords="offset points",
+                color="#D55E00", va="top")
+    ax.plot([interval.low, interval.high], [-0.05 * height] * 2, color="k", lw=3,
+            solid_capstyle="butt")
     ax.set(xlabel="statistic", ylabel="bootstrap values", ylim=(-0.1 * height, None))
     return ax
 
 # %% ../nbs/21_bootstrap.ipynb #cell-012
 @nb.njit(cache=True, nogil=True)
 def _resample_binned(draws, group, z2, e2, u2, start):
-    "ZMS, RCE, ENCE and ZMSE of each row of draws from sorted points; NaN where a logarithm is infinite."
+    """ZMS, RCE, ENCE and ZMSE of each row of draws from sorted points; NaN where a logarithm is
+    infinite."""
     n_resamples, n = draws.shape
     n_bins = start.size - 1
     out = np.empty((n_resamples, 4))
@@ -129,7 +137,8 @@ def _resample_binned(draws, group, z2, e2, u2, start):
 # %% ../nbs/21_bootstrap.ipynb #cell-014
 @nb.njit(cache=True, nogil=True)
 def _mid_ranks(count, n, rank):
-    "Centred mid-ranks of groups from their counts; returns the sum of squared ranks over all n points."
+    """Centred mid-ranks of groups from their counts; returns the sum of squared ranks over all n
+    points."""
     below, square = 0, 0.0
     for g in range(count.size):
         rank[g] = below + 0.5 * (count[g] - n)
@@ -143,7 +152,8 @@ def _resample_spearman(draws, group_x, group_y, n_x, n_y):
     "Spearman's coefficient of each row of draws; NaN where one of the variables does not vary."
     n_resamples, n = draws.shape
     out = np.empty(n_resamples)
-    count_x, count_y, rank_x, rank_y = np.empty(n_x, np.int64), np.empty(n_y, np.int64), np.empty(n_x), np.empty(n_y)
+    count_x, count_y, rank_x, rank_y = (np.empty(n_x, np.int64), np.empty(n_y, np.int64),
+                                        np.empty(n_x), np.empty(n_y))
     for r in range(n_resamples):
         count_x[:] = 0
         count_y[:] = 0
@@ -160,7 +170,8 @@ def _resample_spearman(draws, group_x, group_y, n_x, n_y):
 # %% ../nbs/21_bootstrap.ipynb #cell-016
 @nb.njit(cache=True, nogil=True, error_model="numpy")
 def _jackknife_binned(z2, e2, u2, start):
-    "ZMS, RCE, ENCE and ZMSE without each of the sorted points in turn; start: bins of n − 1 points."
+    """ZMS, RCE, ENCE and ZMSE without each of the sorted points in turn; start: bins of n − 1
+    points."""
     n, n_bins = z2.size, start.size - 1
     sums = np.zeros((3, n + 1))
     for k, values in enumerate((z2, e2, u2)):
@@ -168,7 +179,8 @@ def _jackknife_binned(z2, e2, u2, start):
             sums[k, i + 1] = sums[k, i] + values[i]
     left, right = np.zeros((2, n_bins + 1)), np.zeros((2, n_bins + 1))
     term = np.empty((2, 2))
-    for b in range(n_bins):                                   # before the gap as it is, after it one rank on
+    # before the gap as it is, after it one rank on
+    for b in range(n_bins):
         for shift in range(2):
             s = sums[:, start[b + 1] + shift] - sums[:, start[b] + shift]
             term[shift, 0] = abs(1 - np.sqrt(s[1] / s[2]))
@@ -204,7 +216,7 @@ def _above(group, weight, n_groups):
         above += total[g]
     return out
 
-
+# %% ../nbs/21_bootstrap.ipynb #cell-018b
 @nb.njit(cache=True, nogil=True)
 def _both_above(group_x, group_y, order_x, n_y):
     "For each point: how many others exceed it in x and in y, a tie counting ½ in each."
@@ -215,7 +227,8 @@ def _both_above(group_x, group_y, order_x, n_y):
         begin = end - 1
         while begin > 0 and group_x[order_x[begin - 1]] == group_x[order_x[end - 1]]:
             begin -= 1
-        for half in range(2):                                 # ask half before and half after the group itself goes in
+        # ask half before and half after the group itself goes in
+        for half in range(2):
             for k in range(begin, end):
                 i = order_x[k]
                 level = below = 0.0
@@ -235,7 +248,8 @@ def _both_above(group_x, group_y, order_x, n_y):
                     g += g & -g
                 inserted += 1
         end = begin
-    return out - 0.25                                         # the point itself was counted as a tie in both
+    # the point itself was counted as a tie in both
+    return out - 0.25
 
 # %% ../nbs/21_bootstrap.ipynb #cell-019
 def _jackknife_spearman(group_x, group_y, n_x, n_y):
@@ -261,23 +275,27 @@ def _jackknife_spearman(group_x, group_y, n_x, n_y):
         total = r @ s - r * s - cross + both
         sums[key] = total - (-r - fall[0]) * (-s - fall[1]) / (n - 1) if n > 1 else total
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((sums["xx"] > 0) & (sums["yy"] > 0), sums["xy"] / np.sqrt(sums["xx"] * sums["yy"]), np.nan)
+        return np.where((sums["xx"] > 0) & (sums["yy"] > 0),
+                        sums["xy"] / np.sqrt(sums["xx"] * sums["yy"]), np.nan)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-021
-def run_chunks(task: Callable,  # called as task(n_replicates, generator), returns an array with a row for each replicate
-               n: int,  # number of replicates
-               chunk: int,  # replicates in a chunk; part of what the seed determines
-               rng: int | np.random.Generator | None,  # seed or generator
-               *,
-               n_jobs: int = 1,  # joblib's number of jobs
-               progress: bool = False,  # show a bar on standard error
-               description: str = "replicates",  # the bar's label
-               ) -> np.ndarray:  # all rows, in an order that does not depend on n_jobs
+def run_chunks(
+    task: Callable,  # called as task(n_replicates, generator), returns an array with a row for each
+                     # replicate
+    n: int,  # number of replicates
+    chunk: int,  # replicates in a chunk; part of what the seed determines
+    rng: int | np.random.Generator | None,  # seed or generator
+    *,
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+    description: str = "replicates",  # the bar's label
+) -> np.ndarray:  # all rows, in an order that does not depend on n_jobs
     "Run replicates in seeded chunks through joblib."
     pieces = chunk_seeds(check_generator(rng), n, chunk)
     results = []
     with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:
-        for (start, stop, _), rows in zip(pieces, Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        for (start, stop, _), rows in zip(
+            pieces, Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
                 delayed(_seeded)(task, stop - start, seed) for start, stop, seed in pieces)):
             results.append(rows)
             bar.update(stop - start)
@@ -305,25 +323,30 @@ class _Sorted:
 
     @classmethod
     def of(cls, error, uncertainty, n_bins, by):
-        "Sort error and uncertainty once, by the uncertainty or `by`; number the groups of equal values, for n_bins bins."
+        """Sort error and uncertainty once, by the uncertainty or `by`; number the groups of equal
+        values, for n_bins bins."""
         order, key = _sorted_by(by, uncertainty)
         error, uncertainty, key = error[order], uncertainty[order], key[order]
         group = np.concatenate([[0], np.cumsum(key[1:] != key[:-1])])
         link, scaled = ([np.unique(values, return_inverse=True)[1] for values in pair]
-                        for pair in ((uncertainty, np.abs(error)), (key, _rounded(np.abs(error) / uncertainty))))
-        return cls(group, (error / uncertainty)**2, error**2, uncertainty**2, *((*pair, *(g.max() + 1 for g in pair)) for pair in (link, scaled)), n_bins)
+                        for pair in ((uncertainty, np.abs(error)),
+                                     (key, _rounded(np.abs(error) / uncertainty))))
+        return cls(group, (error / uncertainty)**2, error**2, uncertainty**2,
+                   *((*pair, *(g.max() + 1 for g in pair)) for pair in (link, scaled)), n_bins)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-025
 def _resample(names, data, n, rng):
     "Bootstrap values of the named statistics, shape (n, len(names))."
     draws = rng.integers(0, data.z2.size, size=(n, data.z2.size), dtype=np.int32)
-    binned = _resample_binned(draws, data.group, data.z2, data.e2, data.u2, _bin_starts(data.z2.size, data.n_bins))
+    binned = _resample_binned(draws, data.group, data.z2, data.e2, data.u2,
+                              _bin_starts(data.z2.size, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
     for name, pair in (("cc", data.link), ("correlation", data.scaled)):
         if name in names:
             columns[name] = _resample_spearman(draws, *pair)
     if "nll" in names:
-        columns["nll"] = 0.5 * (columns["zms"] + np.log(data.u2)[draws].mean(axis=1) + np.log(2 * np.pi))
+        columns["nll"] = 0.5 * (columns["zms"] + np.log(data.u2)[draws].mean(axis=1)
+                                + np.log(2 * np.pi))
     return np.column_stack([columns[name] for name in names])
 
 
@@ -337,25 +360,30 @@ def _leave_one_out(names, data):
             columns[name] = _jackknife_spearman(*pair)
     if "nll" in names:
         log_u2 = np.log(data.u2)
-        columns["nll"] = 0.5 * (columns["zms"] + (log_u2.sum() - log_u2) / (n - 1) + np.log(2 * np.pi))
+        columns["nll"] = 0.5 * (columns["zms"] + (log_u2.sum() - log_u2) / (n - 1)
+                                + np.log(2 * np.pi))
     return {name: columns[name] for name in names}
 
 # %% ../nbs/21_bootstrap.ipynb #cell-027
-def bca_intervals(names: Sequence[str],  # statistics of `uqcal.statistics`: "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence", "zmse"
-                  error: ArrayLike,  # errors, shape (n,), n ≥ 2
-                  uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
-                  *,
-                  n_boot: int = 5000,  # number of resamples, ≥ 1
-                  confidence: float = 0.95,  # level, in (0, 1)
-                  n_bins: int = 20,  # bins of equal count for "ence" and "zmse"
-                  by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to: the uncertainties unless given
-                  rng: int | np.random.Generator | None = None,  # seed or generator
-                  n_jobs: int = 1,  # joblib's number of jobs
-                  progress: bool = False,  # show a bar on standard error
-                  ) -> dict[str, BootstrapInterval]:  # an interval for each name
+def bca_intervals(
+    names: Sequence[str],  # statistics of `uqcal.statistics`: "zms", "nll", "rce", "cc",
+                           # "correlation" (of scaled errors), "ence", "zmse"
+    error: ArrayLike,  # errors, shape (n,), n ≥ 2
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
+    *,
+    n_boot: int = 5000,  # number of resamples, ≥ 1
+    confidence: float = 0.95,  # level, in (0, 1)
+    n_bins: int = 20,  # bins of equal count for "ence" and "zmse"
+    by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to: the
+                                  # uncertainties unless given
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> dict[str, BootstrapInterval]:  # an interval for each name
     """BCa intervals of several named statistics from the same resamples.
 
-    Raises ValueError for unknown names, fewer than two points, or a statistic that is undefined for the data. Source: DiCiccio & Efron (1996)."""
+    Raises ValueError for unknown names, fewer than two points, or a statistic that is undefined for
+    the data. Source: DiCiccio & Efron (1996)."""
     error, uncertainty = _at_least_two(*check_errors(error, uncertainty))
     names = tuple(check_choice(name, "statistic", NAMED) for name in names)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
@@ -366,13 +394,16 @@ def bca_intervals(names: Sequence[str],  # statistics of `uqcal.statistics`: "zm
     values = run_chunks(functools.partial(_resample, names, data), n_boot, _chunk(error.size), rng,
                         n_jobs=n_jobs, progress=progress, description="bootstrap")
     without = _leave_one_out(names, data)
-    return {name: _interval(values[:, k], without[name], estimates[name], confidence, n_boot, name) for k, name in enumerate(names)}
+    return {name: _interval(values[:, k], without[name], estimates[name], confidence, n_boot, name)
+            for k, name in enumerate(names)}
 
 # %% ../nbs/21_bootstrap.ipynb #cell-028
 def _estimate(name, error, uncertainty, n_bins, by):
     "The statistic of the data."
-    function = statistics.scaled_error_correlation if name == "correlation" else getattr(statistics, name)
-    options = {"ence": {"n_bins": n_bins, "by": by}, "zmse": {"n_bins": n_bins, "by": by}, "correlation": {"by": by}}
+    function = statistics.scaled_error_correlation if name == "correlation" else getattr(
+        statistics, name)
+    options = {"ence": {"n_bins": n_bins, "by": by}, "zmse": {"n_bins": n_bins, "by": by},
+               "correlation": {"by": by}}
     return function(error, uncertainty, **options.get(name, {}))
 
 
@@ -383,47 +414,56 @@ def _at_least_two(error, uncertainty):
 
 
 def _chunk(n):
-    "Replicates in a chunk: about 130,000 numbers, so that a chunk's arrays stay near the processor."
+    """Replicates in a chunk: about 130,000 numbers, so that a chunk's arrays stay near the
+    processor."""
     return max(1, 2**17 // n)
 
 
 def _interval(values, without, estimate, confidence, n_boot, name):
     kept = values[np.isfinite(values)]
     if not kept.size:
-        raise ValueError(f"{name} is undefined in all {n_boot} resamples: too few points, or too many equal ones")
+        raise ValueError(f"{name} is undefined in all {n_boot} resamples: too few points, or too "
+                         "many equal ones")
     low, high, z0, acceleration = _bca(kept, without[np.isfinite(without)], estimate, confidence)
     scale = np.abs(kept).max() or 1.0          # squares of very large values must not overflow
     everything = np.append(kept, estimate) / scale
-    return BootstrapInterval(float(estimate), float(scale * everything.mean() - estimate), float(scale * everything.std()), low, high, confidence,
-                             n_boot, z0, acceleration, n_boot - kept.size, kept)
+    return BootstrapInterval(float(estimate), float(scale * everything.mean() - estimate),
+                             float(scale * everything.std()), low, high, confidence, n_boot, z0,
+                             acceleration, n_boot - kept.size, kept)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-030
-def bca_interval(statistic: str | Callable[[np.ndarray, np.ndarray], float],  # a name of `bca_intervals`, or a function of (error, uncertainty)
-                 error: ArrayLike,  # errors, shape (n,), n ≥ 2
-                 uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
-                 *,
-                 n_boot: int = 5000,  # number of resamples, ≥ 1
-                 confidence: float = 0.95,  # level, in (0, 1)
-                 n_bins: int = 20,  # bins of equal count; for names only
-                 by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to; for names only
-                 rng: int | np.random.Generator | None = None,  # seed or generator
-                 n_jobs: int = 1,  # joblib's number of jobs
-                 progress: bool = False,  # show a bar on standard error
-                 ) -> BootstrapInterval:  # estimate, bias, limits, and what they rest on
+def bca_interval(
+    statistic: str | Callable[[np.ndarray, np.ndarray], float],  # a name of `bca_intervals`, or a
+                                                                 # function of (error, uncertainty)
+    error: ArrayLike,  # errors, shape (n,), n ≥ 2
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
+    *,
+    n_boot: int = 5000,  # number of resamples, ≥ 1
+    confidence: float = 0.95,  # level, in (0, 1)
+    n_bins: int = 20,  # bins of equal count; for names only
+    by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to; for
+                                  # names only
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> BootstrapInterval:  # estimate, bias, limits, and what they rest on
     """BCa bootstrap interval of one statistic.
 
-    A function's ValueError in a resample counts as undefined there. Raises as `bca_intervals`, and TypeError where a
-    function does not return a number. Source: DiCiccio & Efron (1996)."""
+    A function's ValueError in a resample counts as undefined there. Raises as `bca_intervals`, and
+    TypeError where a function does not return a number. Source: DiCiccio & Efron (1996)."""
     common = dict(n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic):
-        return bca_intervals((statistic,), error, uncertainty, n_bins=n_bins, by=by, **common)[statistic]
+        return bca_intervals((statistic,), error, uncertainty, n_bins=n_bins, by=by,
+                             **common)[statistic]
     if by is not None:
         raise ValueError("by goes with named statistics only: a function must do its own binning")
-    return _callable_interval(statistic, *_at_least_two(*check_errors(error, uncertainty)), **common)
+    return _callable_interval(statistic, *_at_least_two(*check_errors(error, uncertainty)),
+                              **common)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-031
 def _callable_interval(statistic, error, uncertainty, *, n_boot, confidence, rng, n_jobs, progress):
-    n_boot, confidence, n = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence"), error.size
+    n_boot, confidence, n = (check_count(n_boot, "n_boot"),
+                             check_fraction(confidence, "confidence"), error.size)
     estimate = statistic(error, uncertainty)
     if not np.isscalar(estimate) or not np.isreal(estimate):
         raise TypeError(f"statistic must return one number, got {type(estimate).__name__}")
@@ -437,7 +477,10 @@ def _callable_interval(statistic, error, uncertainty, *, n_boot, confidence, rng
         except ValueError:
             return np.nan
 
-    values = run_chunks(lambda size, generator: np.array([value(draw) for draw in generator.integers(0, n, size=(size, n))]),
-                        n_boot, _chunk(n), rng, n_jobs=n_jobs, progress=progress, description="bootstrap")
+    values = run_chunks(
+        lambda size,
+        generator: np.array([value(draw) for draw in generator.integers(0, n, size=(size, n))]),
+        n_boot, _chunk(n), rng, n_jobs=n_jobs, progress=progress, description="bootstrap")
     without = np.array([value(np.delete(np.arange(n), i)) for i in range(n)])
-    return _interval(values, without, float(estimate), confidence, n_boot, getattr(statistic, "__name__", "statistic"))
+    return _interval(values, without, float(estimate), confidence, n_boot,
+                     getattr(statistic, "__name__", "statistic"))

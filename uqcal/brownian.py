@@ -19,7 +19,8 @@ from .inputs import check_generator, read_vector
 def _log_normal_tail(x, factors, weights):
     "Logarithm of Σ weights·Q(factors·x) for x > 0, where the first factor and weight are 1."
     first = erfcx(x / np.sqrt(2))
-    ratios = sum(w * np.exp(-(m * m - 1) * x**2 / 2) * erfcx(m * x / np.sqrt(2)) for m, w in zip(factors[1:], weights[1:]))
+    ratios = sum(w * np.exp(-(m * m - 1) * x**2 / 2) * erfcx(m * x / np.sqrt(2))
+                 for m, w in zip(factors[1:], weights[1:]))
     return -x**2 / 2 + np.log(first / 2) + np.log1p(ratios / first)
 
 
@@ -43,20 +44,25 @@ def _range_above(x):
 def _range_below(x):
     "ln P(range ≤ x), equation (6)."
     rate, first = np.pi**2 / (2 * x**2), 1 + (x / np.pi)**2
-    ratios = sum((1 + (x / (2 * j + 1) / np.pi)**2) * np.exp(-4 * j * (j + 1) * rate) for j in range(1, 4)) / first
+    ratios = sum((1 + (x / (2 * j + 1) / np.pi)**2) * np.exp(-4 * j * (j + 1) * rate)
+                 for j in range(1, 4)) / first
     return np.log(8) - rate - 2 * np.log(x) + np.log(first) + np.log1p(ratios)
 
 # %% ../nbs/13_brownian.ipynb #cell-011
 @dataclass(frozen=True)
 class BrownianDistribution:
-    "The distribution of a functional of Brownian motion on [0, 1]; the two there are: `kolmogorov_smirnov_null` and `kuiper_null`."
+    """The distribution of a functional of Brownian motion on [0, 1]; the two there are:
+    `kolmogorov_smirnov_null` and `kuiper_null`."""
     name: str  # what is measured
     _below: Callable = field(repr=False)  # ln P(X ≤ x), for x under the border
     _above: Callable = field(repr=False)  # ln P(X > x), for x over the border
     _border: float = field(repr=False)  # about the median
     _moments: tuple[float, float] = field(repr=False)  # mean, mean of squares
 
-    def cdf(self, x: ArrayLike) -> np.ndarray | float:  # x: values of any shape, ±inf allowed, NaN refused; the result has that shape
+    def cdf(
+        self, x: ArrayLike,
+    ) -> np.ndarray | float:  # x: values of any shape, ±inf allowed, NaN refused; the result has
+                              # that shape
         "P(X ≤ x), to a relative accuracy of 1e-12 wherever it is a normal double."
         return _probability(self, x, upper=False, log=False)
 
@@ -85,11 +91,14 @@ class BrownianDistribution:
         return self._moments[0]
 
     def std(self) -> float:  # standard deviation
-        "From the second moments, 2·Catalan's constant for the largest absolute value and 4·ln 2 for the range."
+        """From the second moments, 2·Catalan's constant for the largest absolute value and 4·ln 2
+        for the range."""
         return float(np.sqrt(self._moments[1] - self._moments[0]**2))
 
-    def rvs(self, size: int | tuple[int, ...] | None = None,  # shape of the result; None for one number
-            *, rng: int | np.random.Generator | None = None) -> np.ndarray | float:  # rng: seed or generator
+    def rvs(
+        self, size: int | tuple[int, ...] | None = None,  # shape of the result; None for one number
+        *, rng: int | np.random.Generator | None = None,
+    ) -> np.ndarray | float:  # rng: seed or generator
         "Independent random numbers with this distribution, by inversion."
         return self.ppf(check_generator(rng).uniform(size=size))
 
@@ -118,20 +127,23 @@ def _probability(distribution, x, *, upper, log):
 def _quantile(distribution, q, *, upper):
     q, shape = _flat(q, "q")
     if (wrong := (q < 0) | (q > 1)).any():
-        raise ValueError(f"q must lie in [0, 1]: {wrong.sum()} of {q.size} values do not, the first at position {wrong.argmax()} ({q[wrong.argmax()]})")
+        raise ValueError(f"q must lie in [0, 1]: {wrong.sum()} of {q.size} values do not, the "
+                         f"first at position {wrong.argmax()} ({q[wrong.argmax()]})")
     with np.errstate(divide="ignore"):
         this, other = np.log(q), np.log1p(-q)
     log_below, log_above = (other, this) if upper else (this, other)
     low = log_below < distribution._below(distribution._border)
     out = np.where(low, 0.0, np.inf)
-    for side, function, target, power in ((low, distribution._below, log_below, -2), (~low, distribution._above, log_above, 2)):
+    for side, function, target, power in ((low, distribution._below, log_below, -2),
+                                          (~low, distribution._above, log_above, 2)):
         solve = side & np.isfinite(target)
         out[solve] = _newton(function, power, target[solve], distribution._border)
     return out.reshape(shape)[()]
 
 
 def _newton(function, power, target, start):
-    "The x with function(x) = target, where the function falls nearly on a straight line in t = x**power."
+    """The x with function(x) = target, where the function falls nearly on a straight line in t =
+    x**power."""
     t = np.full(target.shape, start**power)
     for _ in range(30):
         value, step = function(t**(1 / power)), 1e-6 * t
@@ -140,5 +152,8 @@ def _newton(function, power, target, start):
     return t**(1 / power)
 
 # %% ../nbs/13_brownian.ipynb #cell-016
-kolmogorov_smirnov_null = BrownianDistribution("max |B(t)| on [0, 1]", _max_below, _max_above, 1.15, (float(np.sqrt(np.pi / 2)), 2 * 0.915965594177219015))
-kuiper_null = BrownianDistribution("max B(t) − min B(t) on [0, 1]", _range_below, _range_above, 1.55, (float(np.sqrt(8 / np.pi)), 4 * float(np.log(2))))
+kolmogorov_smirnov_null = BrownianDistribution("max |B(t)| on [0, 1]", _max_below, _max_above, 1.15,
+                                               (float(np.sqrt(np.pi / 2)),
+                                                2 * 0.915965594177219015))
+kuiper_null = BrownianDistribution("max B(t) − min B(t) on [0, 1]", _range_below, _range_above,
+                                   1.55, (float(np.sqrt(8 / np.pi)), 4 * float(np.log(2))))

@@ -18,11 +18,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .inputs import check_count, check_fraction, check_generator, check_outcomes, check_probabilities, read_vector, refuse
+from .inputs import (check_count, check_fraction, check_generator, check_outcomes,
+                          check_probabilities, read_vector, refuse)
 from .online import OnlineBetaScaling, OnlinePlattScaling, _sigma
 from .recalibration import CLIP, _given, _outcomes, _some
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/46_calibeating.ipynb #cell-007
@@ -30,7 +32,9 @@ def _edges(bin_width):
     "Right edges k/m of the bins, each the double nearest to it."
     width = check_fraction(bin_width, "bin_width") if bin_width != 1 else 1.0
     m = round(1 / width)
-    if abs(m * width - 1) > 1e-9: raise ValueError(f"bin_width must divide 1 into whole bins, got {bin_width!r}: 1/bin_width is {1 / width:.6g}")
+    if abs(m * width - 1) > 1e-9:
+        raise ValueError(f"bin_width must divide 1 into whole bins, got {bin_width!r}: 1/bin_width "
+                         f"is {1 / width:.6g}")
     return np.arange(1, m + 1) / m
 
 
@@ -60,7 +64,8 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                       *,
                       bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                       ) -> float:  # in [0, 1]
-    "Mean absolute difference of mean forecast and mean outcome over the bins, by share. Source: Gupta and Ramdas (2023), Eq. 18."
+    """Mean absolute difference of mean forecast and mean outcome over the bins, by share. Source:
+    Gupta and Ramdas (2023), Eq. 18."""
     y, q = _pair(y_true, y_prob)
     _, ones, stated = _bin_table(y, q, _edges(bin_width))
     return float(np.abs(stated - ones).sum() / y.size)
@@ -71,7 +76,8 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
               *,
               bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
               ) -> float:  # in [0, 1], at most the mean outcome
-    "Mean over the bins, by share, of the squared mean outcome. Source: Gupta and Ramdas (2023), Eq. 15."
+    """Mean over the bins, by share, of the squared mean outcome. Source: Gupta and Ramdas (2023),
+    Eq. 15."""
     y, q = _pair(y_true, y_prob)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones**2 / np.maximum(count, 1)) / y.size)
@@ -82,7 +88,8 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                *,
                bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                ) -> float:  # in [0, ¼]
-    "Mean over the bins, by share, of the variance of the outcomes: the mean outcome minus the sharpness."
+    """Mean over the bins, by share, of the variance of the outcomes: the mean outcome minus the
+    sharpness."""
     y, q = _pair(y_true, y_prob)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones * (1 - ones / np.maximum(count, 1))) / y.size)
@@ -120,11 +127,12 @@ def _both_running(y_true, y_prob, bin_width):
     return error, sharp
 
 # %% ../nbs/46_calibeating.ipynb #cell-015
-def running_calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), in the order of time
-                              y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
-                              *,
-                              bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
-                              ) -> np.ndarray:  # shape (n,): the calibration error of the first 1, 2, …, n steps
+def running_calibration_error(
+    y_true: ArrayLike,  # outcomes, shape (n,), in the order of time
+    y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
+    *,
+    bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+) -> np.ndarray:  # shape (n,): the calibration error of the first 1, 2, …, n steps
     "`calibration_error` after every step, in O(n)."
     return _both_running(y_true, y_prob, bin_width)[0]
 
@@ -149,7 +157,8 @@ def _track(q, y, edges, initial, weight, total, out):
 
 # %% ../nbs/46_calibeating.ipynb #cell-020
 class _Calibeater(BaseEstimator):
-    "What tracking and hedging share: an expert whose forecasts name the bins, and ways to run a stream."
+    """What tracking and hedging share: an expert whose forecasts name the bins, and ways to run a
+    stream."""
 
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
@@ -168,14 +177,16 @@ class _Calibeater(BaseEstimator):
     def _ask(self, p):
         "The expert's forecasts in its present state."
         expert = self._begin()
-        return p if expert is None else check_probabilities(np.atleast_1d(expert.predict(p)), "the expert's forecast")
+        return p if expert is None else check_probabilities(np.atleast_1d(expert.predict(p)),
+                                                            "the expert's forecast")
 
 
 def _run_expert(expert, p, y, *, on_copy=False):
     "Forecasts of the expert before each outcome, and the expert after all of them."
     if expert is None: return p, None
     moved, run = expert, getattr(expert, "prequential", None)
-    if on_copy or not (p.size == 1 or isinstance(expert, (OnlinePlattScaling, OnlineBetaScaling))): moved = copy.deepcopy(expert)
+    if on_copy or not (p.size == 1 or isinstance(expert, (OnlinePlattScaling, OnlineBetaScaling))):
+        moved = copy.deepcopy(expert)
     if run is not None: forecast = moved.prequential(p, y)
     else:
         forecast = np.empty(p.size)
@@ -190,22 +201,30 @@ class Tracking(_Calibeater):
 
     Source: Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14."""
 
-    def __init__(self,
-                 expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the score itself
-                 *,
-                 bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
-                 initial: ArrayLike | None = None,  # what empty bins forecast: a number, or one for each bin; mid-points unless given
-                 initial_weight: float = 0,  # as how many outcomes `initial` counts, ≥ 0
-                 ):
-        self.expert, self.bin_width, self.initial, self.initial_weight = expert, bin_width, initial, initial_weight
+    def __init__(
+        self,
+        expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the score
+                             # itself
+        *,
+        bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+        initial: ArrayLike | None = None,  # what empty bins forecast: a number, or one for each
+                                           # bin; mid-points unless given
+        initial_weight: float = 0,  # as how many outcomes `initial` counts, ≥ 0
+    ):
+        self.expert, self.bin_width, self.initial, self.initial_weight = (
+            expert, bin_width, initial, initial_weight)
 
     def _fresh(self):
         edges = _edges(self.bin_width)
-        initial = (np.arange(edges.size) + 0.5) / edges.size if self.initial is None else check_probabilities(np.atleast_1d(self.initial), "initial")
-        if initial.size not in (1, edges.size): raise ValueError(f"initial must be a number or hold one for each of the {edges.size} bins, got {initial.size}")
+        initial = ((np.arange(edges.size) + 0.5) / edges.size if self.initial is None
+                   else check_probabilities(np.atleast_1d(self.initial), "initial"))
+        if initial.size not in (1, edges.size):
+            raise ValueError(f"initial must be a number or hold one for each of the {edges.size} "
+                             f"bins, got {initial.size}")
         weight = read_vector([self.initial_weight], "initial_weight")
         refuse("initial_weight", "not be negative", weight < 0, "negative", weight)
-        initial, weight = np.broadcast_to(initial, edges.shape).copy(), np.repeat(weight, edges.size)
+        initial, weight = np.broadcast_to(initial,
+                                          edges.shape).copy(), np.repeat(weight, edges.size)
         return initial, weight, initial * weight
 
     def predict(self,
@@ -215,7 +234,8 @@ class Tracking(_Calibeater):
         p, one = _some(y_prob, check_probabilities)
         bins = np.searchsorted((self._begin(), self.edges_)[1], self._ask(p), side="left")
         initial, weight, total = self.state_
-        return _given(np.where(weight > 0, np.minimum(total / np.maximum(weight, 1e-300), 1.0), initial)[bins], one)
+        return _given(np.where(weight > 0, np.minimum(total / np.maximum(weight, 1e-300), 1.0),
+                               initial)[bins], one)
 
     def prequential(self,
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
@@ -246,7 +266,8 @@ def _foster_pair(ones, plays, pivot):
 
 @nb.njit(cache=True, nogil=True)
 def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
-    "Play the game of each step's bin; ones and plays (bins × cells) move on in place. Returns the step whose uniform is missing, or −1."
+    """Play the game of each step's bin; ones and plays (bins × cells) move on in place. Returns the
+    step whose uniform is missing, or −1."""
     for t in range(y.size):
         b = bins[t]
         cell, chance = _foster_pair(ones[b], plays[b], pivots[b])
@@ -260,22 +281,29 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
 
 # %% ../nbs/46_calibeating.ipynb #cell-027
 class FosterForecaster(BaseEstimator):
-    """Calibrated forecasts of any sequence, without features. Source: Foster (1999); the description of Gupta and Ramdas (2023), App. C."""
+    """Calibrated forecasts of any sequence, without features. Source: Foster (1999); the
+    description of Gupta and Ramdas (2023), App. C."""
 
-    def __init__(self, n_cells: int = 10,  # forecasts are the mid-points of so many cells
-                 pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
-                 *, rng: int | np.random.Generator | None = None):  # a seed or generator for the draws
+    def __init__(
+        self, n_cells: int = 10,  # forecasts are the mid-points of so many cells
+        pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
+        *, rng: int | np.random.Generator | None = None,
+    ):  # a seed or generator for the draws
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
     def _begin(self):
         if not hasattr(self, "game_"):
             m = check_count(self.n_cells, "n_cells")
             check_count(self.pivot, "pivot", minimum=0, maximum=m - 1)
-            self.rng_, self.drawn_, self.game_ = check_generator(self.rng), None, (np.zeros((1, m), dtype=np.int64), np.zeros((1, m), dtype=np.int64))
+            self.rng_, self.drawn_, self.game_ = check_generator(self.rng), None, (
+                np.zeros((1, m), dtype=np.int64), np.zeros((1, m), dtype=np.int64))
         return self.game_[0].shape[1]
 
-    def forecast_distribution(self) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
-        "What the next forecast is drawn from; equal forecasts with chances 1 and 0 where it is not random."
+    def forecast_distribution(
+        self,
+    ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
+        """What the next forecast is drawn from; equal forecasts with chances 1 and 0 where it is
+        not random."""
         m = self._begin()
         return _announce(*_foster_pair(self.game_[0][0], self.game_[1][0], self.pivot), m)
 
@@ -296,12 +324,15 @@ class FosterForecaster(BaseEstimator):
         self.drawn_ = None
         return self
 
-    def prequential(self, y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                    *, uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is random; drawn unless given
-                    ) -> np.ndarray:  # forecasts, shape (n,)
+    def prequential(
+        self, y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+        *, uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is
+                                               # random; drawn unless given
+    ) -> np.ndarray:  # forecasts, shape (n,)
         "Forecast and learn a whole sequence, from the present state on."
         y, m = check_outcomes(y_true), self._begin()
-        return (_play(self, np.zeros(y.size, dtype=np.int64), y, uniforms, np.array([self.pivot])) + 0.5) / m
+        return (_play(self, np.zeros(y.size, dtype=np.int64), y, uniforms, np.array([self.pivot]))
+                + 0.5) / m
 
 # %% ../nbs/46_calibeating.ipynb #cell-028
 def _announce(cell, chance, m):
@@ -313,7 +344,9 @@ def _uniforms(uniforms, n, rng):
     "One uniform for each step; NaN may stand where none will be used."
     if uniforms is None: return rng.random(n)
     u = np.array(uniforms, dtype=np.float64)
-    if u.shape != (n,): raise ValueError(f"uniforms must hold one number for each of the {n} steps, got shape {u.shape}")
+    if u.shape != (n,):
+        raise ValueError(f"uniforms must hold one number for each of the {n} steps, got shape "
+                         f"{u.shape}")
     refuse("uniforms", "lie in [0, 1]", (u < 0) | (u > 1), "outside", u)
     return u
 
@@ -323,7 +356,9 @@ def _play(game, bins, y, uniforms, pivots):
     ones, plays = (counts.copy() for counts in game.game_)
     cells = np.empty(y.size, dtype=np.int64)
     missing = _hedge(bins, y, _uniforms(uniforms, y.size, game.rng_), pivots, ones, plays, cells)
-    if missing >= 0: raise ValueError(f"uniforms must hold a number where the forecast is random: none at position {missing}")
+    if missing >= 0:
+        raise ValueError("uniforms must hold a number where the forecast is random: none at "
+                         f"position {missing}")
     game.game_, game.drawn_ = (ones, plays), None
     return cells
 
@@ -333,13 +368,15 @@ class _Games(_Calibeater):
 
     def _fresh(self):
         m = _edges(self.bin_width).size
-        self.rng_, self.drawn_, self.game_ = check_generator(self.rng), None, tuple(np.zeros((m, m), dtype=np.int64) for _ in range(2))
+        self.rng_, self.drawn_, self.game_ = check_generator(self.rng), None, tuple(
+            np.zeros((m, m), dtype=np.int64) for _ in range(2))
         return ()
 
     def forecast_distribution(self,
                               y_prob: float,  # a score, in [0, 1]
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
-        "What the forecast for a score is drawn from; equal forecasts with chances 1 and 0 where it is not random."
+        """What the forecast for a score is drawn from; equal forecasts with chances 1 and 0 where
+        it is not random."""
         p, _ = _some(y_prob, check_probabilities)
         b = _bin(self._ask(p)[0], (self._begin(), self.edges_)[1])
         return _announce(*_foster_pair(self.game_[0][b], self.game_[1][b], b), self.edges_.size)
@@ -348,14 +385,17 @@ class _Games(_Calibeater):
 class Hedging(_Games):
     """One game of Foster's in each bin of the expert, with the bin as its pivot.
 
-    Source: Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17. A forecast drawn by `predict` for one score stands until that score's outcome is learnt."""
+    Source: Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17. A forecast drawn by
+    `predict` for one score stands until that score's outcome is learnt."""
 
-    def __init__(self,
-                 expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the score itself
-                 *,
-                 bin_width: float = 0.1,  # width of the bins and of the games' cells, a whole fraction of 1
-                 rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
-                 ):
+    def __init__(
+        self,
+        expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the score
+                             # itself
+        *,
+        bin_width: float = 0.1,  # width of the bins and of the games' cells, a whole fraction of 1
+        rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
+    ):
         self.expert, self.bin_width, self.rng = expert, bin_width, rng
 
     def predict(self,
@@ -364,7 +404,8 @@ class Hedging(_Games):
         "Draw a forecast for each score."
         p, one = _some(y_prob, check_probabilities)
         bins = np.searchsorted((self._begin(), self.edges_)[1], self._ask(p), side="left")
-        if one and self.drawn_ is not None and self.drawn_[0] == p[0]: return (self.drawn_[1] + 0.5) / self.edges_.size
+        if one and self.drawn_ is not None and self.drawn_[0] == p[0]:
+            return (self.drawn_[1] + 0.5) / self.edges_.size
         u, cells = self.rng_.random(p.size), np.empty(p.size, dtype=np.int64)
         for t, b in enumerate(bins):
             cells[t], chance = _foster_pair(self.game_[0][b], self.game_[1][b], b)
@@ -372,18 +413,22 @@ class Hedging(_Games):
         if one: self.drawn_ = (p[0], cells[0], u[0])
         return _given((cells + 0.5) / self.edges_.size, one)
 
-    def prequential(self,
-                    y_prob: ArrayLike,  # scores, shape (n,), in the order of time
-                    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                    *,
-                    uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is random; drawn unless given
-                    ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
+    def prequential(
+        self,
+        y_prob: ArrayLike,  # scores, shape (n,), in the order of time
+        y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+        *,
+        uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is
+                                            # random; drawn unless given
+    ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
         "Forecast and learn a whole stream, from the present state on."
         p = check_probabilities(y_prob)
         y, old = _outcomes(y_true, p.size), self._begin()
-        if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]: uniforms = [self.drawn_[2]]
+        if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
+            uniforms = [self.drawn_[2]]
         q, expert = _run_expert(old, p, y, on_copy=uniforms is not None)
-        cells = _play(self, np.searchsorted(self.edges_, q, side="left"), y, uniforms, np.arange(self.edges_.size))
+        cells = _play(self, np.searchsorted(self.edges_, q, side="left"), y, uniforms,
+                      np.arange(self.edges_.size))
         self.expert_ = expert
         return (cells + 0.5) / self.edges_.size
 
@@ -395,7 +440,8 @@ def tops(*,
          **platt: Any,  # options of `OnlinePlattScaling`
          ) -> Tracking:
     "Online Platt scaling with tracking."
-    return Tracking(OnlinePlattScaling(**platt), bin_width=bin_width, initial=initial, initial_weight=initial_weight)
+    return Tracking(OnlinePlattScaling(**platt), bin_width=bin_width, initial=initial,
+                    initial_weight=initial_weight)
 
 
 def hops(*,
@@ -414,7 +460,8 @@ def tobs(*,
          **beta: Any,  # options of `OnlineBetaScaling`
          ) -> Tracking:
     "Online beta scaling with tracking."
-    return Tracking(OnlineBetaScaling(**beta), bin_width=bin_width, initial=initial, initial_weight=initial_weight)
+    return Tracking(OnlineBetaScaling(**beta), bin_width=bin_width, initial=initial,
+                    initial_weight=initial_weight)
 
 
 def hobs(*,
@@ -429,11 +476,13 @@ def hobs(*,
 class OneAgainstAll(BaseEstimator):
     "A binary forecaster for each class, fed with that class's probability."
 
-    def __init__(self,
-                 forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as `tops()`; copied for each class
-                 *,
-                 normalize: bool = False,  # whether the forecasts of a case are scaled to add up to 1
-                 ):
+    def __init__(
+        self,
+        forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as `tops()`;
+                          # copied for each class
+        *,
+        normalize: bool = False,  # whether the forecasts of a case are scaled to add up to 1
+    ):
         self.forecaster, self.normalize = forecaster, normalize
 
     def predict(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
@@ -441,64 +490,83 @@ class OneAgainstAll(BaseEstimator):
         "Recalibrated probability of each class, in the present state."
         P = _class_probabilities(y_prob)
         parts = _parts(self, P.shape[1])
-        return _scaled(np.column_stack([part.predict(P[:, k]) for k, part in enumerate(parts)]), self.normalize)
+        return _scaled(np.column_stack([part.predict(P[:, k]) for k, part in enumerate(parts)]),
+                       self.normalize)
 
-    def prequential(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
-                    y_true: ArrayLike,  # classes, shape (n,), integers from 0
-                    ) -> np.ndarray:  # shape (n, classes)
+    def prequential(
+        self, y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
+        y_true: ArrayLike,  # classes, shape (n,), integers from 0
+    ) -> np.ndarray:  # shape (n, classes)
         "Forecast and learn a whole stream, from the present state on."
         P = _class_probabilities(y_prob)
         label = _labels(y_true, P)
         parts = copy.deepcopy(_parts(self, P.shape[1]))
-        made = np.column_stack([part.prequential(P[:, k], label == k) for k, part in enumerate(parts)])
+        made = np.column_stack([part.prequential(P[:, k], label == k)
+                                for k, part in enumerate(parts)])
         self.parts_ = parts
         return _scaled(made, self.normalize)
 
 # %% ../nbs/46_calibeating.ipynb #cell-046
 class TopLabel(BaseEstimator):
-    "The likeliest class and the chance that it is right, by a binary forecaster for each class announced. Source: Gupta and Ramdas (2022)."
+    """The likeliest class and the chance that it is right, by a binary forecaster for each class
+    announced. Source: Gupta and Ramdas (2022)."""
 
-    def __init__(self, forecaster: Any):  # a binary forecaster with `prequential` and `predict`, such as `tops()`; copied for each class
+    def __init__(
+        self, forecaster: Any,
+    ):  # a binary forecaster with `prequential` and `predict`, such as `tops()`; copied for each
+        # class
         self.forecaster = forecaster
 
-    def predict(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
-                ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
+    def predict(
+        self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
+    ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
         "The likeliest class of each case and its recalibrated chance, in the present state."
         P = _class_probabilities(y_prob)
         top, parts, chance = P.argmax(axis=1), _parts(self, P.shape[1]), np.empty(P.shape[0])
         for k in np.unique(top): chance[top == k] = parts[k].predict(P[top == k, k])
         return top, chance
 
-    def prequential(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
-                    y_true: ArrayLike,  # classes, shape (n,), integers from 0
-                    ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
+    def prequential(
+        self, y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
+        y_true: ArrayLike,  # classes, shape (n,), integers from 0
+    ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
         "Forecast and learn a whole stream, from the present state on."
         P = _class_probabilities(y_prob)
-        label, top, parts, chance = _labels(y_true, P), P.argmax(axis=1), copy.deepcopy(_parts(self, P.shape[1])), np.empty(P.shape[0])
-        for k in np.unique(top): chance[top == k] = parts[k].prequential(P[top == k, k], label[top == k] == k)
+        label, top, parts, chance = (_labels(y_true, P), P.argmax(axis=1),
+                                     copy.deepcopy(_parts(self, P.shape[1])), np.empty(P.shape[0]))
+        for k in np.unique(top):
+            chance[top == k] = parts[k].prequential(P[top == k, k], label[top == k] == k)
         self.parts_ = parts
         return top, chance
 
 # %% ../nbs/46_calibeating.ipynb #cell-047
 def _class_probabilities(y_prob):
     P = np.asarray(y_prob, dtype=np.float64)
-    if P.ndim != 2 or P.shape[1] < 2 or not P.size: raise ValueError(f"y_prob must have shape (n, classes), got {P.shape}")
+    if P.ndim != 2 or P.shape[1] < 2 or not P.size:
+        raise ValueError(f"y_prob must have shape (n, classes), got {P.shape}")
     refuse("y_prob", "lie in [0, 1]", ~np.all((P >= 0) & (P <= 1), axis=1), "outside")
-    refuse("y_prob", "add up to 1 in each row", np.abs(P.sum(axis=1) - 1) > 1e-3, "not", P.sum(axis=1))
+    refuse("y_prob", "add up to 1 in each row", np.abs(P.sum(axis=1) - 1) > 1e-3, "not",
+           P.sum(axis=1))
     return P
 
 
 def _labels(y_true, P):
     label = read_vector(y_true, "y_true")
-    if label.size != P.shape[0]: raise ValueError(f"y_prob and y_true must have the same length: {P.shape[0]} and {label.size}")
-    refuse("y_true", f"be an integer from 0 to {P.shape[1] - 1}", (label != np.round(label)) | (label < 0) | (label >= P.shape[1]), "not", label)
+    if label.size != P.shape[0]:
+        raise ValueError(f"y_prob and y_true must have the same length: {P.shape[0]} and "
+                         f"{label.size}")
+    refuse("y_true", f"be an integer from 0 to {P.shape[1] - 1}",
+           (label != np.round(label)) | (label < 0) | (label >= P.shape[1]), "not", label)
     return label.astype(np.int64)
 
 
 def _parts(reduction, n_classes):
     "The binary forecasters, one for each class."
-    if not hasattr(reduction, "parts_"): reduction.parts_ = [copy.deepcopy(reduction.forecaster) for _ in range(n_classes)]
-    if len(reduction.parts_) != n_classes: raise ValueError(f"y_prob must have {len(reduction.parts_)} columns as before, got {n_classes}")
+    if not hasattr(reduction, "parts_"):
+        reduction.parts_ = [copy.deepcopy(reduction.forecaster) for _ in range(n_classes)]
+    if len(reduction.parts_) != n_classes:
+        raise ValueError(f"y_prob must have {len(reduction.parts_)} columns as before, got "
+                         f"{n_classes}")
     return reduction.parts_
 
 
@@ -508,7 +576,8 @@ def _scaled(made, normalize):
     return np.where(total > 0, made / np.where(total > 0, total, 1), 1 / made.shape[1])
 
 # %% ../nbs/46_calibeating.ipynb #cell-050
-_RIVALS = np.array([(1.0, 0.0)] + [(1.0, sign * size) for size in (0.2, 0.5, 1.0, 2.0) for sign in (-1, 1)]
+_RIVALS = np.array([(1.0, 0.0)]
+                   + [(1.0, sign * size) for size in (0.2, 0.5, 1.0, 2.0) for sign in (-1, 1)]
                    + [(slope, 0.0) for slope in (-1.0, 0.0, 0.3, 0.6, 0.8, 1.25, 1.6, 2.5)])
 
 
@@ -530,7 +599,9 @@ def _bet(q, y, rivals, weight, state, clip, out):
         for k in range(K):
             weight[k] *= chance[k] if y[t] == 1 else 1.0 - chance[k]
             total += weight[k]
-        for k in range(K): weight[k] = (1.0 - share) * weight[k] / total + share * (0.5 if k == 0 else 0.5 / (K - 1))
+        for k in range(K):
+            weight[k] = (1.0 - share) * weight[k] / total + share * (
+                0.5 if k == 0 else 0.5 / (K - 1))
         out[t] = state[0]
 
 # %% ../nbs/46_calibeating.ipynb #cell-051
@@ -549,16 +620,20 @@ class MonitorReading:
     def to_frame(self) -> pd.DataFrame:
         "A row for each step: log-wealth, and the anytime-valid p-value 1/max W so far."
         best = np.maximum.accumulate(np.maximum(self.log_wealth, 0))
-        return pd.DataFrame({"log_wealth": self.log_wealth, "pvalue": np.exp(-best)}, index=pd.RangeIndex(1, self.log_wealth.size + 1, name="step"))
+        return pd.DataFrame({"log_wealth": self.log_wealth, "pvalue": np.exp(-best)},
+                            index=pd.RangeIndex(1, self.log_wealth.size + 1, name="step"))
 
     def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
              ) -> "Axes":
         "The wealth against time, with the threshold."
         import matplotlib.pyplot as plt
         ax = plt.subplots(figsize=(6.5, 4))[1] if ax is None else ax
-        ax.plot(np.arange(1, self.log_wealth.size + 1), self.log_wealth / np.log(10), color="#0072B2")
+        ax.plot(np.arange(1, self.log_wealth.size + 1), self.log_wealth / np.log(10),
+                color="#0072B2")
         ax.axhline(-np.log10(self.alpha), color="#D55E00", ls="--", lw=1)
-        ax.annotate(f"alarm at wealth 1/α = {1 / self.alpha:g}", (0.02, -np.log10(self.alpha)), xycoords=("axes fraction", "data"), xytext=(0, 4), textcoords="offset points", color="#D55E00")
+        ax.annotate(f"alarm at wealth 1/α = {1 / self.alpha:g}", (0.02, -np.log10(self.alpha)),
+                    xycoords=("axes fraction", "data"), xytext=(0, 4), textcoords="offset points",
+                    color="#D55E00")
         ax.set(xlabel="outcomes seen", ylabel="wealth of the bettor (powers of ten)")
         return ax
 
@@ -568,9 +643,11 @@ class MonitorReading:
 
 # %% ../nbs/46_calibeating.ipynb #cell-052
 class CalibrationMonitor(BaseEstimator):
-    """A test of calibration that stays valid however often it is looked at: a bettor on the forecast's residual.
+    """A test of calibration that stays valid however often it is looked at: a bettor on the
+    forecast's residual.
 
-    Under calibration the chance of an alarm, ever, is at most alpha. Source: Ville (1939); Shafer (2021); fixed share after Herbster and Warmuth (1998)."""
+    Under calibration the chance of an alarm, ever, is at most alpha. Source: Ville (1939); Shafer
+    (2021); fixed share after Herbster and Warmuth (1998)."""
     def __init__(self, *, alpha: float = 0.05,  # the largest chance of a false alarm, in (0, 1)
                  bin_width: float = 0.1):  # of the running calibration error, a whole fraction of 1
         self.alpha, self.bin_width = alpha, bin_width
@@ -579,7 +656,8 @@ class CalibrationMonitor(BaseEstimator):
         if not hasattr(self, "weight_"):
             check_fraction(self.alpha, "alpha")
             self.bins_ = np.zeros((3, _edges(self.bin_width).size))
-            self.alarm_, self.state_, self.weight_ = None, np.zeros(2), np.r_[0.5, np.full(len(_RIVALS) - 1, 0.5 / (len(_RIVALS) - 1))]
+            self.alarm_, self.state_, self.weight_ = None, np.zeros(2), np.r_[
+                0.5, np.full(len(_RIVALS) - 1, 0.5 / (len(_RIVALS) - 1))]
 
     def prequential(self, y_prob: ArrayLike,  # forecasts to judge, shape (n,), in [0, 1]
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
@@ -591,12 +669,14 @@ class CalibrationMonitor(BaseEstimator):
         _bet(q, y, _RIVALS, self.weight_, self.state_, CLIP, out)
         self.bins_ += _bin_table(y, q, _edges(self.bin_width))
         reading = MonitorReading(self.alpha, out)
-        if self.alarm_ is None and reading.alarm: self.alarm_ = int(self.state_[1]) - q.size + reading.alarm
+        if self.alarm_ is None and reading.alarm:
+            self.alarm_ = int(self.state_[1]) - q.size + reading.alarm
         return reading
 
-    def partial_fit(self, y_prob: ArrayLike,  # a forecast, or forecasts of shape (n,) in the order of time
-                    y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-                    ) -> "CalibrationMonitor":  # the object itself
+    def partial_fit(
+        self, y_prob: ArrayLike,  # a forecast, or forecasts of shape (n,) in the order of time
+        y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
+    ) -> "CalibrationMonitor":  # the object itself
         "Watch one outcome, or several."
         self.prequential(*(np.atleast_1d(v) if np.ndim(v) == 0 else v for v in (y_prob, y_true)))
         return self

@@ -19,9 +19,11 @@ from sklearn.isotonic import isotonic_regression
 
 from .calibration_tests import CalibrationTest, _arrange, _holm, _plot_walk, _run, _walk_frame
 from .inputs import check_binary, check_fraction, check_generator
-from .reliability import CalibrationError, ECETest, ReliabilityDiagram, calibration_error_interval, ece_test, reliability_diagram
+from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
+                               calibration_error_interval, ece_test, reliability_diagram)
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/52_calibration.ipynb #cell-007
@@ -38,11 +40,12 @@ class BrierDecomposition:
         return pd.DataFrame([vars(self)])
 
 
-def brier_decomposition(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                        y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-                        *,
-                        sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                        ) -> BrierDecomposition:  # `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`
+def brier_decomposition(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> BrierDecomposition:  # `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`
     """The Brier score in three parts, by isotonic regression.
 
     Raises ValueError or TypeError for bad input. Source: Dimitriadis, Gneiting & Jordan (2021)."""
@@ -50,18 +53,23 @@ def brier_decomposition(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y, p, w = y[w > 1e-100], p[w > 1e-100], w[w > 1e-100]
     _, group = np.unique(p, return_inverse=True)
     weight = np.bincount(group, w)
-    best = np.clip(isotonic_regression(np.bincount(group, w * y) / weight, sample_weight=weight), 0, 1)[group]
+    best = np.clip(isotonic_regression(np.bincount(group, w * y) / weight, sample_weight=weight), 0,
+                   1)[group]
     rate = np.average(y, weights=w)
-    stated, recalibrated, constant = (float(np.average((y - forecast)**2, weights=w)) for forecast in (p, best, np.full(y.size, rate)))
-    return BrierDecomposition(stated, max(stated - recalibrated, 0.0), max(constant - recalibrated, 0.0), constant)
+    stated, recalibrated, constant = (float(np.average((y - forecast)**2, weights=w))
+                                      for forecast in (p, best, np.full(y.size, rate)))
+    return BrierDecomposition(stated, max(stated - recalibrated, 0.0),
+                              max(constant - recalibrated, 0.0), constant)
 
 # %% ../nbs/52_calibration.ipynb #cell-010
 @dataclass(frozen=True)
 class CalibrationReport:
-    "All that is known about the calibration of one set of probabilities; what `calibration_report` returns."
+    """All that is known about the calibration of one set of probabilities; what
+    `calibration_report` returns."""
     verdict: str  # "valid": no fault found; "invalid": a test rejects
     headline: str  # a sentence or two
-    tests: tuple[CalibrationTest, ...]  # Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is defined
+    tests: tuple[CalibrationTest, ...]  # Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is
+                                        # defined
     adjusted: tuple[float, ...]  # their p-values, adjusted by Holm's method
     error: CalibrationError  # calibration errors with intervals
     null: ECETest  # the ECE of a perfect model
@@ -74,8 +82,9 @@ class CalibrationReport:
         "One row for each number: value, low, high, pvalue, adjusted, method."
         return _report_frame(self)
 
-    def plot(self, axes: "tuple[Axes, Axes] | None" = None,  # two axes to draw on; new ones unless given
-             ) -> "tuple[Axes, Axes]":
+    def plot(
+        self, axes: "tuple[Axes, Axes] | None" = None,  # two axes to draw on; new ones unless given
+    ) -> "tuple[Axes, Axes]":
         "The reliability diagram beside the cumulative differences."
         return _plot_report(self, axes)
 
@@ -89,48 +98,63 @@ class CalibrationReport:
         return f"<p><b>{html.escape(self.headline)}</b></p>" + _shown(self.to_frame()).to_html()
 
 # %% ../nbs/52_calibration.ipynb #cell-011
-def calibration_report(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                       y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
-                       *,
-                       n_bins: int = 15,  # bins of the calibration error and the diagram
-                       strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
-                       sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                       confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
-                       method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"
-                       n_resamples: int = 9999,  # draws of the exact tests
-                       n_boot: int = 1999,  # bootstrap resamples of the errors' intervals, and draws of the perfect model's ECE
-                       rng: int | np.random.Generator | None = None,  # seed or generator
-                       n_jobs: int = 1,  # joblib's number of jobs
-                       progress: bool = False,  # show a bar on standard error
-                       ) -> CalibrationReport:  # `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`
+def calibration_report(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    *,
+    n_bins: int = 15,  # bins of the calibration error and the diagram
+    strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
+    method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"
+    n_resamples: int = 9999,  # draws of the exact tests
+    n_boot: int = 1999,  # bootstrap resamples of the errors' intervals, and draws of the perfect
+                         # model's ECE
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationReport:  # `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`
     """Tests, errors, score and verdict for stated probabilities of one event.
 
     Raises ValueError where all probabilities are 0 or 1, and for bad input."""
     y, p, w = check_binary(y_true, y_prob, sample_weight)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     walk, bins = _arrange(y, p, w), dict(n_bins=n_bins, strategy=strategy, sample_weight=w)
-    names = ("kolmogorov_smirnov", "kuiper", "spiegelhalter") if walk.moments[1] > 0 else ("kolmogorov_smirnov", "kuiper")
+    names = ("kolmogorov_smirnov", "kuiper", "spiegelhalter") if walk.moments[1] > 0 else (
+        "kolmogorov_smirnov", "kuiper")
     tests = _run(names, walk, "two-sided", method, n_resamples, rng, n_jobs, progress)
     adjusted = tuple(map(float, _holm(np.array([test.pvalue for test in tests]))))
-    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs, **bins)
+    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, rng=rng,
+                                       n_jobs=n_jobs, **bins)
     null = ece_test(y, p, n_resamples=n_boot, rng=rng, n_jobs=n_jobs, **bins)
     verdict = "invalid" if min(adjusted) < 1 - confidence else "valid"
-    return CalibrationReport(verdict, _headline(verdict, walk, tests, error, confidence), tests, adjusted, error, null,
-                             brier_decomposition(y, p, sample_weight=w), reliability_diagram(y, p, confidence=confidence, **bins), confidence, walk)
+    return CalibrationReport(verdict, _headline(verdict, walk, tests, error, confidence), tests,
+                             adjusted, error, null, brier_decomposition(y, p, sample_weight=w),
+                             reliability_diagram(y, p, confidence=confidence, **bins), confidence,
+                             walk)
 
 # %% ../nbs/52_calibration.ipynb #cell-012
 def _headline(verdict, walk, tests, error, confidence):
     "The verdict in words."
     if verdict == "valid":
-        return (f"No fault of calibration was found in {walk.p.size:,} points. A calibration error (ECE) of up to {error.ece_high:.2g} "
-                f"could be there unseen ({100 * confidence:g} % limit).")
+        return (f"No fault of calibration was found in {walk.p.size:,} points. A calibration error "
+                f"(ECE) of up to {error.ece_high:.2g} could be there unseen ({100 * confidence:g} "
+                "% limit).")
     if walk.contradicted:
         times = "once" if walk.contradicted == 1 else f"{walk.contradicted:,} times"
-        return f"These probabilities are not calibrated: what was stated to be impossible, or certain, turned out otherwise {times}."
+        return ("These probabilities are not calibrated: what was stated to be impossible, or "
+                f"certain, turned out otherwise {times}.")
     limit, drift, faults = 1 - confidence, float(walk.total[-1] / np.sqrt(walk.moments[0])), []
-    if 2 * float(_normal_tail(abs(drift))) < limit: faults.append(f"too {'small' if drift > 0 else 'large'} by {abs(walk.total[-1]) / walk.w.sum():.2g} on average")
-    if len(tests) == 3 and tests[2].pvalue < limit: faults.append("too extreme (overconfident)" if tests[2].statistic > 0 else "too timid (underconfident)")
-    return f"These probabilities are not calibrated: they are {' and '.join(faults) or 'wrong in a way that cancels on average'}. Calibration error (ECE) {error.ece:.2g}, {100 * confidence:g} % interval {error.ece_low:.2g} to {error.ece_high:.2g}."
+    if 2 * float(_normal_tail(abs(drift))) < limit:
+        faults.append(f"too {'small' if drift > 0 else 'large'} by "
+                      f"{abs(walk.total[-1]) / walk.w.sum():.2g} on average")
+    if len(tests) == 3 and tests[2].pvalue < limit:
+        faults.append("too extreme (overconfident)" if tests[2].statistic > 0
+                      else "too timid (underconfident)")
+    return ("These probabilities are not calibrated: they are "
+            f"{' and '.join(faults) or 'wrong in a way that cancels on average'}. Calibration "
+            f"error (ECE) {error.ece:.2g}, {100 * confidence:g} % interval {error.ece_low:.2g} to "
+            f"{error.ece_high:.2g}.")
 
 
 def _normal_tail(z):
@@ -139,51 +163,76 @@ def _normal_tail(z):
 
 # %% ../nbs/52_calibration.ipynb #cell-013
 def _report_frame(report):
-    rows = {test.name: {"value": test.statistic, "pvalue": test.pvalue, "adjusted": adjusted, "method": test.method} for test, adjusted in zip(report.tests, report.adjusted)}
+    rows = {test.name: {"value": test.statistic, "pvalue": test.pvalue,
+                        "adjusted": adjusted, "method": test.method}
+            for test, adjusted in zip(report.tests, report.adjusted)}
     error, brier = report.error, report.brier
-    rows["ece"] = {"value": error.ece, "low": error.ece_low, "high": error.ece_high, "pvalue": report.null.pvalue, "method": "exact"}
+    rows["ece"] = {"value": error.ece, "low": error.ece_low, "high": error.ece_high,
+                   "pvalue": report.null.pvalue, "method": "exact"}
     rows["ece of a perfect model"] = {"value": report.null.null_mean, "high": report.null.null_high}
-    rows["debiased square"] = {"value": error.squared, "low": error.squared_low, "high": error.squared_high}
-    rows |= {name: {"value": getattr(brier, name)} for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "pvalue", "adjusted", "method"]).rename_axis("number")
-    return frame.astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")}).astype({"method": "string"})
+    rows["debiased square"] = {"value": error.squared, "low": error.squared_low,
+                               "high": error.squared_high}
+    rows |= {name: {"value": getattr(brier, name)}
+             for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
+    frame = pd.DataFrame.from_dict(rows, orient="index",
+                                   columns=["value", "low", "high", "pvalue", "adjusted",
+                                            "method"]).rename_axis("number")
+    return frame.astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")}).astype(
+        {"method": "string"})
 
 
 def _shown(frame):
     "The table as text, blank where a number does not apply."
     shown = frame.copy().astype(object)
-    for name in shown.columns: shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}" for value in shown[name]]
+    for name in shown.columns:
+        shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}"
+                       for value in shown[name]]
     return shown
 
 
 def _plot_report(report, axes):
     import matplotlib.pyplot as plt
 
-    left, right = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")[1] if axes is None else axes
+    left, right = plt.subplots(1, 2, figsize=(11, 4.6),
+                               layout="constrained")[1] if axes is None else axes
     report.diagram.plot(left)
     _plot_walk(_walk_frame(report._walk), report.tests[0].scale, right)
     return left, right
 
 # %% ../nbs/52_calibration.ipynb #cell-015
-_NAMES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper", "spiegelhalter": "Spiegelhalter"}
-_SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one side", "kuiper": "deviations of either sign anywhere along the scores",
+_NAMES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
+          "spiegelhalter": "Spiegelhalter"}
+_SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one side",
+         "kuiper": "deviations of either sign anywhere along the scores",
          "spiegelhalter": "probabilities that are too extreme or too timid"}
 
 
 def _report_page(report, path, details):
     from uqcal import __version__
-    from uqcal.report import Finding, Section, Verdict, check_target, draw_picture, render_page, write_whole
+    from uqcal.report import (Finding, Section, Verdict, check_target, draw_picture, render_page,
+                              write_whole)
 
     if path is not None: check_target(path)
-    findings = tuple(Finding(_NAMES[test.name], "invalid" if adjusted < 1 - report.confidence else "valid", f"Looks for {_SEES[test.name]}: adjusted p-value {adjusted:.2g}.")
-                     for test, adjusted in zip(report.tests, report.adjusted))
-    diagram = draw_picture(report.diagram.plot, "Observed share of ones against stated probability, with intervals.", width=4.4, height=4.4,
-                           caption="Dots on the diagonal are calibrated; the bars show where the points are.")
-    walk = draw_picture(lambda ax: _plot_walk(_walk_frame(report._walk), report.tests[0].scale, ax), "Cumulative outcome minus probability along the scores, with the band of calibrated walks.",
-                        width=5, height=4.4, caption="The slope is the error of the probabilities at that place; calibrated walks stay inside the band.")
-    table = _shown(report.to_frame()).reset_index().rename(columns={"value": "value", "low": "low", "high": "high", "pvalue": "p-value", "adjusted": "adjusted p-value"})
-    facts = {**details, "Points": f"{report._walk.p.size:,}", "Bins": str(report.diagram.n_bins), "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
+    findings = tuple(
+        Finding(_NAMES[test.name], "invalid" if adjusted < 1 - report.confidence else "valid",
+                f"Looks for {_SEES[test.name]}: adjusted p-value {adjusted:.2g}.")
+        for test, adjusted in zip(report.tests, report.adjusted))
+    diagram = draw_picture(
+        report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
+        width=4.4, height=4.4,
+        caption="Dots on the diagonal are calibrated; the bars show where the points are.")
+    walk = draw_picture(lambda ax: _plot_walk(_walk_frame(report._walk), report.tests[0].scale, ax),
+                        "Cumulative outcome minus probability along the scores, with the band of "
+                        "calibrated walks.", width=5, height=4.4,
+                        caption="The slope is the error of the probabilities at that place; "
+                        "calibrated walks stay inside the band.")
+    table = _shown(report.to_frame()).reset_index().rename(
+        columns={"value": "value", "low": "low", "high": "high", "pvalue": "p-value",
+                 "adjusted": "adjusted p-value"})
+    facts = {**details, "Points": f"{report._walk.p.size:,}", "Bins": str(report.diagram.n_bins),
+             "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
     page = render_page("Can these probabilities be believed?", Verdict(report.headline, findings),
-                       [Section("Pictures", pictures=(diagram, walk)), Section("Numbers", table=table), Section("Settings and versions", facts=facts)])
+                       [Section("Pictures", pictures=(diagram, walk)), Section(
+                           "Numbers", table=table), Section("Settings and versions", facts=facts)])
     if path is not None: write_whole(page, Path(path))
     return page

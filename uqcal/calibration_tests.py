@@ -20,9 +20,11 @@ from scipy.special import ndtr
 
 from .bootstrap import run_chunks
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import check_binary, check_choice, check_count, check_generator, check_multiclass, check_probabilities, check_weights
+from .inputs import (check_binary, check_choice, check_count, check_generator,
+                          check_multiclass, check_probabilities, check_weights)
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-008
@@ -45,7 +47,8 @@ def _by_score(p, y, w):
     for j in range(1, n):
         score, outcome, weight, k = p_sorted[j], y_sorted[j], w_sorted[j], j - 1
         while k >= 0 and p_sorted[k] > score:
-            p_sorted[k + 1], y_sorted[k + 1], w_sorted[k + 1] = p_sorted[k], y_sorted[k], w_sorted[k]
+            p_sorted[k + 1], y_sorted[k + 1], w_sorted[k
+                                                       + 1] = p_sorted[k], y_sorted[k], w_sorted[k]
             k -= 1
         p_sorted[k + 1], y_sorted[k + 1], w_sorted[k + 1] = score, outcome, weight
         moves += j - 1 - k
@@ -70,7 +73,8 @@ def _steps(p, y, w):
 # %% ../nbs/42_calibration_tests.ipynb #cell-011
 @nb.njit(cache=True, nogil=True)
 def _moments(p, w, end):
-    "Σ w²p(1 − p), Σ w²(1 − 2p)²p(1 − p), the sum of squares of the first by steps, the largest w² and w²(1 − 2p)² of uncertain points."
+    """Σ w²p(1 − p), Σ w²(1 − 2p)²p(1 − p), the sum of squares of the first by steps, the largest w²
+    and w²(1 − 2p)² of uncertain points."""
     variance = brier = squares = largest = brier_largest = 0.0
     i = 0
     for g in range(end.size):
@@ -106,14 +110,17 @@ def _arrange(y_true, y_prob, sample_weight):
     return _Walk(p, y, w, end, total, _moments(p, w, end), int(np.sum(p == 1 - y)))
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-012
-def cumulative_differences(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                           y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-                           *,
-                           sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                           ) -> np.ndarray:  # C in the order of the scores, shape (n,) (points of weight 0 left out)
-    """Cumulative differences between outcomes and probabilities; equal scores share the value at the end of their group.
+def cumulative_differences(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> np.ndarray:  # C in the order of the scores, shape (n,) (points of weight 0 left out)
+    """Cumulative differences between outcomes and probabilities; equal scores share the value at
+    the end of their group.
 
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses. Source: Arrieta-Ibarra et al. (2022)."""
+    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses. Source:
+    Arrieta-Ibarra et al. (2022)."""
     walk = _arrange(y_true, y_prob, sample_weight)
     return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.w.sum()
 
@@ -122,7 +129,8 @@ def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                  *,
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
                  ) -> float:  # ≥ 0
-    """Standard deviation of the last cumulative difference of calibrated probabilities, equation (2).
+    """Standard deviation of the last cumulative difference of calibrated probabilities, equation
+    (2).
 
     Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses."""
     p = check_probabilities(y_prob)
@@ -168,10 +176,12 @@ def _resample(walk, n_resamples, rng, n_jobs, progress):
     start, size = np.concatenate([[0], walk.end[:-1]]), np.diff(walk.end, prepend=0)
     alike = (np.maximum.reduceat(walk.w, start) == np.minimum.reduceat(walk.w, start)).all()
     if alike and 15 * size.size < walk.p.size:
-        task, chunk = functools.partial(_counted_task, size, walk.p[start], walk.w[start]), max(1, 2**19 // size.size)
+        task, chunk = functools.partial(_counted_task, size, walk.p[start], walk.w[start]), max(
+            1, 2**19 // size.size)
     else:
         task, chunk = functools.partial(_bernoulli_task, walk), max(1, 2**21 // walk.p.size)
-    return run_chunks(task, n_resamples, chunk, rng, n_jobs=n_jobs, progress=progress, description="resampled outcomes")
+    return run_chunks(task, n_resamples, chunk, rng, n_jobs=n_jobs, progress=progress,
+                      description="resampled outcomes")
 
 
 def _counted_task(size, p, w, n, rng):
@@ -186,10 +196,12 @@ _MIN_STEPS, _MIN_BETS = 5000, 100
 
 
 def _limit_is_good(walk):
-    "Whether the limiting distributions serve: of the walk (Kolmogorov–Smirnov and Kuiper), of Spiegelhalter's sum."
+    """Whether the limiting distributions serve: of the walk (Kolmogorov–Smirnov and Kuiper), of
+    Spiegelhalter's sum."""
     variance, brier, squares, largest, brier_largest = walk.moments
     many_bets = variance >= _MIN_BETS * largest
-    return many_bets and variance * variance >= _MIN_STEPS * squares, brier >= _MIN_BETS * brier_largest
+    return (many_bets and variance * variance >= _MIN_STEPS * squares,
+            brier >= _MIN_BETS * brier_largest)
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-023
 @dataclass(frozen=True)
@@ -201,7 +213,8 @@ class CalibrationTest:
     scale: float  # standard deviation of the last cumulative difference, or of the Brier score
     n: int  # points with positive weight
     method: str  # how the p-value was found: "asymptotic", "exact", or "contradiction"
-    contradicted: int = 0  # points stated to be impossible that occurred, or to be certain that did not; with one, the p-value is 0
+    contradicted: int = 0  # points stated to be impossible that occurred, or to be certain that did
+                           # not; with one, the p-value is 0
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
@@ -221,31 +234,44 @@ def _run(names, walk, alternative, method, n_resamples, rng, n_jobs, progress):
     check_choice(alternative, "alternative", _SIDES)
     n_resamples = check_count(n_resamples, "n_resamples")
     for name in names: _require_variance(name, walk)
-    good = dict(zip(_TESTS, (lambda w, z: (w, w, z))(*_limit_is_good(walk)))) if method == "auto" else dict.fromkeys(_TESTS, method == "asymptotic")
-    how = {name: "contradiction" if walk.contradicted else "asymptotic" if good[name] else "exact" for name in names}
+    good = (dict(zip(_TESTS, (lambda w, z: (w, w, z))(*_limit_is_good(walk)))) if method == "auto"
+            else dict.fromkeys(_TESTS, method == "asymptotic"))
+    how = {name: "contradiction" if walk.contradicted else "asymptotic" if good[name] else "exact"
+           for name in names}
     drawn = _resample(walk, n_resamples, rng, n_jobs, progress) if "exact" in how.values() else None
     return tuple(_judge(name, walk, how[name], drawn, alternative) for name in names)
 
 
 def _require_variance(name, walk):
     if name == "spiegelhalter" and not walk.moments[1] > 0:
-        raise ValueError(f"Spiegelhalter's test needs y_prob to hold scores other than 0, 1/2 and 1, got none among {walk.p.size}: the Brier score has no variance")
+        raise ValueError("Spiegelhalter's test needs y_prob to hold scores other than 0, 1/2 and "
+                         f"1, got none among {walk.p.size}: the Brier score has no variance")
     if not walk.moments[0] > 0:
-        raise ValueError(f"y_prob must hold scores between 0 and 1 for a test, got only 0 and 1 among {walk.p.size}: certain statements have no variance")
+        raise ValueError("y_prob must hold scores between 0 and 1 for a test, got only 0 and 1 "
+                         f"among {walk.p.size}: certain statements have no variance")
 
-
+# %% ../nbs/42_calibration_tests.ipynb #cell-025b
 def _judge(name, walk, how, drawn, alternative):
-    if name == "spiegelhalter": value, variance = (walk.w * (walk.y - walk.p) * (1 - 2 * walk.p)).sum(), walk.moments[1]
+    if name == "spiegelhalter":
+        value, variance = (walk.w * (walk.y - walk.p) * (1 - 2 * walk.p)).sum(), walk.moments[1]
     else:
-        high, low, variance = max(walk.total.max(), 0.0), min(walk.total.min(), 0.0), walk.moments[0]
+        high, low, variance = max(walk.total.max(), 0.0), min(walk.total.min(), 0.0), walk.moments[
+            0]
         value = max(high, -low) if name == "kolmogorov_smirnov" else high - low
     scale = np.sqrt(variance)
     statistic = value / scale
     if how == "contradiction": pvalue = 0.0
-    elif how == "exact": pvalue = _counted_share(_folded(drawn[:, _TESTS.index(name)] / scale, name, alternative), _folded(statistic, name, alternative))
-    elif name == "spiegelhalter": pvalue = 2 * ndtr(-abs(statistic)) if alternative == "two-sided" else ndtr(-_folded(statistic, name, alternative))
-    else: pvalue = (kolmogorov_smirnov_null if name == "kolmogorov_smirnov" else kuiper_null).sf(statistic)
-    return CalibrationTest(name, float(statistic), float(pvalue), float(scale / walk.w.sum()), walk.p.size, how, walk.contradicted)
+    elif how == "exact":
+        pvalue = _counted_share(_folded(drawn[:, _TESTS.index(name)] / scale, name, alternative),
+                                _folded(statistic, name, alternative))
+    elif name == "spiegelhalter":
+        pvalue = 2 * ndtr(-abs(statistic)) if alternative == "two-sided" else ndtr(
+            -_folded(statistic, name, alternative))
+    else:
+        pvalue = (kolmogorov_smirnov_null if name == "kolmogorov_smirnov"
+                  else kuiper_null).sf(statistic)
+    return CalibrationTest(name, float(statistic), float(pvalue), float(scale / walk.w.sum()),
+                           walk.p.size, how, walk.contradicted)
 
 
 def _folded(statistic, name, alternative):
@@ -259,58 +285,69 @@ def _counted_share(drawn, observed):
     return (1 + np.sum(drawn >= observed - 1e-9 * (abs(observed) + 1e-3))) / (1 + drawn.size)
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-026
-def kolmogorov_smirnov_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                            y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
-                            *,
-                            sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                            method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
-                            n_resamples: int = 9999,  # draws of the exact method
-                            rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-                            n_jobs: int = 1,  # joblib's number of jobs for the draws
-                            progress: bool = False,  # show a bar on standard error
-                            ) -> CalibrationTest:  # `.statistic` and `.pvalue`
+def kolmogorov_smirnov_test(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
+    n_resamples: int = 9999,  # draws of the exact method
+    rng: int | np.random.Generator | None = None,  # seed or generator of the draws
+    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the largest absolute cumulative difference.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al. (2022); Tygert (2022)."""
-    return _run(_TESTS[:1], _arrange(y_true, y_prob, sample_weight), "two-sided", method, n_resamples, rng, n_jobs, progress)[0]
+    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
+    (2022); Tygert (2022)."""
+    return _run(_TESTS[:1], _arrange(y_true, y_prob, sample_weight), "two-sided", method,
+                n_resamples, rng, n_jobs, progress)[0]
 
 
-def kuiper_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
-                *,
-                sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
-                n_resamples: int = 9999,  # draws of the exact method
-                rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-                n_jobs: int = 1,  # joblib's number of jobs for the draws
-                progress: bool = False,  # show a bar on standard error
-                ) -> CalibrationTest:  # `.statistic` and `.pvalue`
+def kuiper_test(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
+    n_resamples: int = 9999,  # draws of the exact method
+    rng: int | np.random.Generator | None = None,  # seed or generator of the draws
+    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the range of the cumulative differences, zero included.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al. (2022); Tygert (2022)."""
-    return _run(_TESTS[1:2], _arrange(y_true, y_prob, sample_weight), "two-sided", method, n_resamples, rng, n_jobs, progress)[0]
+    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
+    (2022); Tygert (2022)."""
+    return _run(_TESTS[1:2], _arrange(y_true, y_prob, sample_weight), "two-sided", method,
+                n_resamples, rng, n_jobs, progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-027
-def spiegelhalter_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                       y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
-                       *,
-                       sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                       alternative: str = "two-sided",  # or "greater" (Brier score too large: overconfident), or "less"
-                       method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
-                       n_resamples: int = 9999,  # draws of the exact method
-                       rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-                       n_jobs: int = 1,  # joblib's number of jobs for the draws
-                       progress: bool = False,  # show a bar on standard error
-                       ) -> CalibrationTest:  # `.statistic` (signed) and `.pvalue`
+def spiegelhalter_test(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    alternative: str = "two-sided",  # or "greater" (Brier score too large: overconfident), or
+                                     # "less"
+    method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
+    n_resamples: int = 9999,  # draws of the exact method
+    rng: int | np.random.Generator | None = None,  # seed or generator of the draws
+    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationTest:  # `.statistic` (signed) and `.pvalue`
     """Test calibration by the Brier score against its expectation.
 
-    Raises ValueError for scores without variance and for bad input. Source: Spiegelhalter (1986)."""
-    return _run(_TESTS[2:], _arrange(y_true, y_prob, sample_weight), alternative, method, n_resamples, rng, n_jobs, progress)[0]
+    Raises ValueError for scores without variance and for bad input. Source: Spiegelhalter
+    (1986)."""
+    return _run(_TESTS[2:], _arrange(y_true, y_prob, sample_weight), alternative, method,
+                n_resamples, rng, n_jobs, progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-032
 @dataclass(frozen=True)
 class CalibrationTests:
-    "The three tests of one data set, and the walk they judge; what `binary_calibration_tests` returns."
+    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests`
+    returns."""
     kolmogorov_smirnov: CalibrationTest
     kuiper: CalibrationTest
     spiegelhalter: CalibrationTest
@@ -321,7 +358,8 @@ class CalibrationTests:
         return pd.DataFrame([vars(getattr(self, name)) for name in _TESTS]).set_index("name")
 
     def walk(self) -> pd.DataFrame:
-        "Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0."
+        """Score, share of the weight with scores up to it, and cumulative difference, at the end of
+        each group of equal scores; starts at 0."""
         return _walk_frame(self._walk)
 
     def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
@@ -333,16 +371,17 @@ class CalibrationTests:
         return self.to_frame().to_html(float_format="{:.4g}".format)
 
 
-def binary_calibration_tests(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                      y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
-                      *,
-                      sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                      method: str = "auto",  # "auto", "asymptotic" or "exact"
-                      n_resamples: int = 9999,  # draws of the exact method
-                      rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-                      n_jobs: int = 1,  # joblib's number of jobs for the draws
-                      progress: bool = False,  # show a bar on standard error
-                      ) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
+def binary_calibration_tests(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    method: str = "auto",  # "auto", "asymptotic" or "exact"
+    n_resamples: int = 9999,  # draws of the exact method
+    rng: int | np.random.Generator | None = None,  # seed or generator of the draws
+    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
     """The three tests from one sort and the same draws.
 
     Raises ValueError for scores without variance and for bad input."""
@@ -354,7 +393,8 @@ def binary_calibration_tests(y_true: ArrayLike,  # outcomes, shape (n,), each 0 
 def _walk_frame(walk):
     total = walk.w.sum()
     share = np.cumsum(walk.w)[walk.end - 1] / total
-    return pd.DataFrame({"score": np.concatenate([walk.p[:1], walk.p[walk.end - 1]]), "share": np.concatenate([[0], share]),
+    return pd.DataFrame({"score": np.concatenate([walk.p[:1], walk.p[walk.end - 1]]),
+                         "share": np.concatenate([[0], share]),
                          "cumulative": np.concatenate([[0], walk.total / total])})
 
 
@@ -366,18 +406,23 @@ def _plot_walk(walk, scale, ax):
     ax.axhspan(-band, band, color="0.93")
     ax.axhline(0, color="0.6", lw=0.8)
     ax.plot(walk["share"], walk["cumulative"], color="#0072B2", lw=1.3)
-    ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4), textcoords="offset points", va="top", color="0.35", fontsize=9)
+    ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4),
+                textcoords="offset points", va="top", color="0.35", fontsize=9)
     places = np.searchsorted(walk["share"].to_numpy(), np.linspace(0, 1, 6)).clip(0, len(walk) - 1)
-    ticks = [f"{100 * s:.0f} %\n{walk['score'].iloc[k]:.2g}" for s, k in zip(np.linspace(0, 1, 6), places)]
-    ax.set(xlim=(0, 1), xticks=np.linspace(0, 1, 6), xlabel="share of the points, below it their stated probability", ylabel="cumulative outcome − probability")
+    ticks = [f"{100 * s:.0f} %\n{walk['score'].iloc[k]:.2g}"
+             for s, k in zip(np.linspace(0, 1, 6), places)]
+    ax.set(xlim=(0, 1), xticks=np.linspace(0, 1, 6), xlabel="share of the points, below it their "
+           "stated probability", ylabel="cumulative outcome − probability")
     ax.set_xticklabels(ticks)
     return ax
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-035
 @dataclass(frozen=True)
 class MulticlassTests:
-    "The three tests of the top label and of each class, adjusted for their number; what `multiclass_calibration_tests` returns."
-    table: pd.DataFrame = field(repr=False)  # a row for each statement and test: statistic, pvalue, adjusted (Holm, within a test), method
+    """The three tests of the top label and of each class, adjusted for their number; what
+    `multiclass_calibration_tests` returns."""
+    table: pd.DataFrame = field(repr=False)  # a row for each statement and test: statistic, pvalue,
+                                             # adjusted (Holm, within a test), method
     n: int  # points with positive weight
     n_classes: int
 
@@ -393,29 +438,40 @@ class MulticlassTests:
     def _repr_html_(self) -> str:
         return self.table.to_html(float_format="{:.4g}".format)
 
+# %% ../nbs/42_calibration_tests.ipynb #cell-035b
+def multiclass_calibration_tests(
+    y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
+    y_prob: ArrayLike,  # stated probabilities, shape (n, K)
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    method: str = "auto",  # "auto", "asymptotic" or "exact"
+    n_resamples: int = 9999,  # draws of the exact method
+    rng: int | np.random.Generator | None = None,  # seed or generator of the draws
+    n_jobs: int = 1,  # joblib's number of jobs for the draws
+) -> MulticlassTests:  # `.to_frame()` has the adjusted p-values
+    """Test the top label's probability and those of each class, with p-values adjusted by Holm's
+    method.
 
-def multiclass_calibration_tests(y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
-                                 y_prob: ArrayLike,  # stated probabilities, shape (n, K)
-                                 *,
-                                 sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                                 method: str = "auto",  # "auto", "asymptotic" or "exact"
-                                 n_resamples: int = 9999,  # draws of the exact method
-                                 rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-                                 n_jobs: int = 1,  # joblib's number of jobs for the draws
-                                 ) -> MulticlassTests:  # `.to_frame()` has the adjusted p-values
-    """Test the top label's probability and those of each class, with p-values adjusted by Holm's method.
-
-    Raises ValueError for probabilities outside [0, 1], for rows that do not sum to 1, and for a class whose stated probabilities are all 0, 1/2 or 1."""
+    Raises ValueError for probabilities outside [0, 1], for rows that do not sum to 1, and for a
+    class whose stated probabilities are all 0, 1/2 or 1."""
     label, prob = check_multiclass(y_true, y_prob)
     chosen = prob.argmax(axis=1)
-    statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {k: (label == k, prob[:, k]) for k in range(prob.shape[1])}
+    statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
+        k: (label == k, prob[:, k]) for k in range(prob.shape[1])}
     rng, rows = check_generator(rng), {}
     for statement, (outcome, probability) in statements.items():
-        try: found = binary_calibration_tests(outcome, probability, sample_weight=sample_weight, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs)
-        except ValueError as error: raise ValueError(f"{statement if statement == 'top label' else f'class {statement}'}: {error}") from None
-        rows |= {(statement, name): {k: getattr(getattr(found, name), k) for k in ("statistic", "pvalue", "method")} for name in _TESTS}
+        try:
+            found = binary_calibration_tests(outcome, probability, sample_weight=sample_weight,
+                                             method=method, n_resamples=n_resamples, rng=rng,
+                                             n_jobs=n_jobs)
+        except ValueError as error:
+            raise ValueError(f"{statement if statement == 'top label' else f'class {statement}'}: "
+                             f"{error}") from None
+        rows |= {(statement, name): {k: getattr(getattr(found, name), k)
+                                     for k in ("statistic", "pvalue", "method")} for name in _TESTS}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
-    table.insert(2, "adjusted", table.groupby(level="test")["pvalue"].transform(lambda p: _holm(p.to_numpy())))
+    table.insert(2, "adjusted",
+                 table.groupby(level="test")["pvalue"].transform(lambda p: _holm(p.to_numpy())))
     return MulticlassTests(table, found.kuiper.n, prob.shape[1])
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-036
@@ -430,12 +486,14 @@ def _holm(p):
 def _plot_adjusted(kuiper, ax):
     import matplotlib.pyplot as plt
 
-    ax = plt.subplots(figsize=(6, 0.32 * len(kuiper) + 1.2), layout="constrained")[1] if ax is None else ax
+    ax = plt.subplots(figsize=(6, 0.32 * len(kuiper) + 1.2),
+                      layout="constrained")[1] if ax is None else ax
     shown, place = np.maximum(kuiper["adjusted"].to_numpy(), 1e-12), np.arange(len(kuiper))[::-1]
     rejected = shown < 0.05
     ax.plot(shown[rejected], place[rejected], "X", color="#D55E00")
     ax.plot(shown[~rejected], place[~rejected], "o", color="#0072B2")
     ax.axvline(0.05, color="0.4", ls="--", lw=1)
-    ax.set(xscale="log", yticks=place, yticklabels=[one if one == "top label" else f"class {one}" for one in kuiper.index],
+    ax.set(xscale="log", yticks=place,
+           yticklabels=[one if one == "top label" else f"class {one}" for one in kuiper.index],
            xlabel="Kuiper test: adjusted p-value (dashed: 0.05)")
     return ax

@@ -34,8 +34,11 @@ from . import __version__
 class Table:
     "Named columns, and where each row stood in its file; what `read_table` returns."
     source: str  # what messages call it: the file's name, or "standard input"
-    columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell says so; features may be objects, None where missing
-    places: np.ndarray = field(repr=False)  # line (CSV) or row (parquet) of each row, counted from 1
+    columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
+                                                        # says so; features may be objects, None
+                                                        # where missing
+    places: np.ndarray = field(repr=False)  # line (CSV) or row (parquet) of each row, counted from
+                                            # 1
     place: str = "line"  # "line" or "row"
 
     def numbers(self, name: str,  # one of the columns
@@ -43,19 +46,23 @@ class Table:
                 ) -> np.ndarray:  # finite float64, shape (n,)
         """A column, if all its values can be used.
 
-        Raises ValueError that names the column and the first place where a value is missing, infinite or, if asked, not positive."""
+        Raises ValueError that names the column and the first place where a value is missing,
+        infinite or, if asked, not positive."""
         values = self.columns[name]
-        faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"), (values <= 0, "is not positive")]
+        faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"),
+                  (values <= 0, "is not positive")]
         for wrong, fault in faults[:3 if positive else 2]:
             if not wrong.any(): continue
-            raise ValueError(self._fault(name, wrong, fault, "" if np.isnan(value := values[wrong.argmax()]) else f" ({value:g})"))
+            raise ValueError(self._fault(name, wrong, fault, "" if np.isnan(
+                                             value := values[wrong.argmax()]) else f" ({value:g})"))
         return values
 
     def feature(self, name: str,  # one of the columns
                 ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
         """A column of numbers, or of text that stands for groups, without missing values.
 
-        Raises ValueError that names the column and the first place where a value is missing or infinite."""
+        Raises ValueError that names the column and the first place where a value is missing or
+        infinite."""
         values = self.columns[name]
         if values.dtype != object: return self.numbers(name)
         missing = np.array([value is None for value in values])
@@ -65,7 +72,8 @@ class Table:
     def _fault(self, name, wrong, fault, shown):
         first, more = int(wrong.argmax()), int(wrong.sum()) - 1
         others = f", and in {more:,} more {self.place}{'s' if more > 1 else ''}" if more else ""
-        return f"{self.source}, {self.place} {self.places[first]}: column {name!r} {fault}{shown}{others}"
+        return (f"{self.source}, {self.place} {self.places[first]}: column {name!r} "
+                f"{fault}{shown}{others}")
 
 # %% ../nbs/70_cli.ipynb #cell-011
 def _positions(header, names, source):
@@ -73,11 +81,16 @@ def _positions(header, names, source):
     for name in names:
         count = list(header).count(name)
         if count == 1: continue
-        if count: raise ValueError(f"{source} has {count} columns called {name!r}; rename all but one")
-        close = get_close_matches(name.casefold(), folded := {column.casefold(): column for column in header}, n=1, cutoff=0.5)
-        shown = ", ".join(repr(column) for column in header[:12]) + (f" and {len(header) - 12} more" if len(header) > 12 else "")
+        if count:
+            raise ValueError(f"{source} has {count} columns called {name!r}; rename all but one")
+        close = get_close_matches(name.casefold(),
+                                  folded := {column.casefold(): column for column in header}, n=1,
+                                  cutoff=0.5)
+        shown = ", ".join(repr(column) for column in header[:12]) + (
+            f" and {len(header) - 12} more" if len(header) > 12 else "")
         if len(header) == 1: hint = "; columns are separated by commas, semicolons or tabs"
-        elif all(_is_number(cell) for cell in header): hint = "; the first line must hold the names of the columns"
+        elif all(_is_number(cell) for cell in header):
+            hint = "; the first line must hold the names of the columns"
         else: hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
         raise ValueError(f"{source} has no column {name!r}, its columns are {shown}{hint}")
     return {name: list(header).index(name) for name in names}
@@ -95,25 +108,35 @@ def _read_csv(lines, names, source, features=()):
     for line in lines:
         begun.append(line)
         if line.strip(): break
-    else: raise ValueError(f"{source} is empty; it must hold a line with the names of the columns, then a line for each point")
-    reader = csv.reader(itertools.chain(begun, lines), delimiter=max(",;\t", key=begun[-1].count), skipinitialspace=True)
+    else:
+        raise ValueError(f"{source} is empty; it must hold a line with the names of the columns, "
+                         "then a line for each point")
+    reader = csv.reader(itertools.chain(begun, lines), delimiter=max(",;\t", key=begun[-1].count),
+                        skipinitialspace=True)
     header = [cell.strip() for cell in next(row for row in reader if any(row))]
     positions = _positions(header, [*names, *features], source)
-    columns, places = {name: [] if name in features else array("d") for name in positions}, array("q")
+    columns, places = {name: [] if name in features else array("d") for name in positions}, array(
+        "q")
     for row in reader:
         if not row or (len(row) == 1 and not row[0].strip()): continue
-        if len(row) != len(header): raise ValueError(f"{source}, line {reader.line_num}: {len(row)} cells where the header has {len(header)}")
+        if len(row) != len(header):
+            raise ValueError(f"{source}, line {reader.line_num}: {len(row)} cells where the header "
+                             f"has {len(header)}")
         for name, position in positions.items():
             cell = row[position].strip()
-            columns[name].append(cell if name in features else _cell(cell, name, source, reader.line_num))
+            columns[name].append(cell if name in features
+                                 else _cell(cell, name, source, reader.line_num))
         places.append(reader.line_num)
-    if not places: raise ValueError(f"{source} holds the names of its columns but no line of numbers")
-    return Table(source, {name: _as_feature(cells) if name in features else np.array(cells) for name, cells in columns.items()}, np.array(places))
+    if not places:
+        raise ValueError(f"{source} holds the names of its columns but no line of numbers")
+    return Table(source, {name: _as_feature(cells) if name in features else np.array(cells)
+                          for name, cells in columns.items()}, np.array(places))
 
-
+# %% ../nbs/70_cli.ipynb #cell-013b
 def _as_feature(cells):
     "Numbers, NaN where missing, if every cell is one; else text, None where missing."
-    missing = [cell in ("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan") for cell in cells]
+    missing = [cell in ("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan")
+               for cell in cells]
     if all(gone or _is_number(cell) for gone, cell in zip(missing, cells)):
         return np.array([np.nan if gone else float(cell) for gone, cell in zip(missing, cells)])
     return np.array([None if gone else cell for gone, cell in zip(missing, cells)], dtype=object)
@@ -123,8 +146,10 @@ def _cell(text, name, source, line):
     "The number in a cell; NaN where it is empty or says that it is missing."
     if _is_number(text): return float(text)
     if text.casefold() in ("", "na", "n/a", "null", "none", "<na>"): return np.nan
-    hint = ": write a point before the decimals, and nothing between thousands" if re.fullmatch(r"[-+]?[\d.,' _]+", text) else ""
-    raise ValueError(f"{source}, line {line}: column {name!r} must hold numbers, got {text[:40]!r}{hint}")
+    hint = (": write a point before the decimals, and nothing between thousands"
+            if re.fullmatch(r"[-+]?[\d.,' _]+", text) else "")
+    raise ValueError(f"{source}, line {line}: column {name!r} must hold numbers, got "
+                     f"{text[:40]!r}{hint}")
 
 # %% ../nbs/70_cli.ipynb #cell-015
 def _read_parquet(path, names, source, features=()):
@@ -132,24 +157,32 @@ def _read_parquet(path, names, source, features=()):
     try:
         import pyarrow
         from pyarrow import parquet
-    except ImportError: raise ValueError(f"{source}: parquet files need pyarrow, which is not installed; pip install 'uqcal[parquet]'") from None
+    except ImportError:
+        raise ValueError(f"{source}: parquet files need pyarrow, which is not installed; pip "
+                         "install 'uqcal[parquet]'") from None
     wanted = [*names, *features]
     try: file = parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error: raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
     with file:
         schema = file.schema_arrow
         _positions(schema.names, wanted, source)
         for name in wanted:
             kind = schema.field(name).type
             if not (_holds_numbers(kind) or (name in features and _holds_groups(kind))):
-                raise ValueError(f"{source}: column {name!r} must hold numbers{' or text' if name in features else ''}, it holds {kind}")
+                raise ValueError(f"{source}: column {name!r} must hold "
+                                 f"numbers{' or text' if name in features else ''}, it holds "
+                                 f"{kind}")
         try: table = file.read(columns=wanted)
-        except (pyarrow.ArrowException, OSError) as error: raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
-    if not table.num_rows: raise ValueError(f"{source} holds the names of its columns but no row of numbers")
-    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy() if _holds_numbers(table[name].type) else _groups(table[name]) for name in wanted}
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
+    if not table.num_rows:
+        raise ValueError(f"{source} holds the names of its columns but no row of numbers")
+    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy()
+               if _holds_numbers(table[name].type) else _groups(table[name]) for name in wanted}
     return Table(source, columns, np.arange(1, table.num_rows + 1), "row")
 
-
+# %% ../nbs/70_cli.ipynb #cell-015b
 def _holds_numbers(kind):
     from pyarrow import types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
@@ -157,12 +190,14 @@ def _holds_numbers(kind):
 
 def _holds_groups(kind):
     from pyarrow import types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind) or types.is_boolean(kind)
+    return (types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
+            or types.is_boolean(kind))
 
 
 def _groups(column):
     "Text from a column of text, categories or truth values; None where missing."
-    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
+    return np.array([None if value is None else str(value) for value in column.to_pylist()],
+                    dtype=object)
 
 
 def _first_line(error):
@@ -176,19 +211,27 @@ def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standar
                ) -> Table:  # these columns, in this order
     """Named columns from a file.
 
-    Raises ValueError or OSError in one line that names the file, the column and the line, for whatever can't be read as numbers."""
+    Raises ValueError or OSError in one line that names the file, the column and the line, for
+    whatever can't be read as numbers."""
     names = list(dict.fromkeys(names))
     features = [name for name in dict.fromkeys(features) if name not in names]
-    if source == "-": return _decoded(lambda: _read_csv(_text(sys.stdin.buffer), names, "standard input", features), "standard input")
+    if source == "-":
+        return _decoded(lambda: _read_csv(_text(sys.stdin.buffer), names, "standard input",
+                                          features), "standard input")
     path = Path(source)
     if path.is_dir(): raise IsADirectoryError(f"{source} is a folder, not a file")
     if not path.exists():
-        close = get_close_matches(path.name, os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
-        raise FileNotFoundError(f"there is no file {source}" + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
-    if path.suffix.lower() in (".parquet", ".pq"): return _read_parquet(path, names, path.name, features)
+        close = get_close_matches(path.name,
+                                  os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
+        raise FileNotFoundError(f"there is no file {source}"
+                                + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return _read_parquet(path, names, path.name, features)
     try: file = open(path, "rb")
-    except OSError as error: raise type(error)(f"{source} can't be read: {error.strerror}") from error
-    with file: return _decoded(lambda: _read_csv(_text(file), names, path.name, features), path.name)
+    except OSError as error:
+        raise type(error)(f"{source} can't be read: {error.strerror}") from error
+    with file:
+        return _decoded(lambda: _read_csv(_text(file), names, path.name, features), path.name)
 
 
 def _text(binary):
@@ -199,52 +242,68 @@ def _text(binary):
 def _decoded(read, source):
     "What `read` returns; its errors of decoding in words."
     try: return read()
-    except UnicodeDecodeError: raise ValueError(f"{source} is not UTF-8 text; save it as CSV in UTF-8, or give a .parquet file") from None
-    except csv.Error as error: raise ValueError(f"{source} can't be read as CSV: {error}") from error
+    except UnicodeDecodeError:
+        raise ValueError(f"{source} is not UTF-8 text; save it as CSV in UTF-8, or give a .parquet "
+                         "file") from None
+    except csv.Error as error:
+        raise ValueError(f"{source} can't be read as CSV: {error}") from error
 
 # %% ../nbs/70_cli.ipynb #cell-022
 def _columns(error, observed, predicted, uncertainty):
     "The columns that the options name: [error, uncertainty] or [observed, predicted, uncertainty]."
-    if observed is None and predicted is None: chosen = [error or "error", uncertainty or "uncertainty"]
-    elif error is not None: raise ValueError("give either --error, or --observed and --predicted, not both")
+    if observed is None and predicted is None:
+        chosen = [error or "error", uncertainty or "uncertainty"]
+    elif error is not None:
+        raise ValueError("give either --error, or --observed and --predicted, not both")
     elif observed is None or predicted is None:
-        given, other = ("--predicted", "--observed") if observed is None else ("--observed", "--predicted")
+        given, other = ("--predicted", "--observed") if observed is None else (
+            "--observed", "--predicted")
         raise ValueError(f"{given} needs {other}: the error is the difference of the two")
     else: chosen = [observed, predicted, uncertainty or "uncertainty"]
-    if len(set(chosen)) < len(chosen): raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
     return chosen
 
 
 def _read_errors(source, names, by_default, features=()):
-    "Errors, uncertainties, what messages call the file, and features, with messages that name the line."
+    """Errors, uncertainties, what messages call the file, and features, with messages that name the
+    line."""
     try: table = read_table(source, names, features=features)
     except ValueError as error:
-        if by_default and "has no column" in str(error): raise ValueError(f"{error}; name them with --error and --uncertainty") from None
+        if by_default and "has no column" in str(error):
+            raise ValueError(f"{error}; name them with --error and --uncertainty") from None
         raise
     *errors, uncertainty = names
     values = [table.numbers(name) for name in errors]
     stated = table.numbers(uncertainty, positive=True)
-    return values[0] if len(values) == 1 else values[0] - values[1], stated, table.source, {name: table.feature(name) for name in features}
+    return values[0] if len(values) == 1 else values[0] - values[1], stated, table.source, {
+        name: table.feature(name) for name in features}
 
 
 def _check_outputs(source, **targets):
-    "Refuse, before anything is computed, outputs that can't be written or would destroy the input or each other."
+    """Refuse, before anything is computed, outputs that can't be written or would destroy the input
+    or each other."""
     if not any(targets.values()): return
     from uqcal.report import check_target
     written = {option: check_target(path) for option, path in targets.items() if path is not None}
-    if len(set(written.values())) < len(written): raise ValueError("--report and --json must name different files")
+    if len(set(written.values())) < len(written):
+        raise ValueError("--report and --json must name different files")
     for option, path in written.items():
-        if source and path.exists() and os.path.exists(source) and path.samefile(source): raise ValueError(f"--{option} would overwrite {source}, the data")
+        if source and path.exists() and os.path.exists(source) and path.samefile(source):
+            raise ValueError(f"--{option} would overwrite {source}, the data")
 
 # %% ../nbs/70_cli.ipynb #cell-024
 def _aligned(rows, right):
     "Lines of a table; columns whose position is in `right` end where the widest ends."
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join(cell.rjust(w) if k in right else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+    return "\n".join("  ".join(cell.rjust(w) if k in right else cell.ljust(w)
+                               for k, (cell, w) in enumerate(zip(row, widths))).rstrip()
+                     for row in rows)
 
 
 def _wrapped(text, width, first="", rest=""):
-    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False)
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest,
+                         break_on_hyphens=False, break_long_words=False)
 
 
 def _width():
@@ -260,13 +319,20 @@ def _validation_text(validation, width):
     for row in validation.to_frame().to_dict("records"):
         again, previous = row["statistic"] == previous, row["statistic"]
         known = row["distribution"] == "known"
-        own = ("", "", "") if again else (_label(row["statistic"]), _round(row["estimate"]), f"{_round(row['low'])} to {_round(row['high'])}")
-        rows.append((*own, "any" if known else _DISTRIBUTION_WORDS.get(row["distribution"], row["distribution"]), _round(row["reference"]), _round(row["zeta"]),
-                     "yes" if _agrees(row) else "no"))
-    drawn = [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: {one.test}.", width, rest="  ") for name, one in validation.grounds.items()]
-    parts = [_wrapped(conclude(validation).headline, width), *drawn, *([_aligned(rows, (1, 4, 5)).replace("−", "-")] if len(rows) > 1 else [])]
-    parts += [_wrapped(f"{_label(name)} {verdict}. {validation.explanation[name]}", width, rest="  ") for name, verdict in validation.verdicts.items()]
-    if validation.cautions: parts.append("\n".join(["Cautions", *(_wrapped(caution, width, "- ", "  ") for caution in validation.cautions)]))
+        own = ("", "", "") if again else (_label(row["statistic"]), _round(row["estimate"]),
+                                          f"{_round(row['low'])} to {_round(row['high'])}")
+        rows.append((*own, "any" if known else _DISTRIBUTION_WORDS.get(
+                         row["distribution"], row["distribution"]), _round(row["reference"]),
+                     _round(row["zeta"]), "yes" if _agrees(row) else "no"))
+    drawn = [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
+                      f"{one.test}.", width, rest="  ") for name, one in validation.grounds.items()]
+    parts = [_wrapped(conclude(validation).headline, width), *drawn,
+             *([_aligned(rows, (1, 4, 5)).replace("−", "-")] if len(rows) > 1 else [])]
+    parts += [_wrapped(f"{_label(name)} {verdict}. {validation.explanation[name]}", width,
+                       rest="  ") for name, verdict in validation.verdicts.items()]
+    if validation.cautions:
+        parts.append("\n".join(["Cautions", *(_wrapped(caution, width, "- ", "  ")
+                                              for caution in validation.cautions)]))
     return "\n\n".join(parts)
 
 
@@ -275,11 +341,14 @@ def _validation_json(validation, data, seed):
     from uqcal.report import conclude
     verdict = conclude(validation)
     findings = [vars(finding) for finding in verdict.findings]
-    return json.dumps({"uqcal": __version__, "data": data, "seed": seed, "headline": verdict.headline, "findings": findings, **json.loads(validation.to_json())},
-                      ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps({"uqcal": __version__, "data": data, "seed": seed,
+                       "headline": verdict.headline, "findings": findings,
+                       **json.loads(validation.to_json())}, ensure_ascii=False, allow_nan=False,
+                      indent=1) + "\n"
 
 # %% ../nbs/70_cli.ipynb #cell-027
-app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False,
+                  context_settings={"help_option_names": ["-h", "--help"]})
 
 _ABOUT = """Can a stated uncertainty be believed?
 
@@ -292,14 +361,16 @@ Examples:
 
 
 @app.callback(invoke_without_command=True, help=_ABOUT)
-def _uqcal(context: typer.Context, show_version: Annotated[bool, typer.Option("--version", help="Show the version and end.")] = False):
+def _uqcal(context: typer.Context, show_version: Annotated[
+               bool, typer.Option("--version", help="Show the version and end.")] = False):
     if show_version: typer.echo(f"uqcal {__version__}")
     elif context.invoked_subcommand is None: typer.echo(context.get_help())
 
 # %% ../nbs/70_cli.ipynb #cell-028
 _VALIDATE = """Judge the standard uncertainties of a regression model.
 
-FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard input. The errors are a column, or the difference of two.
+FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard
+input. The errors are a column, or the difference of two.
 
 \b
 Examples:
@@ -313,62 +384,78 @@ Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 
 
 def _option(text, metavar=None, *names, default=False):
-    "An option with its help, the word that stands for its value, and whether the help shows its default."
+    """An option with its help, the word that stands for its value, and whether the help shows its
+    default."""
     return typer.Option(*names, help=text, metavar=metavar, show_default=default)
 
 
 _FILE = typer.Argument(metavar="FILE", help="The data; - for standard input.", show_default=False)
-_DISTRIBUTION = _option("Distribution of the errors where it is known: normal, t6, uniform, laplace.  [default: not known, normal and t6 are compared]", "NAME")
-_STATISTICS = _option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs --distribution normal); with commas between.", "NAMES", default=True)
-_FEATURE = _option("Column along which uncertainties are tested: numbers, or text for groups; may be repeated.", "NAME", "--feature")
-_N_MC = _option("Simulated data sets for each distribution, or auto: as many as needed.", "NUMBER|auto", "--n-mc", default=True)
-_FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, also if a conclusion is undecided.", "STATUS", "--fail-on")
-_JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE", "--json")
-_JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "NUMBER", default=True)
-_SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER", default=True)
+_DISTRIBUTION = _option("Distribution of the errors where it is known: normal, t6, uniform, "
+                        "laplace.  [default: not known, normal and t6 are compared]", "NAME")
+_STATISTICS = _option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs --distribution "
+                      "normal); with commas between.", "NAMES", default=True)
+_FEATURE = _option("Column along which uncertainties are tested: numbers, or text for groups; may "
+                   "be repeated.", "NAME", "--feature")
+_N_MC = _option("Simulated data sets for each distribution, or auto: as many as needed.",
+                "NUMBER|auto", "--n-mc", default=True)
+_FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, "
+                "also if a conclusion is undecided.", "STATUS", "--fail-on")
+_JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE",
+                "--json")
+_JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "NUMBER",
+                default=True)
+_SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER",
+                default=True)
 
 # %% ../nbs/70_cli.ipynb #cell-030
 @app.command("validate", help=_VALIDATE)
 def _validate(
     file: Annotated[str | None, _FILE] = None,
     error: Annotated[str | None, _option("Column of the errors.  [default: error]", "NAME")] = None,
-    observed: Annotated[str | None, _option("Column of the true values, with --predicted.", "NAME")] = None,
+    observed: Annotated[str | None,
+                        _option("Column of the true values, with --predicted.", "NAME")] = None,
     predicted: Annotated[str | None, _option("Column of the predictions.", "NAME")] = None,
-    uncertainty: Annotated[str | None, _option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
-    feature: Annotated[list[str] | None, _FEATURE] = None,
-    demo: Annotated[bool, _option("Use the data set that travels with uqcal.", None, "--demo")] = False,
+    uncertainty: Annotated[
+        str | None, _option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
+    feature: Annotated[list[str] | None, _FEATURE] = None, demo: Annotated[
+        bool, _option("Use the data set that travels with uqcal.", None, "--demo")] = False,
     distribution: Annotated[str | None, _DISTRIBUTION] = None,
-    statistics: Annotated[str, _STATISTICS] = "zms,cc,ence,zmse",
-    no_conclusions: Annotated[bool, _option("Judge by the statistics alone.", None, "--no-conclusions")] = False,
-    n_bins: Annotated[int, _option("Bins of equal count for ENCE and ZMSE.", "NUMBER", default=True)] = 20,
+    statistics: Annotated[str, _STATISTICS] = "zms,cc,ence,zmse", no_conclusions: Annotated[
+        bool, _option("Judge by the statistics alone.", None, "--no-conclusions")] = False,
+    n_bins: Annotated[int, _option("Bins of equal count for ENCE and ZMSE.", "NUMBER",
+                                   default=True)] = 20,
     n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_mc: Annotated[str, _N_MC] = "10000",
     confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
-    seed: Annotated[int, _SEED] = 0,
-    jobs: Annotated[int, _JOBS] = -1,
+    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None,
-    fail_on: Annotated[str | None, _FAIL] = None,
-):
+    json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None):
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
     _check_features(feature, no_conclusions)
-    options = _checked_options(statistics, n_mc, jobs, fail_on) | dict(distribution=distribution, n_bins=n_bins, n_boot=n_boot, confidence=confidence, rng=seed)
+    options = _checked_options(statistics, n_mc, jobs, fail_on) | dict(
+        distribution=distribution, n_bins=n_bins, n_boot=n_boot, confidence=confidence, rng=seed)
     _check_outputs(source, report=report, json=None if json_file == "-" else json_file)
-    errors, stated, label, features = _demo_errors() if demo else _read_errors(source, names, not (error or observed), feature or ())
+    errors, stated, label, features = _demo_errors() if demo else _read_errors(
+        source, names, not (error or observed), feature or ())
 
     from uqcal.validation import validate
-    result = validate(errors, stated, **options, conclusions=not no_conclusions, features=features or None, progress=sys.stderr.isatty())
+    result = validate(errors, stated, **options, conclusions=not no_conclusions,
+                      features=features or None, progress=sys.stderr.isatty())
     data = {"source": label, "columns": names} | ({"features": list(features)} if features else {})
     if json_file == "-": typer.echo(_validation_json(result, data, seed), nl=False)
     else: typer.echo(f"{label}: {errors.size:,} points\n\n{_validation_text(result, _width())}")
-    _write_outputs(result, data, seed, report, None if json_file == "-" else json_file, quiet=json_file == "-")
+    _write_outputs(result, data, seed, report, None if json_file == "-" else json_file,
+                   quiet=json_file == "-")
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-031
 def _source(file, demo, error, observed, predicted, uncertainty, feature):
     "The file to read and the columns to take from it."
-    if demo and (file or error or observed or predicted or uncertainty or feature): raise ValueError("--demo brings its own data: give no FILE and no columns with it")
-    if not demo and not file: raise ValueError("give a FILE, or --demo for the data set that travels with uqcal; see uqcal validate --help")
+    if demo and (file or error or observed or predicted or uncertainty or feature):
+        raise ValueError("--demo brings its own data: give no FILE and no columns with it")
+    if not demo and not file:
+        raise ValueError("give a FILE, or --demo for the data set that travels with uqcal; see "
+                         "uqcal validate --help")
     return file, ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
 
 
@@ -380,13 +467,17 @@ def _demo_errors():
 
 def _check_features(feature, no_conclusions):
     "Refuse features that are named twice or not used."
-    if len(set(feature or ())) < len(feature or ()): raise ValueError(f"the features must differ, got {', '.join(map(repr, feature))}")
-    if feature and no_conclusions: raise ValueError("--feature asks for a conclusion: give it without --no-conclusions")
+    if len(set(feature or ())) < len(feature or ()):
+        raise ValueError(f"the features must differ, got {', '.join(map(repr, feature))}")
+    if feature and no_conclusions:
+        raise ValueError("--feature asks for a conclusion: give it without --no-conclusions")
 
-
+# %% ../nbs/70_cli.ipynb #cell-031b
 def _fails(result, fail_on):
-    "Whether something is invalid, or has the other status that was asked for; conclusions decide what is undecided, where there are any."
-    return "invalid" in {*result.conclusions.values(), *result.verdicts.values()} or fail_on in (result.conclusions or result.verdicts).values()
+    """Whether something is invalid, or has the other status that was asked for; conclusions decide
+    what is undecided, where there are any."""
+    return "invalid" in {*result.conclusions.values(), *result.verdicts.values()} or fail_on in (
+        result.conclusions or result.verdicts).values()
 
 
 def _checked_options(statistics, n_mc, jobs, fail_on):
@@ -394,7 +485,8 @@ def _checked_options(statistics, n_mc, jobs, fail_on):
     from uqcal.inputs import check_choice
     names = tuple(name.strip().lower() for name in statistics.split(",") if name.strip())
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
-    if n_mc != "auto" and not re.fullmatch(r"\d+", n_mc): raise ValueError(f"--n-mc must be a number or auto, got {n_mc!r}")
+    if n_mc != "auto" and not re.fullmatch(r"\d+", n_mc):
+        raise ValueError(f"--n-mc must be a number or auto, got {n_mc!r}")
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
     return {"statistics": names, "n_mc": n_mc if n_mc == "auto" else int(n_mc), "n_jobs": jobs}
 
@@ -406,11 +498,13 @@ def _write_outputs(result, data, seed, report, json_file, *, quiet):
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if report is not None: write_report(result, report, details=details)
     if json_file is not None: write_whole(_validation_json(result, data, seed), json_file)
-    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file)) if path is not None and not quiet]
+    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file))
+             if path is not None and not quiet]
     if lines: typer.echo("\n" + "\n".join(lines))
 
 # %% ../nbs/70_cli.ipynb #cell-033
-_datasets = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+_datasets = typer.Typer(rich_markup_mode=None, add_completion=False,
+                        context_settings={"help_option_names": ["-h", "--help"]})
 app.add_typer(_datasets, name="datasets")
 
 _LIST = """List the data sets that uqcal knows, or fetch them.
@@ -433,19 +527,23 @@ def _list(context: typer.Context):
     start = [(name, f"{row.points:,}", row.unit) for name, row in table.iterrows()]
     lines = _aligned([("name", "points", "unit"), *start], (1,)).split("\n")
     indent = max(map(len, lines)) + 2
-    typer.echo("\n".join(_wrapped(title, _width(), line.ljust(indent), " " * indent) for line, title in zip(lines, ["title", *table["title"]])))
+    typer.echo("\n".join(_wrapped(title, _width(), line.ljust(indent), " " * indent)
+                         for line, title in zip(lines, ["title", *table["title"]])))
     typer.echo("\nuqcal datasets fetch NAME gets one; uqcal.load_errors(NAME) reads it in Python.")
 
 
-@_datasets.command("fetch", help="Get data sets, check them, and say where they are. What is already here is not fetched again.")
-def _fetch(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names as uqcal datasets lists them.", show_default=False)] = None,
-    everything: Annotated[bool, _option("All of them.", None, "--all")] = False,
-    path: Annotated[bool, _option("Print nothing but the path of each file.", None, "--path")] = False,
-):
+@_datasets.command("fetch", help="Get data sets, check them, and say where they are. What is "
+                   "already here is not fetched again.")
+def _fetch(names: Annotated[list[str] | None, typer.Argument(
+                                metavar="NAME", help="Names as uqcal datasets lists them.",
+                                show_default=False)] = None,
+           everything: Annotated[bool, _option("All of them.", None, "--all")] = False,
+           path: Annotated[bool, _option("Print nothing but the path of each file.", None,
+                                         "--path")] = False):
     from uqcal.datasets import _SETS, _locate, load_errors
     from uqcal.inputs import check_choice
-    if bool(names) == everything: raise ValueError("name the data sets to fetch, or give --all; uqcal datasets lists them")
+    if bool(names) == everything:
+        raise ValueError("name the data sets to fetch, or give --all; uqcal datasets lists them")
     for name in [check_choice(name, "NAME", list(_SETS)) for name in names or _SETS]:
         found = load_errors(name, progress=sys.stderr.isatty())
         where = _locate(_SETS[name])
@@ -464,74 +562,97 @@ Examples:
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
 
-
+# %% ../nbs/70_cli.ipynb #cell-035b
 @app.command("calibration", help=_CALIBRATION)
 def _calibration(
-    file: Annotated[str, _FILE],
-    outcome: Annotated[str, _option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
-    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME", default=True)] = "score",
-    weight: Annotated[str | None, _option("Column of weights.  [default: all points count the same]", "NAME")] = None,
+    file: Annotated[str, _FILE], outcome: Annotated[
+        str, _option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
+    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME",
+                                  default=True)] = "score",
+    weight: Annotated[str | None, _option("Column of weights.  [default: all points count the "
+                                          "same]", "NAME")] = None,
     n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
-    n_boot: Annotated[int, _option("Bootstrap resamples of its interval.", "NUMBER", default=True)] = 1999,
-    n_resamples: Annotated[int, _option("Sets of outcomes drawn for p-values.", "NUMBER", default=True)] = 9999,
-    confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER", default=True)] = 0.95,
-    seed: Annotated[int, _SEED] = 0,
-    jobs: Annotated[int, _JOBS] = -1,
+    n_boot: Annotated[int, _option("Bootstrap resamples of its interval.", "NUMBER",
+                                   default=True)] = 1999,
+    n_resamples: Annotated[int, _option("Sets of outcomes drawn for p-values.", "NUMBER",
+                                        default=True)] = 9999,
+    confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER",
+                                         default=True)] = 0.95,
+    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None,
-    fail_on: Annotated[str | None, _option("With invalid: end with exit code 1 if the probabilities are not calibrated.", "STATUS", "--fail-on")] = None,
-):
+    json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[
+        str | None, _option("With invalid: end with exit code 1 if the probabilities are not "
+                            "calibrated.", "STATUS", "--fail-on")] = None):
     from uqcal.inputs import check_choice
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid",))
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
     _check_outputs(file, report=report, json=None if json_file == "-" else json_file)
     y, p, w, label = _read_scores(file, outcome, score, weight)
     from uqcal.calibration import calibration_report
-    result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples, confidence=confidence, rng=seed, n_jobs=jobs,
-                                progress=sys.stderr.isatty())
-    _write_calibration(result, {"source": label, "columns": [outcome, score, *([weight] if weight else [])]}, seed, report, json_file)
+    result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot,
+                                n_resamples=n_resamples, confidence=confidence, rng=seed,
+                                n_jobs=jobs, progress=sys.stderr.isatty())
+    _write_calibration(result, {"source": label,
+                                "columns": [outcome, score, *([weight] if weight else [])]}, seed,
+                       report, json_file)
     if fail_on == result.verdict: raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
 def _read_scores(source, outcome, score, weight):
     "Outcomes, probabilities and weights from a file, with messages that name the line."
     names = [outcome, score, *([weight] if weight else [])]
-    if len(set(names)) < len(names): raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
     try: table = read_table(source, names)
     except ValueError as error:
-        if "has no column" in str(error): raise ValueError(f"{error}; name them with --outcome and --score") from None
+        if "has no column" in str(error):
+            raise ValueError(f"{error}; name them with --outcome and --score") from None
         raise
-    y, p, w = table.numbers(outcome), table.numbers(score), table.numbers(weight) if weight else None
-    for name, values, wrong, demand in ((outcome, y, (y != 0) & (y != 1), "0 or 1"), (score, p, (p < 0) | (p > 1), "probabilities from 0 to 1"),
-                                        (weight, w, None if w is None else w < 0, "weights that are not negative")):
+    y, p, w = (table.numbers(outcome), table.numbers(score),
+               table.numbers(weight) if weight else None)
+    for name, values, wrong, demand in ((outcome, y, (y != 0) & (y != 1), "0 or 1"),
+                                        (score, p, (p < 0) | (p > 1), "probabilities from 0 to 1"),
+                                        (weight, w, None if w is None else w < 0,
+                                         "weights that are not negative")):
         if wrong is None or not wrong.any(): continue
         first = int(wrong.argmax())
-        raise ValueError(f"{table.source}, {table.place} {table.places[first]}: column {name!r} must hold {demand}, got {values[first]:g}")
+        raise ValueError(f"{table.source}, {table.place} {table.places[first]}: column {name!r} "
+                         f"must hold {demand}, got {values[first]:g}")
     return y, p, w, table.source
 
-
+# %% ../nbs/70_cli.ipynb #cell-037b
 def _write_calibration(result, data, seed, report, json_file):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
     from uqcal.report import write_whole
     frame = result.to_frame()
-    numbers = {name: {key: value for key, value in row.items() if value is not None} for name, row in frame.astype(object).where(frame.notna(), None).to_dict("index").items()}
-    text = json.dumps({"uqcal": __version__, "data": data, "seed": seed, "verdict": result.verdict, "headline": result.headline, "n": result.tests[0].n, "numbers": numbers},
+    numbers = {name: {key: value for key, value in row.items() if value is not None}
+               for name, row in frame.astype(object).where(frame.notna(),
+                                                           None).to_dict("index").items()}
+    text = json.dumps({"uqcal": __version__, "data": data, "seed": seed, "verdict": result.verdict,
+                       "headline": result.headline, "n": result.tests[0].n, "numbers": numbers},
                       ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     if json_file == "-": typer.echo(text, nl=False)
     else:
         from uqcal.calibration import _shown
-        rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"), *_shown(frame).reset_index().itertuples(index=False, name=None)]
-        typer.echo(f"{data['source']}: {result.tests[0].n:,} points\n\n{_wrapped(result.headline, _width())}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}")
-    if report is not None: result.to_html(report, details={"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)})
+        rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
+                *_shown(frame).reset_index().itertuples(index=False, name=None)]
+        typer.echo(
+            f"{data['source']}: {result.tests[0].n:,} "
+            f"points\n\n{_wrapped(result.headline, _width())}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}")
+    if report is not None:
+        result.to_html(report, details={"Data": data["source"],
+                                        "Columns": ", ".join(data["columns"]), "Seed": str(seed)})
     if json_file not in (None, "-"): write_whole(text, json_file)
-    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file)) if path is not None and json_file != "-"]
+    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file))
+             if path is not None and json_file != "-"]
     if lines: typer.echo("\n" + "\n".join(lines))
 
 # %% ../nbs/70_cli.ipynb #cell-041
 _RECALIBRATE = """Keep the probabilities of a classifier calibrated along a stream.
 
-FILE is a CSV file with a line of column names, oldest row first, or - for standard input. Each row is written again with a forecast that was made before
-its outcome was used. A row without an outcome gets a forecast and teaches nothing.
+FILE is a CSV file with a line of column names, oldest row first, or - for standard input. Each
+row is written again with a forecast that was made before its outcome was used. A row without an
+outcome gets a forecast and teaches nothing.
 
 \b
 Examples:
@@ -540,21 +661,23 @@ Examples:
 
 Exit code: 0 done; 2 input or options can't be used, and the message names the line of a broken row.
 """
-_METHOD = _option("ops, tops, hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta scaling).", "NAME", default=True)
-_OUT = _option("Write the rows to this file, which appears when the last row is through; - for standard output.", "FILE", default=True)
+_METHOD = _option("ops, tops, hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs "
+                  "(beta scaling).", "NAME", default=True)
+_OUT = _option("Write the rows to this file, which appears when the last row is through; - for "
+               "standard output.", "FILE", default=True)
 
 
 @app.command("recalibrate", help=_RECALIBRATE)
 def _recalibrate(
     file: Annotated[str, _FILE],
-    outcome: Annotated[str, _option("Column of the outcomes, 0 or 1, empty where not known.", "NAME", default=True)] = "outcome",
-    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME", default=True)] = "score",
-    method: Annotated[str, _METHOD] = "tops",
-    out: Annotated[str, _OUT] = "-",
-    name: Annotated[str, _option("Name of the column that is added.", "NAME", default=True)] = "recalibrated",
-    seed: Annotated[int, _SEED] = 0,
-    report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
-):
+    outcome: Annotated[str, _option("Column of the outcomes, 0 or 1, empty where not known.",
+                                    "NAME", default=True)] = "outcome",
+    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME",
+                                  default=True)] = "score",
+    method: Annotated[str, _METHOD] = "tops", out: Annotated[str, _OUT] = "-",
+    name: Annotated[str, _option("Name of the column that is added.", "NAME",
+                                 default=True)] = "recalibrated", seed: Annotated[int, _SEED] = 0,
+    report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None):
     from uqcal.inputs import check_choice
     check_choice(method, "--method", ("ops", "tops", "hops", "obs", "tobs", "hobs"))
     _check_outputs(file, report=report, out=None if out == "-" else out)
@@ -562,7 +685,8 @@ def _recalibrate(
     with contextlib.ExitStack() as opened:
         source = sys.stdin.buffer if file == "-" else opened.enter_context(_open_rows(file))
         write = opened.enter_context(_rows_to(out))
-        summary = _recalibrated(source, write, label, dict(score=score, outcome=outcome, method=method, name=name, rng=seed))
+        summary = _recalibrated(source, write, label, dict(score=score, outcome=outcome,
+                                                           method=method, name=name, rng=seed))
     if report is not None: _recalibration_report(summary, label, report)
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
 
@@ -571,8 +695,10 @@ def _open_rows(file):
     path = Path(file)
     if path.is_dir(): raise IsADirectoryError(f"{file} is a folder, not a file")
     if not path.exists():
-        close = get_close_matches(path.name, os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
-        raise FileNotFoundError(f"there is no file {file}" + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
+        close = get_close_matches(path.name,
+                                  os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
+        raise FileNotFoundError(f"there is no file {file}"
+                                + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
     return open(path, "rb")
 
 
@@ -595,8 +721,11 @@ def _rows_to(out):
 def _recalibrated(source, write, label, options):
     from uqcal.streams import recalibrate_rows
     try: return recalibrate_rows(source, write, **options)
-    except UnicodeDecodeError: raise ValueError(f"{label} is not UTF-8 text; save it as CSV in UTF-8") from None
-    except ValueError as error: raise ValueError(f"{label}, {error}" if str(error).startswith("line ") else str(error)) from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{label} is not UTF-8 text; save it as CSV in UTF-8") from None
+    except ValueError as error:
+        raise ValueError(f"{label}, {error}" if str(error).startswith("line ")
+                         else str(error)) from None
 
 # %% ../nbs/70_cli.ipynb #cell-044
 def _stream_text(summary):
@@ -604,9 +733,10 @@ def _stream_text(summary):
     known = f"{summary.rows:,} rows, {summary.learnt:,} with an outcome."
     if not summary.learnt: return f"{known} Nothing could be learnt."
     rang = f"after {summary.alarm:,} outcomes" if summary.alarm else "never"
-    return (f"{known}\nCalibration error {summary.error_before:.4f} as stated, {summary.error_after:.4f} recalibrated ({summary.method}).\n"
-            f"Brier score {summary.brier_before:.4f} as stated, {summary.brier_after:.4f} recalibrated.\n"
-            f"The monitor of the stated probabilities rang {rang} (at most 5 % false alarms, ever).")
+    return (f"{known}\nCalibration error {summary.error_before:.4f} as stated, "
+            f"{summary.error_after:.4f} recalibrated ({summary.method}).\nBrier score "
+            f"{summary.brier_before:.4f} as stated, {summary.brier_after:.4f} recalibrated.\nThe "
+            f"monitor of the stated probabilities rang {rang} (at most 5 % false alarms, ever).")
 
 
 def _recalibration_report(summary, label, path):
@@ -615,20 +745,27 @@ def _recalibration_report(summary, label, path):
 
     def _draw(ax):
         table = summary.to_frame()
-        for column, name, color, ls in [("error_before", "as stated", "#D55E00", "--"), ("error_after", "recalibrated", "#0072B2", "-")]:
+        for column, name, color, ls in [("error_before", "as stated", "#D55E00", "--"),
+                                        ("error_after", "recalibrated", "#0072B2", "-")]:
             ax.plot(table["outcomes"], table[column], color=color, ls=ls, label=name)
         ax.set(xscale="log", xlabel="outcomes seen", ylabel="calibration error so far")
         ax.legend(frameon=False)
     lines = _stream_text(summary).split("\n")
-    pictures = (draw_picture(_draw, "Calibration error so far against outcomes seen, as stated and recalibrated.", caption="The lower the better."),) if summary.curve else ()
-    facts = {"Data": label, "Method": summary.method, "Rows": f"{summary.rows:,}", "Outcomes": f"{summary.learnt:,}", "uqcal": __version__}
-    sections = [Section("Along the stream", paragraphs=tuple(lines[1:]), pictures=pictures), Section("Settings and versions", facts=facts)]
-    write_whole(render_page("Do these probabilities stay calibrated?", Verdict(" ".join(lines[:2])), sections), path)
+    pictures = (draw_picture(_draw, "Calibration error so far against outcomes seen, as stated and "
+                             "recalibrated.", caption="The lower the better."),
+                ) if summary.curve else ()
+    facts = {"Data": label, "Method": summary.method, "Rows": f"{summary.rows:,}",
+             "Outcomes": f"{summary.learnt:,}", "uqcal": __version__}
+    sections = [Section("Along the stream", paragraphs=tuple(lines[1:]), pictures=pictures),
+                Section("Settings and versions", facts=facts)]
+    write_whole(render_page("Do these probabilities stay calibrated?", Verdict(" ".join(lines[:2])),
+                            sections), path)
 
 # %% ../nbs/70_cli.ipynb #cell-047
 _COMPARE = """Compare groups at like scores, by cumulative differences.
 
-FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard input. Without --a and --b all pairs of groups are compared.
+FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard
+input. Without --a and --b all pairs of groups are compared.
 
 \b
 Examples:
@@ -646,55 +783,76 @@ _GROUP_A = _option("Group to compare; without --b, with everyone.", "LABEL", "--
 @app.command("compare", help=_COMPARE)
 def _compare(
     file: Annotated[str, _FILE],
-    response: Annotated[str, _option("Column of the responses, 0 and 1 or real numbers.", "NAME", default=True)] = "response",
+    response: Annotated[str, _option("Column of the responses, 0 and 1 or real numbers.", "NAME",
+                                     default=True)] = "response",
     score: Annotated[str, _option("Column of the scores.", "NAME", default=True)] = "score",
-    group: Annotated[str, _option("Column of the groups, text or numbers.", "NAME", default=True)] = "group",
+    group: Annotated[str, _option("Column of the groups, text or numbers.", "NAME",
+                                  default=True)] = "group",
     weight: Annotated[str | None, _option("Column of weights above zero.", "NAME")] = None,
     a: Annotated[str | None, _GROUP_A] = None,
     b: Annotated[str | None, _option("Group to compare --a with.", "LABEL", "--b")] = None,
-    everyone: Annotated[bool, _option("Compare each group with everyone, not with each other.", None, "--everyone")] = False,
-    seed: Annotated[int, _SEED] = 0,
-    jobs: Annotated[int, _JOBS] = -1,
+    everyone: Annotated[bool, _option("Compare each group with everyone, not with each other.",
+                                      None, "--everyone")] = False,
+    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None,
-):
+    json_file: Annotated[str | None, _JSON] = None):
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
     _check_outputs(file, report=report, json=None if json_file == "-" else json_file)
     label, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group)
     sides = _compared_groups(frame["group"], a, b, everyone)
     result = _comparison(frame, sides, everyone, seed, jobs)
-    text = _screening_text(result, _width()) if sides is None else _graph_text(result, sides, _width())
-    numbers = json.dumps({"uqcal": __version__, "data": label, "groups": sides, "seed": seed, **_comparison_numbers(result)}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    typer.echo(numbers if json_file == "-" else f"{label}: {len(frame):,} points in {frame['group'].nunique():,} groups\n\n{text}", nl=json_file != "-")
+    text = _screening_text(result, _width()) if sides is None else _graph_text(
+        result, sides, _width())
+    numbers = json.dumps({"uqcal": __version__, "data": label, "groups": sides, "seed": seed,
+                          **_comparison_numbers(result)}, ensure_ascii=False, allow_nan=False,
+                         indent=1) + "\n"
+    typer.echo(numbers if json_file == "-" else f"{label}: {len(frame):,} points in "
+               f"{frame['group'].nunique():,} groups\n\n{text}", nl=json_file != "-")
     from uqcal.report import write_whole
-    if report is not None: write_whole(_comparison_page(frame, sides, result, {"Data": label, "Columns": ", ".join(filter(None, (response, score, group, weight))), "Seed": str(seed)}), report)
+    if report is not None:
+        write_whole(_comparison_page(frame, sides, result,
+                                     {"Data": label, "Columns": ", ".join(
+                                         filter(None, (response, score, group, weight))),
+                                      "Seed": str(seed)}), report)
     if json_file not in (None, "-"): write_whole(numbers, json_file)
-    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file)) if path not in (None, "-")]
+    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file))
+             if path not in (None, "-")]
     if lines and json_file != "-": typer.echo("\n" + "\n".join(lines))
 
 # %% ../nbs/70_cli.ipynb #cell-051
 def _read_groups(file, names, group):
-    "What messages call the file, and a table of responses, scores, groups as text and, where named, weights."
+    """What messages call the file, and a table of responses, scores, groups as text and, where
+    named, weights."""
     import pandas as pd
-    if len({*names, group}) < len(names) + 1: raise ValueError(f"the columns must differ, got {', '.join(map(repr, [*names, group]))}")
+    if len({*names, group}) < len(names) + 1:
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, [*names, group]))}")
     try: table = read_table(file, names, features=[group])
     except ValueError as error:
-        if "has no column" in str(error): raise ValueError(f"{error}; name them with --response, --score, --group and --weight") from None
+        if "has no column" in str(error):
+            raise ValueError(
+                f"{error}; name them with --response, --score, --group and --weight") from None
         raise
-    columns = {role: table.numbers(name, positive=role == "weight") for role, name in zip(("response", "score", "weight"), names)}
+    columns = {role: table.numbers(name, positive=role == "weight")
+               for role, name in zip(("response", "score", "weight"), names)}
     labels = table.feature(group)
-    return table.source, pd.DataFrame(columns | {"group": [f"{label:.15g}" if isinstance(label, float) else str(label) for label in labels.tolist()]})
+    return table.source, pd.DataFrame(columns
+                                      | {"group": [f"{label:.15g}" if isinstance(label, float)
+                                                   else str(label) for label in labels.tolist()]})
 
-
+# %% ../nbs/70_cli.ipynb #cell-051b
 def _compared_groups(groups, a, b, everyone):
     "Two labels, a label and None for everyone, or None for all."
     from uqcal.inputs import check_choice
     known = sorted(set(groups))
     if b is not None and a is None: raise ValueError("--b needs --a")
-    if everyone and (a is not None or b is not None): raise ValueError("--everyone compares all groups; leave out --a and --b, or give --a alone for one group")
+    if everyone and (a is not None or b is not None):
+        raise ValueError("--everyone compares all groups; leave out --a and --b, or give --a alone "
+                         "for one group")
     for option, label in (("--a", a), ("--b", b)):
         if label is not None: check_choice(label, option, known)
-    if len(known) < 2: raise ValueError(f"there must be at least two groups to compare, all points are in {known[0]!r}")
+    if len(known) < 2:
+        raise ValueError("there must be at least two groups to compare, all points are in "
+                         f"{known[0]!r}")
     if a is not None and a == b: raise ValueError(f"--a and --b must differ, both are {a!r}")
     return (a, b) if a is not None else tuple(known) if len(known) == 2 and not everyone else None
 
@@ -704,40 +862,55 @@ def _comparison(frame, sides, everyone, seed, jobs):
     from uqcal.cumulative import comparison_graph, screen, subpopulation_graph
     weight = "weight" if "weight" in frame else None
     if sides is None:
-        return screen(frame, response="response", score="score", groups="group", weight=weight, against="all" if everyone else "pairs", rng=seed, n_jobs=jobs, progress=sys.stderr.isatty())
+        return screen(frame, response="response", score="score", groups="group", weight=weight,
+                      against="all" if everyone else "pairs", rng=seed, n_jobs=jobs,
+                      progress=sys.stderr.isatty())
     first, second = (frame[frame["group"] == side] for side in sides)
-    if sides[1] is None: return subpopulation_graph(frame["response"], frame["score"], frame["group"] == sides[0], sample_weight=frame[weight] if weight else None, rng=seed)
+    if sides[1] is None:
+        return subpopulation_graph(frame["response"], frame["score"], frame["group"] == sides[0],
+                                   sample_weight=frame[weight] if weight else None, rng=seed)
     weights = {"weight_a": first[weight], "weight_b": second[weight]} if weight else {}
-    return comparison_graph(first["response"], first["score"], second["response"], second["score"], **weights, rng=seed)
+    return comparison_graph(first["response"], first["score"], second["response"], second["score"],
+                            **weights, rng=seed)
 
 # %% ../nbs/70_cli.ipynb #cell-053
 def _graph_headline(graph, sides):
     "Who is ahead, by how much, and whether there is a difference at all."
     first, second = sides[0], "everyone" if sides[1] is None else sides[1]
     whole = graph.slope(graph.score[0], graph.score[-1])
-    average = f"{graph.average_difference:.3g} on average (95 % interval {whole.low:.3g} to {whole.high:.3g})".replace("-", "−")
+    average = (f"{graph.average_difference:.3g} on average (95 % interval {whole.low:.3g} to "
+               f"{whole.high:.3g})".replace("-", "−"))
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
-    found = f"{who} differ" if graph.kuiper_pvalue <= 0.05 else f"no difference between {who} is found"
-    return f"At like scores {found}: {first} minus {second} is {average}, Kuiper's p = {graph.kuiper_pvalue:.2g}."
+    found = (f"{who} differ" if graph.kuiper_pvalue <= 0.05
+             else f"no difference between {who} is found")
+    return (f"At like scores {found}: {first} minus {second} is {average}, Kuiper's p = "
+            f"{graph.kuiper_pvalue:.2g}.")
 
 
 def _graph_rows(graph):
     rows = [("", "value", "/ published σ", "/ null scale", "p")]
-    for name, value, p in (("Kuiper", graph.kuiper, graph.kuiper_pvalue), ("Kolmogorov–Smirnov", graph.kolmogorov_smirnov, graph.kolmogorov_smirnov_pvalue)):
+    for name, value, p in (("Kuiper", graph.kuiper, graph.kuiper_pvalue),
+                           ("Kolmogorov–Smirnov", graph.kolmogorov_smirnov,
+                            graph.kolmogorov_smirnov_pvalue)):
         ratio = f"{value / graph.null_scale:.3f}" if graph.null_scale else "no noise"
-        rows.append((name, f"{value:.4g}", "" if np.isnan(graph.scale) else f"{value / graph.scale:.3f}" if graph.scale else "no noise", ratio, f"{p:.2g}"))
+        rows.append((name, f"{value:.4g}", "" if np.isnan(graph.scale)
+                     else f"{value / graph.scale:.3f}" if graph.scale else "no noise", ratio,
+                     f"{p:.2g}"))
     return rows
 
 
 def _graph_details(graph):
     steep = graph.steepest(0.1)
-    where = f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}"
-    return (f"{graph.n_points:,} points make {graph.n_steps:,.0f} steps; p-values by {graph.method}.",
-            f"The graph is steepest {where}, where the difference is {steep.value:.3g}.".replace("-", "−"))
+    where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
+             else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}")
+    return (f"{graph.n_points:,} points make {graph.n_steps:,.0f} steps; p-values by "
+            f"{graph.method}.", f"The graph is steepest {where}, where the difference is "
+            f"{steep.value:.3g}.".replace("-", "−"))
 
 
 def _graph_text(graph, sides, width):
-    parts = [_wrapped(_graph_headline(graph, sides), width), _aligned(_graph_rows(graph), (1, 2, 3, 4))]
+    parts = [_wrapped(_graph_headline(graph, sides), width),
+             _aligned(_graph_rows(graph), (1, 2, 3, 4))]
     return "\n\n".join([*parts, "\n".join(_wrapped(line, width) for line in _graph_details(graph))])
 
 # %% ../nbs/70_cli.ipynb #cell-055
@@ -745,97 +918,135 @@ def _screening_headline(screening):
     table = screening.table
     count = int((table["kuiper_pvalue_holm"] <= 0.05).sum())
     what = "groups differ from everyone" if screening.against == "all" else "pairs of groups differ"
-    skipped = f" {len(screening.skipped):,} pairs have no scores in common and were left out." if screening.skipped else ""
-    return f"At like scores {count:,} of {len(table):,} {what}, at 5 % after Holm's correction.{skipped}"
+    skipped = (f" {len(screening.skipped):,} pairs have no scores in common and were left out."
+               if screening.skipped else "")
+    return (f"At like scores {count:,} of {len(table):,} {what}, at 5 % after Holm's "
+            f"correction.{skipped}")
 
 
 def _screening_rows(screening, n_rows):
     "The largest deviations as text."
     pairs = screening.against == "pairs"
-    rows = [("a", *(["b"] if pairs else []), "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)")]
+    rows = [("a", *(["b"] if pairs else []), "points", "steps", "difference", "Kuiper / σ", "p",
+             "p (Holm)", "p (BH)")]
     for row in screening.table.head(n_rows).to_dict("records"):
         points = f"{row['n_a']:,} + {row['n_b']:,}" if pairs else f"{row['n_a']:,}"
         ratio = row["kuiper_studentised" if np.isnan(row["kuiper_scaled"]) else "kuiper_scaled"]
-        rows.append((str(row["a"]), *([str(row["b"])] if pairs else []), points, f"{row['n_steps']:,.0f}", f"{row['average_difference']:.3g}", f"{ratio:.3f}",
-                     *(f"{row[name]:.2g}" for name in ("kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh"))))
+        rows.append((str(row["a"]), *([str(row["b"])] if pairs else []), points,
+                     f"{row['n_steps']:,.0f}", f"{row['average_difference']:.3g}", f"{ratio:.3f}",
+                     *(f"{row[name]:.2g}"
+                       for name in ("kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh"))))
     return rows
 
 
 def _screening_text(screening, width):
     rows, more = _screening_rows(screening, 20), len(screening.table) - 20
     left = 2 if screening.against == "pairs" else 1
-    parts = [_wrapped(_screening_headline(screening), width), _aligned(rows, range(left, len(rows[0])))]
-    return "\n\n".join(parts + ([f"and {more:,} smaller ones; --json writes all"] if more > 0 else []))
+    parts = [_wrapped(_screening_headline(screening), width),
+             _aligned(rows, range(left, len(rows[0])))]
+    return "\n\n".join(parts + ([f"and {more:,} smaller ones; --json writes all"] if more > 0
+                                else []))
 
 # %% ../nbs/70_cli.ipynb #cell-057
 def _comparison_numbers(result):
     "All numbers of a graph or a screening, infinite and missing ones as null."
     def _plain(value): return None if isinstance(value, float) and not np.isfinite(value) else value
-    if hasattr(result, "table"): return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame().to_dict("records")], "skipped": result.skipped}
-    names = ("kind", "n_points", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov", "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method")
-    return {name: _plain(getattr(result, name)) for name in names} | {"graph": result.to_frame().to_dict("list")}
+    if hasattr(result, "table"):
+        return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame()
+                                .to_dict("records")], "skipped": result.skipped}
+    names = ("kind", "n_points", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
+             "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method")
+    return {name: _plain(getattr(result, name)) for name in names} | {
+        "graph": result.to_frame().to_dict("list")}
 
 
 def _comparison_page(frame, sides, result, facts):
     "One page for a pair, a group against everyone, or a screening."
     import pandas as pd
     from uqcal.report import Section, Verdict, draw_picture, render_page
-    read = "The slope of the graph is the average difference at those scores. The dark triangle reaches two standard deviations of pure noise either way."
+    read = ("The slope of the graph is the average difference at those scores. The dark triangle "
+            "reaches two standard deviations of pure noise either way.")
     if sides is None:
         rows, top = _screening_rows(result, 50), min(3, len(result.table))
-        graphs = [_graph_picture(result.graph(k, method="brownian"), (row["a"], row.get("b")), row["kuiper_pvalue"]) for k, row in enumerate(result.table.head(top).to_dict("records"))]
-        chart = draw_picture(lambda ax: result.plot(ax), "The largest deviations and whether each is significant.", caption="Squares: significant at 5 % after Holm's correction.", width=5.2, height=4.4)
-        sections = [Section("The largest deviations", paragraphs=(read,), pictures=(chart, *graphs)), Section("Table", table=pd.DataFrame(rows[1:], columns=rows[0]))]
+        graphs = [_graph_picture(result.graph(k, method="brownian"), (row["a"], row.get("b")),
+                                 row["kuiper_pvalue"])
+                  for k, row in enumerate(result.table.head(top).to_dict("records"))]
+        chart = draw_picture(
+            lambda ax: result.plot(ax), "The largest deviations and whether each is significant.",
+            caption="Squares: significant at 5 % after Holm's correction.", width=5.2, height=4.4)
+        sections = [Section("The largest deviations", paragraphs=(read,),
+                            pictures=(chart, *graphs)),
+                    Section("Table", table=pd.DataFrame(rows[1:], columns=rows[0]))]
         headline = _screening_headline(result)
     else:
         rows, headline = _graph_rows(result), _graph_headline(result, sides)
         pictures = _graph_picture(result, sides, result.kuiper_pvalue), _bins_picture(frame, sides)
-        sections = [Section("Along the scores", paragraphs=(read, *_graph_details(result)), pictures=pictures), Section("Tests", table=pd.DataFrame(rows[1:], columns=rows[0]))]
-    sources = (("Tygert, A graphical method of cumulative differences between two subpopulations (2021).", "10.1186/s40537-021-00540-9"),)
-    sections.append(Section("Settings, versions and sources", facts=facts | {"uqcal": __version__}, sources=sources))
-    return render_page("Do groups with the same score have the same outcomes?", Verdict(headline), sections)
+        sections = [Section("Along the scores", paragraphs=(read, *_graph_details(result)),
+                            pictures=pictures),
+                    Section("Tests", table=pd.DataFrame(rows[1:], columns=rows[0]))]
+    sources = (("Tygert, A graphical method of cumulative differences between two subpopulations "
+                "(2021).", "10.1186/s40537-021-00540-9"),)
+    sections.append(Section("Settings, versions and sources", facts=facts | {"uqcal": __version__},
+                            sources=sources))
+    return render_page("Do groups with the same score have the same outcomes?", Verdict(headline),
+                       sections)
 
 # %% ../nbs/70_cli.ipynb #cell-058
 def _graph_picture(graph, sides, p):
     from uqcal.report import draw_picture
     names = f"{sides[0]} minus {'everyone' if sides[1] is None else sides[1]}"
-    return draw_picture(lambda ax: graph.plot(ax), f"Cumulative differences, {names}, along the scores.", caption=f"{names}: Kuiper's p = {p:.2g}.", width=5.2, height=4.2)
+    return draw_picture(lambda ax: graph.plot(ax),
+                        f"Cumulative differences, {names}, along the scores.",
+                        caption=f"{names}: Kuiper's p = {p:.2g}.", width=5.2, height=4.2)
 
 
 def _bins_picture(frame, sides):
     from uqcal.cumulative import paired_reliability
     from uqcal.report import draw_picture
     first = frame[frame["group"] == sides[0]]
-    second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[frame["group"] == sides[1]]
-    weights = {"weight_a": first["weight"], "weight_b": second["weight"]} if "weight" in frame else {}
-    bins = paired_reliability(first["response"], first["score"], second["response"], second["score"], strategy="noise", **weights)
-    caption = f"Mean responses in bins, for comparison; a: {sides[0]}, b: {'all others' if sides[1] is None else sides[1]}."
-    return draw_picture(lambda ax: bins.plot(ax), "Mean response against mean score in bins, for both groups.", caption=caption, width=5.2, height=4.2)
+    second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[
+        frame["group"] == sides[1]]
+    weights = {"weight_a": first["weight"],
+               "weight_b": second["weight"]} if "weight" in frame else {}
+    bins = paired_reliability(first["response"], first["score"], second["response"],
+                              second["score"], strategy="noise", **weights)
+    caption = (f"Mean responses in bins, for comparison; a: {sides[0]}, b: "
+               f"{'all others' if sides[1] is None else sides[1]}.")
+    return draw_picture(lambda ax: bins.plot(ax), "Mean response against mean score in bins, for "
+                        "both groups.", caption=caption, width=5.2, height=4.2)
 
 # %% ../nbs/70_cli.ipynb #cell-062
 _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make
-_AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution", "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot", "n_mc": "--n-mc", "n_resamples": "--n-resamples",
-             "confidence": "--confidence", "rng": "--seed", "error": "the errors", "uncertainty": "the uncertainties"}
+_AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
+             "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
+             "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
+             "rng": "--seed", "error": "the errors", "uncertainty": "the uncertainties"}
 
 
 def _message(error):
     "One line that says what is wrong, in the words of the command line."
     text = error.format_message() if isinstance(error, _USAGE) else str(error)
-    if isinstance(error, OSError) and error.strerror and error.filename: text = f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.filename}: {error.strerror}"
     text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
-    text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may))", lambda found: _AS_TYPED[found[0]], " ".join(text.split()))
+    text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may))", lambda found: _AS_TYPED[found[0]],
+                  " ".join(text.split()))
     return f"uqcal: {text or type(error).__name__}"
 
 # %% ../nbs/70_cli.ipynb #cell-063
-def main(args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's own unless given
-         ) -> None:  # never returns: ends with SystemExit
-    "Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself."
+def main(
+    args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
+                                        # own unless given
+) -> None:  # never returns: ends with SystemExit
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
+    error of uqcal itself."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:
         code = typer.main.get_command(app).main(args=args, prog_name="uqcal", standalone_mode=False)
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # whoever read the output has gone, as `head` does; the parser would end with 1
+    # whoever read the output has gone, as `head` does; the parser would end with 1
+    except (BrokenPipeError, SystemExit):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except (KeyboardInterrupt, typer.Abort): code = 130

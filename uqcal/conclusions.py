@@ -17,11 +17,13 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from .bootstrap import BootstrapInterval, bca_interval, run_chunks
-from .consistency import ConsistencyTest, _as_it_is, _pvalue, _shuffled, _shuffled_product, _sort_key, _where, consistency_test
+from .consistency import (ConsistencyTest, _as_it_is, _pvalue, _shuffled, _shuffled_product,
+                               _sort_key, _where, consistency_test)
 from .inputs import check_count, check_errors, check_fraction, check_generator, read_vector
 from .statistics import cc
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/50_conclusions.ipynb #cell-009
@@ -39,12 +41,14 @@ def _bca_pvalue(interval, reference):
 class LinkTest:
     "Whether absolute errors go with uncertainties; what `link_test` returns."
     statistic: float  # Spearman's coefficient of |error| and uncertainty (CC)
-    pvalue: float  # (k + 1)/(n_resamples + 1), k shuffles of the absolute errors reaching the statistic
+    pvalue: float  # (k + 1)/(n_resamples + 1), k shuffles of the absolute errors reaching the
+                   # statistic
     low: float  # 2.5 % quantile of the shuffles
     high: float  # 97.5 % quantile of the shuffles
     n: int  # number of points
     n_resamples: int  # number of shuffles
-    values: np.ndarray = field(repr=False, compare=False)  # the shuffles' coefficients, shape (n_resamples,)
+    values: np.ndarray = field(repr=False, compare=False)  # the shuffles' coefficients, shape
+                                                           # (n_resamples,)
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
@@ -57,7 +61,8 @@ class LinkTest:
         return _plot_link(self, ax)
 
     def _repr_html_(self) -> str:
-        return f"<p>CC = {self.statistic:.3g}, p = {self.pvalue:.2g} (one-sided, {self.n_resamples:,} shuffles of {self.n:,} absolute errors)</p>"
+        return (f"<p>CC = {self.statistic:.3g}, p = {self.pvalue:.2g} (one-sided, "
+                f"{self.n_resamples:,} shuffles of {self.n:,} absolute errors)</p>")
 
 # %% ../nbs/50_conclusions.ipynb #cell-014
 def _plot_link(test, ax):
@@ -67,35 +72,43 @@ def _plot_link(test, ax):
     height = ax.hist(test.values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
     ax.axvline(test.statistic, color="#D55E00", lw=2)
     right = np.mean(ax.get_xlim()) < test.statistic
-    ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, height), xytext=(-5 if right else 5, 0), textcoords="offset points",
-                color="#D55E00", va="top", ha="right" if right else "left")
+    ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, height),
+                xytext=(-5 if right else 5, 0), textcoords="offset points", color="#D55E00",
+                va="top", ha="right" if right else "left")
     ax.set(xlabel="rank correlation of |E| and u", ylabel="shuffles of |E|")
     return ax
 
 # %% ../nbs/50_conclusions.ipynb #cell-015
-def link_test(error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
-              uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
-              *,
-              n_resamples: int = 9999,  # number of shuffles, ≥ 1
-              rng: int | np.random.Generator | None = None,  # seed or generator
-              n_jobs: int = 1,  # joblib's number of jobs
-              progress: bool = False,  # show a bar on standard error
-              ) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
-    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact for any distribution.
+def link_test(
+    error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
+    *,
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
+    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact
+    for any distribution.
 
-    Raises ValueError where all uncertainties, or all absolute errors, are equal, or for fewer than four points. Source: permutation test after Fisher (1935)."""
+    Raises ValueError where all uncertainties, or all absolute errors, are equal, or for fewer than
+    four points. Source: permutation test after Fisher (1935)."""
     error, uncertainty = check_errors(error, uncertainty)
     n_resamples = check_count(n_resamples, "n_resamples")
     if error.size < 4:
-        raise ValueError(f"error must hold at least four points, got {error.size}: with fewer no test of level 5 % can reject")
+        raise ValueError(f"error must hold at least four points, got {error.size}: with fewer no "
+                         "test of level 5 % can reject")
     cc(error, uncertainty)          # refuses what does not vary
-    rank, fixed = (rankdata(values) - (error.size + 1) / 2 for values in (np.abs(error), uncertainty))
+    rank, fixed = (rankdata(values) - (error.size + 1) / 2
+                   for values in (np.abs(error), uncertainty))
     plan = _shuffled_product, rank, (fixed / np.sqrt((rank @ rank) * (fixed @ fixed)),)
     value = _as_it_is(*plan)
-    values = run_chunks(lambda n, generator: _shuffled(*plan, n, generator), n_resamples, max(1, 2**21 // error.size), rng,
-                        n_jobs=n_jobs, progress=progress, description="shuffles")
+    values = run_chunks(lambda n, generator: _shuffled(*plan, n, generator), n_resamples,
+                        max(1, 2**21 // error.size), rng, n_jobs=n_jobs, progress=progress,
+                        description="shuffles")
     low, high = np.quantile(values, [0.025, 0.975])
-    return LinkTest(value, _pvalue(value, values, False), float(low), float(high), error.size, n_resamples, values)
+    return LinkTest(value, _pvalue(value, values, False), float(low), float(high), error.size,
+                    n_resamples, values)
 
 # %% ../nbs/50_conclusions.ipynb #cell-019
 def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
@@ -105,7 +118,8 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
     Raises ValueError for values outside [0, 1]. Source: Holm (1979)."""
     p = read_vector(pvalues, "pvalues")
     if p.min() < 0 or p.max() > 1:
-        raise ValueError(f"pvalues must lie in [0, 1], got values from {p.min():.3g} to {p.max():.3g}")
+        raise ValueError(f"pvalues must lie in [0, 1], got values from {p.min():.3g} to "
+                         f"{p.max():.3g}")
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(p.size)
     adjusted[order] = np.maximum.accumulate(np.minimum((p.size - np.arange(p.size)) * p[order], 1))
@@ -114,24 +128,31 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
 # %% ../nbs/50_conclusions.ipynb #cell-022
 @dataclass(frozen=True)
 class Conclusion:
-    "The answer to one question, with its grounds; `draw_conclusions` returns one for each question."
-    question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity: NAME"
+    """The answer to one question, with its grounds; `draw_conclusions` returns one for each
+    question."""
+    question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
+                   # NAME"
     status: str  # "valid", "invalid" or "undecided"
     test: str  # what was tested and how
-    pvalue: float | None  # of that test, adjusted for the number of features; None where there was nothing to test
+    pvalue: float | None  # of that test, adjusted for the number of features; None where there was
+                          # nothing to test
     sentence: str  # the answer in words
-    result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(default=None, repr=False, compare=False)  # the test's own result
+    # the test's own result
+    result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
+        default=None, repr=False, compare=False)
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
-        return pd.DataFrame([{name: getattr(self, name) for name in ("question", "status", "test", "pvalue", "sentence")}])
+        return pd.DataFrame([{name: getattr(self, name)
+                              for name in ("question", "status", "test", "pvalue", "sentence")}])
 
     def plot(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
              ) -> "Axes":
         "The picture of the test; raises ValueError where there was nothing to test."
         if self.result is None:
             raise ValueError(f"nothing was tested: {self.sentence}")
-        return self.result.plot_graph(ax) if isinstance(self.result, ConsistencyTest) else self.result.plot(ax)
+        return self.result.plot_graph(ax) if isinstance(self.result,
+                                                        ConsistencyTest) else self.result.plot(ax)
 
     def _repr_html_(self) -> str:
         return f"<p><b>{self.question}: {self.status}</b>. {self.sentence} <i>{self.test}.</i></p>"
@@ -139,7 +160,8 @@ class Conclusion:
 # %% ../nbs/50_conclusions.ipynb #cell-023
 def _average(interval):
     "Are errors as large as stated, on average?"
-    p, factor, span = _bca_pvalue(interval, 1.0), np.sqrt(interval.estimate), f"ZMS = {interval.estimate:.3g}"
+    p, factor, span = _bca_pvalue(interval,
+                                  1.0), np.sqrt(interval.estimate), f"ZMS = {interval.estimate:.3g}"
     valid = interval.low <= 1 <= interval.high
     if valid:
         sentence = f"On average the errors are as large as stated ({span}, p = {p:.2g})."
@@ -147,34 +169,44 @@ def _average(interval):
         sentence = (f"On average the uncertainties are too {'small' if factor > 1 else 'large'}: "
                     f"the errors are {factor:.2f} times as large as stated ({span}, p = {p:.2g}).")
     test = f"mean squared scaled error against 1, BCa interval of {interval.n_boot:,} resamples"
-    return Conclusion("average calibration", "valid" if valid else "invalid", test, p, sentence, interval)
+    return Conclusion("average calibration", "valid" if valid else "invalid", test, p, sentence,
+                      interval)
 
 
 def _dependence(question, result, p, level, what, adjusted=""):
     "Are uncertainties as good everywhere along their range, a feature, or groups?"
     name = f"Kuiper's range, p = {p:.2g}{adjusted}"
     if p > level:
-        sentence = f"No sign that errors, measured by their uncertainties, change along {what} ({name})."
+        sentence = (f"No sign that errors, measured by their uncertainties, change along {what} "
+                    f"({name}).")
     else:
-        sentence = f"The errors are {_where(result, 'the uncertainty' if what == 'their range' else what)} ({name})."
-    test = f"Kuiper's range of the cumulative scaled errors, {result.n_resamples:,} shuffles of them"
+        sentence = ("The errors are "
+                    f"{_where(result, 'the uncertainty' if what == 'their range' else what)} "
+                    f"({name}).")
+    test = (f"Kuiper's range of the cumulative scaled errors, {result.n_resamples:,} shuffles of "
+            "them")
     return Conclusion(question, "invalid" if p <= level else "valid", test, p, sentence, result)
 
 # %% ../nbs/50_conclusions.ipynb #cell-024
 def _link(error, uncertainty, level, options):
     "Do larger errors come with larger uncertainties, and if not, should they?"
     result = link_test(error, uncertainty, **options)
-    p, test = result.pvalue, f"rank correlation of |E| and u, one-sided, {result.n_resamples:,} shuffles of |E|"
+    p, test = (result.pvalue,
+               f"rank correlation of |E| and u, one-sided, {result.n_resamples:,} shuffles of |E|")
     seen = f"(CC = {result.statistic:.3g}, p = {p:.2g})"
     if p <= level:
-        return Conclusion("error-uncertainty link", "valid", test, p, f"Larger errors come with larger uncertainties {seen}.", result)
+        return Conclusion("error-uncertainty link", "valid", test, p,
+                          f"Larger errors come with larger uncertainties {seen}.", result)
     perfect = consistency_test(error, uncertainty, statistic="cc", **options)
     least = np.quantile(perfect.values, level)
     if result.statistic < least:
-        status, rest = "invalid", f"although perfect uncertainties of this spread would show it, with CC above {least:.2g} in {100 * (1 - level):g} % of cases"
+        status, rest = ("invalid", "although perfect uncertainties of this spread would show it, "
+                        f"with CC above {least:.2g} in {100 * (1 - level):g} % of cases")
     else:
-        status, rest = "undecided", "and perfect uncertainties of this spread might not show it either"
-    return Conclusion("error-uncertainty link", status, test, p, f"No sign that larger errors come with larger uncertainties {seen}, {rest}.", result)
+        status, rest = ("undecided",
+                        "and perfect uncertainties of this spread might not show it either")
+    return Conclusion("error-uncertainty link", status, test, p, "No sign that larger errors come "
+                      f"with larger uncertainties {seen}, {rest}.", result)
 
 
 def _open(question, reason):
@@ -186,13 +218,16 @@ def _columns(features, uncertainty):
     "Features by name, each one checked."
     if features is None:
         return {}
-    if not isinstance(features, Mapping) and not (hasattr(features, "columns") and hasattr(features, "__getitem__")):
-        raise TypeError(f"features must be a DataFrame or a dict of name → array, got {type(features).__name__}")
+    if not isinstance(features, Mapping) and not (hasattr(features, "columns")
+                                                  and hasattr(features, "__getitem__")):
+        raise TypeError("features must be a DataFrame or a dict of name → array, got "
+                        f"{type(features).__name__}")
     names = list(features.columns if hasattr(features, "columns") else features)
     labels = [str(name) for name in names]
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        raise ValueError(f"features must have different names: {twice!r} is there {labels.count(twice)} times")
+        raise ValueError(f"features must have different names: {twice!r} is there "
+                         f"{labels.count(twice)} times")
     found = {label: features[name] for label, name in zip(labels, names)}
     for label, column in found.items():
         _sort_key(column, uncertainty, f"features[{label!r}]")
@@ -211,26 +246,33 @@ def _reason(error, uncertainty, needs_spread):
     return "" if np.any(z != z[0]) else "all scaled errors have the same size"
 
 # %% ../nbs/50_conclusions.ipynb #cell-027
-def draw_conclusions(error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
-                     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
-                     *,
-                     features: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories, truth values as groups
-                     average: BootstrapInterval | None = None,  # the ZMS's interval where it is known already
-                     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-                     confidence: float = 0.95,  # one less the level of the tests, in (0, 1)
-                     rng: int | np.random.Generator | None = None,  # seed or generator
-                     n_jobs: int = 1,  # joblib's number of jobs
-                     progress: bool = False,  # show bars on standard error
-                     ) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty link", "adaptivity: NAME" …
-    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right along each feature.
+def draw_conclusions(
+    error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
+    *,
+    features: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
+                           # categories, truth values as groups
+    average: BootstrapInterval | None = None,  # the ZMS's interval where it is known already
+    n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
+    confidence: float = 0.95,  # one less the level of the tests, in (0, 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show bars on standard error
+) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty
+                             # link", "adaptivity: NAME" …
+    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right
+    along each feature.
 
-    Raises ValueError or TypeError for bad data, and for features that are constant or have missing values, naming the argument.
-    Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several features."""
+    Raises ValueError or TypeError for bad data, and for features that are constant or have missing
+    values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
+    features."""
     error, uncertainty = check_errors(error, uncertainty)
     columns, level = _columns(features, uncertainty), 1 - check_fraction(confidence, "confidence")
-    options = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng), n_jobs=n_jobs, progress=progress)
+    options = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
+                   n_jobs=n_jobs, progress=progress)
     if average is None:
-        average = bca_interval("zms", error, uncertainty, confidence=confidence, rng=options["rng"], n_jobs=n_jobs, progress=progress)
+        average = bca_interval("zms", error, uncertainty, confidence=confidence, rng=options["rng"],
+                               n_jobs=n_jobs, progress=progress)
     found, reason = [_average(average)], _reason(error, uncertainty, True)
     if reason:
         found += [_open("consistency", reason), _open("error-uncertainty link", reason)]
@@ -238,8 +280,10 @@ def draw_conclusions(error: ArrayLike,  # errors, reference minus prediction, sh
         test = consistency_test(error, uncertainty, **options)
         found.append(_dependence("consistency", test, test.pvalue, level, "their range"))
         constant = np.all(np.abs(error) == np.abs(error[0]))
-        found.append(_open("error-uncertainty link", "all absolute errors are equal") if constant else _link(error, uncertainty, level, options))
-    return {one.question: one for one in [*found, *_adaptivity(error, uncertainty, columns, level, options)]}
+        found.append(_open("error-uncertainty link", "all absolute errors are equal") if constant
+                     else _link(error, uncertainty, level, options))
+    return {one.question: one
+            for one in [*found, *_adaptivity(error, uncertainty, columns, level, options)]}
 
 # %% ../nbs/50_conclusions.ipynb #cell-028
 def _adaptivity(error, uncertainty, columns, level, options):
@@ -247,8 +291,11 @@ def _adaptivity(error, uncertainty, columns, level, options):
     reason = _reason(error, uncertainty, False)
     if reason or not columns:
         return [_open(f"adaptivity: {name}", reason) for name in columns]
-    enough = options | {"n_resamples": max(options["n_resamples"], int(np.ceil(2 * len(columns) / level)))}
-    tests = {name: consistency_test(error, uncertainty, by=column, **enough) for name, column in columns.items()}
+    enough = options | {"n_resamples": max(options["n_resamples"],
+                                           int(np.ceil(2 * len(columns) / level)))}
+    tests = {name: consistency_test(error, uncertainty, by=column, **enough)
+             for name, column in columns.items()}
     adjusted = holm([test.pvalue for test in tests.values()])
     note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
-    return [_dependence(f"adaptivity: {name}", test, p, level, name, note) for p, (name, test) in zip(adjusted, tests.items())]
+    return [_dependence(f"adaptivity: {name}", test, p, level, name, note)
+            for p, (name, test) in zip(adjusted, tests.items())]

@@ -20,13 +20,15 @@ from .bootstrap import _at_least_two, _chunk, run_chunks
 from .distributions import distribution_name, standard_distribution
 from .inputs import check_choice, check_count, check_errors, check_fraction, check_generator
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-008
 @nb.njit(cache=True, nogil=True)
 def _kept_means(total, count, kept, out):
-    "Means over the `kept` most certain points, for falling numbers `kept`, from totals and counts of groups of equal u."
+    """Means over the `kept` most certain points, for falling numbers `kept`, from totals and counts
+    of groups of equal u."""
     k, below, points = kept.size - 1, 0.0, 0
     for g in range(count.size):
         while k >= 0 and kept[k] <= points + count[g]:
@@ -58,8 +60,9 @@ class _Ordered:
         count = np.diff(np.append(begin, u.size))
         kept = u.size * (n_points - np.arange(n_points)) / n_points
         scaled = e / u
-        return cls(power, float(e.max()), float(u[-1]), (e / e.max())**power, (scaled / scaled.max())**power,
-                   np.repeat(np.arange(begin.size), count), (u[begin] / u[-1])**power, count, kept)
+        return cls(power, float(e.max()), float(u[-1]), (e / e.max())**power,
+                   (scaled / scaled.max())**power, np.repeat(np.arange(begin.size), count),
+                   (u[begin] / u[-1])**power, count, kept)
 
     def curve(self, total):
         "The curve of the groups' totals, in their unit."
@@ -74,7 +77,8 @@ def _root(means, power):
 # %% ../nbs/25_confidence_curves.ipynb #cell-012
 def _mean_magnitude(distribution, power):
     "⟨|ε|^q⟩^(1/q) of a distribution with mean 0 and variance 1."
-    return 1.0 if power == 2 else 2 * quad(distribution.sf, 0, distribution.support()[1], epsabs=0, epsrel=1e-10, limit=200)[0]
+    return 1.0 if power == 2 else 2 * quad(distribution.sf, 0, distribution.support()[1], epsabs=0,
+                                           epsrel=1e-10, limit=200)[0]
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-017
 @nb.njit(cache=True, nogil=True)
@@ -92,7 +96,8 @@ def _shuffled(z, words):
 
 @nb.njit(cache=True, nogil=True)
 def _reference_means(z, s, count, kept):
-    "Means of z·s over the kept points, for each row of z in the order of u; s: one value for each group."
+    """Means of z·s over the kept points, for each row of z in the order of u; s: one value for each
+    group."""
     out, total = np.empty((z.shape[0], kept.size)), np.empty(s.size)
     for r in range(z.shape[0]):
         i = 0
@@ -107,12 +112,14 @@ def _reference_means(z, s, count, kept):
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-018
 def _null_curves(points, distribution, n, rng):
-    "Curves of n sets that follow the model: of a distribution, or of the shuffled scaled errors in an arbitrary unit."
+    """Curves of n sets that follow the model: of a distribution, or of the shuffled scaled errors
+    in an arbitrary unit."""
     if distribution is None:
         z = _shuffled(points.z, rng.integers(0, 2**32, size=(n, points.z.size), dtype=np.uint32))
     else:
         z = np.abs(distribution.rvs(size=(n, points.z.size), random_state=rng))**points.power
-    return points.stated_unit * _root(_reference_means(z, points.s, points.count, points.kept), points.power)
+    return points.stated_unit * _root(_reference_means(z, points.s, points.count, points.kept),
+                                      points.power)
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-020
 @nb.njit(cache=True, nogil=True)
@@ -138,13 +145,15 @@ def _resampled_means(draws, group, w, s, kept):
 def _resample(points, n, rng):
     "Curves and stated curves r(p) of n bootstrap resamples, shape (n, 2, n_points)."
     draws = rng.integers(0, points.w.size, size=(n, points.w.size), dtype=np.int32)
-    means = _root(_resampled_means(draws, points.group, points.w, points.s, points.kept), points.power)
+    means = _root(_resampled_means(draws, points.group, points.w, points.s, points.kept),
+                  points.power)
     return means * np.array([[points.error_unit], [points.stated_unit]])
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-022
 def _ratio(a, b):
     "a/b, and 0 where b is 0: a flat curve of zeros stays one whatever its scale."
-    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))), where=np.asarray(b) > 0)
+    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))),
+                     where=np.asarray(b) > 0)
 
 
 def _null_areas(curves, value, reference, empirical):
@@ -162,17 +171,25 @@ def _two_sided(null, area, tolerance):
 # %% ../nbs/25_confidence_curves.ipynb #cell-024
 @dataclass(frozen=True)
 class ConfidenceCurve:
-    "Error of the most certain points against the share removed, with its reference; what `confidence_curve` returns."
+    """Error of the most certain points against the share removed, with its reference; what
+    `confidence_curve` returns."""
     metric: str  # "rmse" or "mae"
     distribution: str  # "empirical", or the name of the distribution behind the reference
     n: int  # number of points
-    removed: np.ndarray = field(repr=False, compare=False)  # share of the least certain points removed, shape (n_points,), 0 … < 1
-    value: np.ndarray = field(repr=False, compare=False)  # error of the rest, shape (n_points,), in the quantity's unit
-    band: np.ndarray = field(repr=False, compare=False)  # pointwise bootstrap limits of it, shape (2, n_points)
-    reference: np.ndarray = field(repr=False, compare=False)  # what uncertainties in proportion to the errors give, shape (n_points,)
-    reference_band: np.ndarray = field(repr=False, compare=False)  # pointwise limits of null curves, shape (2, n_points)
-    oracle: np.ndarray = field(repr=False, compare=False)  # error of the rest with the largest |E| removed, shape (n_points,)
-    area: float  # mean of value − reference over the shares; positive where errors fall less than promised
+    removed: np.ndarray = field(repr=False, compare=False)  # share of the least certain points
+                                                            # removed, shape (n_points,), 0 … < 1
+    value: np.ndarray = field(repr=False, compare=False)  # error of the rest, shape (n_points,), in
+                                                          # the quantity's unit
+    band: np.ndarray = field(repr=False, compare=False)  # pointwise bootstrap limits of it, shape
+                                                         # (2, n_points)
+    reference: np.ndarray = field(repr=False, compare=False)  # what uncertainties in proportion to
+                                                              # the errors give, shape (n_points,)
+    reference_band: np.ndarray = field(repr=False, compare=False)  # pointwise limits of null
+                                                                   # curves, shape (2, n_points)
+    oracle: np.ndarray = field(repr=False, compare=False)  # error of the rest with the largest |E|
+                                                           # removed, shape (n_points,)
+    area: float  # mean of value − reference over the shares; positive where errors fall less than
+                 # promised
     area_low: float  # lower bootstrap limit of the area
     area_high: float  # upper bootstrap limit of the area
     pvalue: float  # two-sided, of the area
@@ -187,9 +204,12 @@ class ConfidenceCurve:
         return self.area
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each share: removed, kept, value, low, high, reference, reference_low, reference_high, oracle."
-        columns = (self.removed, self.n * (1 - self.removed), self.value, *self.band, self.reference, *self.reference_band, self.oracle)
-        names = ("removed", "kept", "value", "low", "high", "reference", "reference_low", "reference_high", "oracle")
+        """A row for each share: removed, kept, value, low, high, reference, reference_low,
+        reference_high, oracle."""
+        columns = (self.removed, self.n * (1 - self.removed), self.value, *self.band,
+                   self.reference, *self.reference_band, self.oracle)
+        names = ("removed", "kept", "value", "low", "high", "reference", "reference_low",
+                 "reference_high", "oracle")
         return pd.DataFrame(dict(zip(names, columns)))
 
     def plot(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
@@ -198,8 +218,10 @@ class ConfidenceCurve:
         return _plot_curve(self, ax)
 
     def _repr_html_(self) -> str:
-        return (f"<p>{self.metric.upper()} of {self.n} points {self.value[0]:.4g}, of the most certain half {np.interp(0.5, self.removed, self.value):.4g}; "
-                f"area to the {self.distribution} reference {self.area:.3g} [{self.area_low:.3g}, {self.area_high:.3g}], p = {self.pvalue:.2g}</p>")
+        return (f"<p>{self.metric.upper()} of {self.n} points {self.value[0]:.4g}, of the most "
+                f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
+                f"{self.distribution} reference {self.area:.3g} [{self.area_low:.3g}, "
+                f"{self.area_high:.3g}], p = {self.pvalue:.2g}</p>")
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-025
 def _plot_curve(result, ax):
@@ -213,49 +235,69 @@ def _plot_curve(result, ax):
     ax.plot(share, result.oracle, color="0.35", ls=":", lw=1.8)
     ax.plot(share, result.value, color="#0072B2", lw=2.4)
     first = share.size // 8
-    at = first + int(np.argmax(np.abs(result.value - result.reference)[first : max(first + 1, int(0.45 * share.size))]))
+    at = first + int(np.argmax(np.abs(result.value - result.reference)[
+                                   first : max(first + 1, int(0.45 * share.size))]))
     above = result.value[at] >= result.reference[at]
-    words = "proportional uncertainties" if result.distribution == "empirical" else f"calibrated, {result.distribution} errors"
-    for text, band, colour, up in (("data", result.band, "#0072B2", above), (words, result.reference_band, "#B07000", not above)):
-        ax.annotate(text, (share[at], band[1 if up else 0][at]), xytext=(8, 16 if up else -36), textcoords="offset points", color=colour,
-                    va="bottom" if up else "top", weight="bold", arrowprops=dict(arrowstyle="-", color=colour, lw=0.8))
+    words = ("proportional uncertainties" if result.distribution == "empirical"
+             else f"calibrated, {result.distribution} errors")
+    for text, band, colour, up in (("data", result.band, "#0072B2", above),
+                                   (words, result.reference_band, "#B07000", not above)):
+        ax.annotate(text, (share[at], band[1 if up else 0][at]), xytext=(8, 16 if up else -36),
+                    textcoords="offset points", color=colour, va="bottom" if up else "top",
+                    weight="bold", arrowprops=dict(arrowstyle="-", color=colour, lw=0.8))
     low = int(0.22 * share.size)
-    ax.annotate("oracle", (share[low], result.oracle[low]), xytext=(-6, -6), textcoords="offset points", color="0.35", ha="right", va="top", weight="bold")
-    ax.set(xlabel="least certain points removed (%)", ylabel=f"{name} of the rest (unit of E)", xlim=(0, 100), ylim=(0, None))
+    ax.annotate("oracle", (share[low], result.oracle[low]), xytext=(-6, -6),
+                textcoords="offset points", color="0.35", ha="right", va="top", weight="bold")
+    ax.set(xlabel="least certain points removed (%)", ylabel=f"{name} of the rest (unit of E)",
+           xlim=(0, 100), ylim=(0, None))
     return ax
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-026
-def confidence_curve(error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2, not all zero
-                     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
-                     *,
-                     metric: str = "rmse",  # "rmse" or "mae"
-                     n_points: int = 100,  # number of shares removed, 0, 1/n_points, …, 1 − 1/n_points; ≥ 2
-                     distribution: Any = "empirical",  # shuffled scaled errors; or the distribution of ε, see `uqcal.distributions.standard_distribution`
-                     n_boot: int = 2000,  # bootstrap resamples, ≥ 1
-                     n_mc: int = 9999,  # shuffled or simulated sets, ≥ 1
-                     confidence: float = 0.95,  # level of bands and interval, in (0, 1)
-                     rng: int | np.random.Generator | None = None,  # seed or generator
-                     n_jobs: int = 1,  # joblib's number of jobs
-                     progress: bool = False,  # show bars on standard error
-                     ) -> ConfidenceCurve:  # curve, reference, oracle, bands, area, p-value
-    """Error of the rest as the least certain points are removed, compared with what the uncertainties promise.
+def confidence_curve(
+    error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2, not all zero
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
+    *,
+    metric: str = "rmse",  # "rmse" or "mae"
+    n_points: int = 100,  # number of shares removed, 0, 1/n_points, …, 1 − 1/n_points; ≥ 2
+    distribution: Any = "empirical",  # shuffled scaled errors; or the distribution of ε, see
+                                      # `uqcal.distributions.standard_distribution`
+    n_boot: int = 2000,  # bootstrap resamples, ≥ 1
+    n_mc: int = 9999,  # shuffled or simulated sets, ≥ 1
+    confidence: float = 0.95,  # level of bands and interval, in (0, 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show bars on standard error
+) -> ConfidenceCurve:  # curve, reference, oracle, bands, area, p-value
+    """Error of the rest as the least certain points are removed, compared with what the
+    uncertainties promise.
 
-    Raises ValueError where all uncertainties are equal, all errors zero, a name unknown. Source: Pernot (2022); Pernot (2024), § I."""
+    Raises ValueError where all uncertainties are equal, all errors zero, a name unknown. Source:
+    Pernot (2022); Pernot (2024), § I."""
     metric = check_choice(metric, "metric", tuple(_POWER))
-    points = _checked(error, uncertainty, _POWER[metric], check_count(n_points, "n_points", minimum=2))
-    epsilon, limits = _checked_distribution(distribution), np.array([-0.5, 0.5]) * check_fraction(confidence, "confidence") + 0.5
-    n_boot, n_mc, rng = check_count(n_boot, "n_boot"), check_count(n_mc, "n_mc"), check_generator(rng)
+    points = _checked(error, uncertainty, _POWER[metric],
+                      check_count(n_points, "n_points", minimum=2))
+    epsilon, limits = (_checked_distribution(distribution),
+                       np.array([-0.5, 0.5]) * check_fraction(confidence, "confidence") + 0.5)
+    n_boot, n_mc, rng = check_count(n_boot, "n_boot"), check_count(n_mc, "n_mc"), check_generator(
+        rng)
     work = dict(rng=rng, n_jobs=n_jobs, progress=progress)
-    value, reference, scale = _compared(points, None if epsilon is None else _mean_magnitude(epsilon, points.power))
-    resampled = run_chunks(functools.partial(_resample, points), n_boot, _chunk(points.w.size), description="bootstrap", **work)
+    value, reference, scale = _compared(points, None if epsilon is None
+                                        else _mean_magnitude(epsilon, points.power))
+    resampled = run_chunks(functools.partial(_resample, points), n_boot, _chunk(points.w.size),
+                           description="bootstrap", **work)
     own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1]) if epsilon is None else scale
-    area_low, area_high = np.quantile((resampled[:, 0] - own_scale * resampled[:, 1]).mean(axis=1), limits)
-    simulated = run_chunks(functools.partial(_null_curves, points, epsilon), n_mc, _chunk(points.w.size), description="reference", **work)
+    area_low, area_high = np.quantile((resampled[:, 0] - own_scale * resampled[:, 1]).mean(axis=1),
+                                      limits)
+    simulated = run_chunks(functools.partial(_null_curves, points, epsilon), n_mc,
+                           _chunk(points.w.size), description="reference", **work)
     simulated, null = _null_areas(simulated, value, reference, epsilon is None)
     area = float((value - reference).mean())
-    return ConfidenceCurve(metric, "empirical" if epsilon is None else distribution_name(distribution), points.w.size, np.arange(n_points) / n_points, value,
-                           np.quantile(resampled[:, 0], limits, axis=0), reference, np.quantile(simulated, limits, axis=0), _oracle(points),
-                           area, float(area_low), float(area_high), _two_sided(null, area, 1e-12 * value[0]), float(confidence), n_boot, n_mc, null)
+    return ConfidenceCurve(
+        metric, "empirical" if epsilon is None else distribution_name(distribution), points.w.size,
+        np.arange(n_points) / n_points, value, np.quantile(resampled[:, 0], limits, axis=0),
+        reference, np.quantile(simulated, limits, axis=0), _oracle(points), area, float(area_low),
+        float(area_high), _two_sided(null, area, 1e-12 * value[0]), float(confidence), n_boot, n_mc,
+        null)
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-027
 _POWER = {"rmse": 2, "mae": 1}
@@ -265,10 +307,12 @@ def _checked(error, uncertainty, power, n_points):
     "The points in order; refuses what has no curve."
     error, uncertainty = _at_least_two(*check_errors(error, uncertainty))
     if np.all(uncertainty == uncertainty[0]):
-        raise ValueError(f"uncertainty must vary: all {uncertainty.size} values are {uncertainty[0]:.6g}, so no point is less certain than another "
-                         "and there is nothing to remove by")
+        raise ValueError(f"uncertainty must vary: all {uncertainty.size} values are "
+                         f"{uncertainty[0]:.6g}, so no point is less certain than another and "
+                         "there is nothing to remove by")
     if not np.any(error):
-        raise ValueError(f"error must not be all zero: {error.size} errors of 0 give no curve to compare")
+        raise ValueError(f"error must not be all zero: {error.size} errors of 0 give no curve to "
+                         "compare")
     return _Ordered.of(error, uncertainty, power, n_points)
 
 
@@ -279,11 +323,13 @@ def _checked_distribution(distribution):
     try:
         return standard_distribution(distribution)
     except ValueError as reason:
-        raise ValueError(f'{reason}; distribution="empirical" takes the scaled errors themselves') from reason
+        raise ValueError(
+            f'{reason}; distribution="empirical" takes the scaled errors themselves') from reason
 
 
 def _compared(points, scale):
-    "The curve, its reference, and the factor a between the reference and r(p); without one, the curves begin together."
+    """The curve, its reference, and the factor a between the reference and r(p); without one, the
+    curves begin together."""
     value = points.error_unit * points.curve(np.bincount(points.group, points.w))
     stated = points.stated_unit * points.curve(points.count * points.s)
     scale = value[0] / stated[0] if scale is None else scale

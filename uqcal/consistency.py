@@ -21,7 +21,8 @@ from .bootstrap import run_chunks
 from .inputs import check_choice, check_column, check_count, check_errors, read_array, refuse
 from .statistics import _bits, equal_count_bins
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/23_consistency.ipynb #cell-009
@@ -35,7 +36,8 @@ def _rotated(x, k):
 
 @nb.njit(cache=True, nogil=True)
 def _shuffle(values, state):
-    "Put the values in a random order, all n! equally likely; state: four 64-bit words, which move on."
+    """Put the values in a random order, all n! equally likely; state: four 64-bit words, which move
+    on."""
     a, b, c, d = state[0], state[1], state[2], state[3]
     i, word, halves = values.size - 1, a, 0
     while i > 0:
@@ -54,7 +56,8 @@ def _shuffle(values, state):
         halves -= 1
         span = np.uint64(i + 1)
         product = half * span
-        if (product & _LOW_HALF) < span and (product & _LOW_HALF) < (np.uint64(2**32) - span) % span:
+        if (product & _LOW_HALF) < span and (product & _LOW_HALF) < (
+            np.uint64(2**32) - span) % span:
             continue
         j = np.int64(product >> _32)
         values[i], values[j] = values[j], values[i]
@@ -70,32 +73,38 @@ def _labels(by, name):
         return None
     values = values.astype(object)
     missing = pd.isna(values) | (np.ma.getmaskarray(by) if np.ma.isMaskedArray(by) else False)
-    if not categorical and not all(isinstance(value, (str, bytes, bool, np.bool_)) for value in values[~missing]):
+    if not categorical and not all(isinstance(value, (str, bytes, bool, np.bool_))
+                                   for value in values[~missing]):
         return None
     refuse(name, "not hold missing values", missing, "missing")
     return values
 
 
 def _sort_key(by, uncertainty, name="by"):
-    "Which kind of order there is, a number for each point to sort by, and the names of the groups where it stands for one."
+    """Which kind of order there is, a number for each point to sort by, and the names of the groups
+    where it stands for one."""
     n = uncertainty.size
     if by is None:
         if np.all(uncertainty == uncertainty[0]):
-            raise ValueError(f"uncertainty must vary: all {n} values are {uncertainty[0]:.6g}, so there is nothing to be consistent with; "
-                             "judge their average size (zms), or give a feature as by")
+            raise ValueError(f"uncertainty must vary: all {n} values are {uncertainty[0]:.6g}, so "
+                             "there is nothing to be consistent with; judge their average size "
+                             "(zms), or give a feature as by")
         return "uncertainty", uncertainty, None
     labels = _labels(by, name)
     if labels is None:
         key = check_column(by, n, name)
         if np.all(key == key[0]):
-            raise ValueError(f"{name} must not be constant: all {n} values are {key[0]:.6g}, so its order says nothing")
+            raise ValueError(f"{name} must not be constant: all {n} values are {key[0]:.6g}, so "
+                             "its order says nothing")
         return "feature", key, None
     if labels.size != n:
-        raise ValueError(f"{name} must hold one value for each of the {n} points, got {labels.size}")
+        raise ValueError(
+            f"{name} must hold one value for each of the {n} points, got {labels.size}")
     codes, groups = pd.factorize(labels)
     if len(groups) in (1, n):
-        raise ValueError(f"{name} must hold at least two groups: all {n} values are {groups[0]!r}" if len(groups) == 1 else
-                         f"{name} must hold groups of several points: its {n} values are all different, so shuffling changes nothing")
+        raise ValueError(f"{name} must hold at least two groups: all {n} values are {groups[0]!r}"
+                         if len(groups) == 1 else f"{name} must hold groups of several points: its "
+                         f"{n} values are all different, so shuffling changes nothing")
     return "groups", codes, groups
 
 # %% ../nbs/23_consistency.ipynb #cell-015
@@ -122,8 +131,10 @@ class _Points:
         order = np.argsort(key, kind="stable")
         key = key[order]
         start = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1, [key.size]])
-        labels = key[start[:-1]] if names is None else np.asarray(names, dtype=object)[key[start[:-1]]]
-        return cls(kind, labels, start, z[order], float(np.mean((error / uncertainty)**2)), uncertainty[order])
+        labels = key[start[:-1]] if names is None else np.asarray(names,
+                                                                  dtype=object)[key[start[:-1]]]
+        return cls(kind, labels, start, z[order], float(np.mean((error / uncertainty)**2)),
+                   uncertainty[order])
 
     @functools.cached_property
     def rank(self):
@@ -133,11 +144,13 @@ class _Points:
     @functools.cached_property
     def place(self):
         "Centred mid-rank of each point's u or feature."
-        return np.repeat(0.5 * (self.start[:-1] + self.start[1:] - self.z.size), np.diff(self.start))
+        return np.repeat(0.5 * (self.start[:-1] + self.start[1:] - self.z.size),
+                         np.diff(self.start))
 
     def excess(self, name  # the statistic's name
                ):
-        "What the cumulative graph adds up: Z² − 1, or for the robust variant centred ranks of |Z| as shares."
+        """What the cumulative graph adds up: Z² − 1, or for the robust variant centred ranks of |Z|
+        as shares."""
         return self.rank / self.z.size if name == "kuiper-rank" else self.z**2 - 1
 
 # %% ../nbs/23_consistency.ipynb #cell-016
@@ -145,19 +158,23 @@ def _scaled(error, uncertainty):
     "|Z| scaled to ZMS = 1; refuses what no shuffle can change."
     z, n = np.abs(error) / uncertainty, error.size
     if n < 4:
-        raise ValueError(f"error must hold at least four points, got {n}: so few can be paired in {(1, 1, 2, 6)[n]} way{'s' * (n > 1)} only, "
-                         "and no test of level 5 % can reject")
+        raise ValueError(f"error must hold at least four points, got {n}: so few can be paired in "
+                         f"{(1, 1, 2, 6)[n]} way{'s' * (n > 1)} only, and no test of level 5 % can "
+                         "reject")
     if not z.any():
-        raise ValueError(f"error must not be all zero: {n} zeros say nothing about where uncertainties are wrong")
+        raise ValueError(f"error must not be all zero: {n} zeros say nothing about where "
+                         "uncertainties are wrong")
     if np.all(z == z[0]):
-        raise ValueError(f"|error| / uncertainty must vary: all {n} values are {z[0]:.6g}, so shuffling changes nothing")
+        raise ValueError(f"|error| / uncertainty must vary: all {n} values are {z[0]:.6g}, so "
+                         "shuffling changes nothing")
     z = z / z.max()
     return z / np.sqrt(np.mean(z**2))
 
 # %% ../nbs/23_consistency.ipynb #cell-018
 @nb.njit(cache=True, nogil=True)
 def _shuffled_range(values, n_shuffles, state, is_end):
-    "Range of the cumulative sums, read where a run of equals ends; first for the values as they are, then after each shuffle."
+    """Range of the cumulative sums, read where a run of equals ends; first for the values as they
+    are, then after each shuffle."""
     out = np.empty(n_shuffles + 1)
     for r in range(out.size):
         if r > 0:
@@ -189,26 +206,33 @@ def _shuffled_groups(values, n_shuffles, state, start):
 
 # %% ../nbs/23_consistency.ipynb #cell-020
 def _bins(points, name, n_bins):
-    "What stays in place for a binned statistic: weights, segments, the bins as shares of segments, what each bin expects, and its own weight."
+    """What stays in place for a binned statistic: weights, segments, the bins as shares of
+    segments, what each bin expects, and its own weight."""
     start, runs = points.start, points.start
     if points.kind != "groups":
         start = equal_count_bins(points.z.size, n_bins)
     run = np.searchsorted(runs, start[1:-1], side="right") - 1
-    segment = np.unique(np.concatenate([[0, runs[-1]], runs[run], runs[run + (start[1:-1] > runs[run])]]))
+    segment = np.unique(np.concatenate([[0, runs[-1]], runs[run],
+                                        runs[run + (start[1:-1] > runs[run])]]))
     edges = np.union1d(start, segment)
-    inside, holder = (np.searchsorted(cuts, edges[:-1], side="right") - 1 for cuts in (segment, start))
+    inside, holder = (np.searchsorted(cuts, edges[:-1], side="right") - 1
+                      for cuts in (segment, start))
     share = np.diff(edges) / np.diff(segment)[inside]
     log_u = np.log(points.uncertainty)
-    weight = np.exp(2 * log_u - log_u.min() - log_u.max()) if name == "ence" else np.ones(log_u.size)
+    weight = np.exp(2 * log_u - log_u.min() - log_u.max()) if name == "ence" else np.ones(
+        log_u.size)
     expected = np.bincount(holder, share * np.add.reduceat(weight, segment[:-1])[inside])
-    size = np.diff(start) / points.z.size if points.kind == "groups" else np.full(expected.size, 1 / expected.size)
+    size = np.diff(start) / points.z.size if points.kind == "groups" else np.full(
+        expected.size, 1 / expected.size)
     first = np.searchsorted(holder, np.arange(expected.size + 1))
     return weight, segment, inside, share, first, expected, size, name == "zmse"
 
 # %% ../nbs/23_consistency.ipynb #cell-021
 @nb.njit(cache=True, nogil=True)
-def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, first, expected, size, logarithm):
-    "Weighted mean over the bins of |ln ratio| or |1 − √ratio|; for the values as they are, then after each shuffle."
+def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, first, expected,
+                     size, logarithm):
+    """Weighted mean over the bins of |ln ratio| or |1 − √ratio|; for the values as they are, then
+    after each shuffle."""
     out, part = np.empty(n_shuffles + 1), np.empty(segment.size - 1)
     for r in range(out.size):
         if r > 0:
@@ -244,9 +268,11 @@ def _shuffled_product(values, n_shuffles, state, fixed):
 
 # %% ../nbs/23_consistency.ipynb #cell-025
 def _bucket_table(z, uncertainty):
-    "The smallest cell, a shift that turns bits into cells, and a table from cells to buckets of about one point each."
+    """The smallest cell, a shift that turns bits into cells, and a table from cells to buckets of
+    about one point each."""
     n = z.size
-    mixed = (np.arange(2 * n) * 0.6180339887498949) % 1           # golden ratio: even at every length
+    # golden ratio: even at every length
+    mixed = (np.arange(2 * n) * 0.6180339887498949) % 1
     bits = np.sort(_bits(np.tile(uncertainty, 2) * np.sort(z)[(mixed * n).astype(np.int64)]))
     positive = bits[bits > 0]
     low, high = (int(positive[int(share * (positive.size - 1))]) for share in (0.002, 0.998))
@@ -282,7 +308,8 @@ def _drop_into_buckets(bits, rank, low, shift, table, bucket, place, key, carrie
 # %% ../nbs/23_consistency.ipynb #cell-027
 @nb.njit(cache=True, nogil=True)
 def _settle(key, carried, product):
-    "Finish the sort by swapping neighbours, keeping Σ place·rank up to date (NaN: too many swaps); also whether there are ties."
+    """Finish the sort by swapping neighbours, keeping Σ place·rank up to date (NaN: too many
+    swaps); also whether there are ties."""
     tied, swaps = False, 0
     for j in range(1, key.size):
         if key[j - 1] >= key[j]:
@@ -317,7 +344,8 @@ def _with_ties(key, carried):
 # %% ../nbs/23_consistency.ipynb #cell-028
 @nb.njit(cache=True, nogil=True)
 def _shuffled_spearman(values, n_shuffles, state, uncertainty, rank, low, shift, table):
-    "Spearman's coefficient of u·z with what `rank` ranks; for the values as they are, then after each shuffle."
+    """Spearman's coefficient of u·z with what `rank` ranks; for the values as they are, then after
+    each shuffle."""
     n = values.size
     out, x, key, carried = np.empty(n_shuffles + 1), np.empty(n), np.empty(n, np.int64), np.empty(n)
     bits, bucket, place = np.empty(n, np.int64), np.empty(n, np.uint32), np.empty(n + 1, np.uint32)
@@ -331,7 +359,8 @@ def _shuffled_spearman(values, n_shuffles, state, uncertainty, rank, low, shift,
         for i in range(n):
             bits[i] = (as_integers[i] + 2**15) >> 16
         square = (n**3 - n) / 12
-        product, tied = _settle(key, carried, _drop_into_buckets(bits, rank, low, shift, table, bucket, place, key, carried))
+        product, tied = _settle(key, carried, _drop_into_buckets(bits, rank, low, shift, table,
+                                                                 bucket, place, key, carried))
         if np.isnan(product):
             order = np.argsort(bits)
             key[:], carried[:] = bits[order], rank[order]
@@ -349,7 +378,8 @@ def _plan(name, points, n_bins):
         norm = np.sqrt((points.rank @ points.rank) * (points.place @ points.place))
         return _shuffled_product, points.rank, (points.place / norm,)
     if name == "cc":
-        return _shuffled_spearman, points.z, (points.uncertainty, points.place, *_bucket_table(points.z, points.uncertainty))
+        return _shuffled_spearman, points.z, (points.uncertainty, points.place,
+                                              *_bucket_table(points.z, points.uncertainty))
     excess = points.excess(name) / points.z.size
     if points.kind == "groups":
         return _shuffled_groups, excess, (points.start,)
@@ -391,18 +421,24 @@ class ConsistencyTest:
     high: float  # 97.5 % quantile of the shuffles
     zeta: float  # signed distance to the reference in units of the facing half of low … high
     alternative: str  # "greater", or "two-sided" for correlations
-    by: str  # what the points are sorted by: "uncertainty", "feature", or "groups", which have no order
+    by: str  # what the points are sorted by: "uncertainty", "feature", or "groups", which have no
+             # order
     zms: float  # mean squared scaled error of all points, before the scaling
     n: int  # number of points
     n_bins: int | None  # number of bins or groups; None where the statistic needs none
     n_resamples: int  # number of shuffles
-    n_infinite: int  # shuffles with an infinite ZMSE (a bin of zero errors): they count in pvalue, not in reference, low, high
-    values: np.ndarray = field(repr=False, compare=False)  # the shuffles' statistics, shape (n_resamples,)
-    graph: pd.DataFrame = field(repr=False, compare=False)  # the cumulative graph: a row for each distinct value of u or `by`; for groups their excesses
+    n_infinite: int  # shuffles with an infinite ZMSE (a bin of zero errors): they count in pvalue,
+                     # not in reference, low, high
+    values: np.ndarray = field(repr=False, compare=False)  # the shuffles' statistics, shape
+                                                           # (n_resamples,)
+    graph: pd.DataFrame = field(repr=False, compare=False)  # the cumulative graph: a row for each
+                                                            # distinct value of u or `by`; for
+                                                            # groups their excesses
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
-        return pd.DataFrame([{column.name: getattr(self, column.name) for column in dataclasses.fields(self) if column.repr}])
+        return pd.DataFrame([{column.name: getattr(self, column.name)
+                              for column in dataclasses.fields(self) if column.repr}])
 
     @property
     def explanation(self) -> str:
@@ -416,7 +452,8 @@ class ConsistencyTest:
 
     def plot_graph(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
                    ) -> "Axes":
-        "Where along u or `by` the uncertainties are too small (the graph climbs) or too large (it falls)."
+        """Where along u or `by` the uncertainties are too small (the graph climbs) or too large (it
+        falls)."""
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
     def _repr_html_(self) -> str:
@@ -424,20 +461,24 @@ class ConsistencyTest:
 
 # %% ../nbs/23_consistency.ipynb #cell-037
 def _graph(points, name):
-    "Running sums of the excess with the band of shuffles; for groups the mean excess of each, the largest first."
+    """Running sums of the excess with the band of shuffles; for groups the mean excess of each, the
+    largest first."""
     excess, counts, n = points.excess(name), np.diff(points.start), points.z.size
     total, spread, share = np.add.reduceat(excess, points.start[:-1]), excess.std(), counts / n
     if points.kind == "groups":
         half = 1.96 * spread * np.sqrt((1 / share - 1) / (n - 1))
-        table = pd.DataFrame({"group": points.labels, "count": counts, "excess": total / counts, "low": -half, "high": half})
+        table = pd.DataFrame({"group": points.labels, "count": counts, "excess": total / counts,
+                              "low": -half, "high": half})
         return table.sort_values("excess", ascending=False, ignore_index=True, kind="stable")
     share = np.cumsum(share)
     half = 1.96 * spread * np.sqrt(np.maximum(share * (1 - share), 0) / (n - 1))
-    return pd.DataFrame({"by": points.labels, "count": counts, "share": share, "cumulative": np.cumsum(total) / n, "low": -half, "high": half})
+    return pd.DataFrame({"by": points.labels, "count": counts, "share": share,
+                         "cumulative": np.cumsum(total) / n, "low": -half, "high": half})
 
 
 def _stretch(test):
-    "Between its extremes the graph goes up or down: first and last run, share of points, and the mean excess there."
+    """Between its extremes the graph goes up or down: first and last run, share of points, and the
+    mean excess there."""
     path = np.concatenate([[0], test.graph["cumulative"]])
     first, last = sorted((int(path.argmin()), int(path.argmax())))
     share = test.graph["count"].iloc[first:last].sum() / test.n
@@ -446,13 +487,15 @@ def _stretch(test):
 
 def _numbers(test):
     "The result in a line."
-    return (f"{test.name}: {test.statistic:.4g}, shuffles {test.reference:.4g} [{test.low:.4g}, {test.high:.4g}], ζ = {test.zeta:.2f}, "
-            f"p = {test.pvalue:.2g}; {test.n:,} points, {test.n_resamples:,} shuffles")
+    return (f"{test.name}: {test.statistic:.4g}, shuffles {test.reference:.4g} [{test.low:.4g}, "
+            f"{test.high:.4g}], ζ = {test.zeta:.2f}, p = {test.pvalue:.2g}; {test.n:,} points, "
+            f"{test.n_resamples:,} shuffles")
 
 # %% ../nbs/23_consistency.ipynb #cell-038
 def _explain(test):
     "What was found, and where."
-    what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}[test.by]
+    what = {"uncertainty": "the uncertainty", "feature": "the feature",
+            "groups": "the group"}[test.by]
     found = f"({test.name}, p = {test.pvalue:.2g})"
     if test.pvalue > 0.05:
         return f"No sign that scaled errors depend on {what} {found}."
@@ -460,26 +503,36 @@ def _explain(test):
 
 
 def _where(test, what):
-    "How large errors are, measured by the uncertainties: in a group, at the ends of the range, or in a stretch of it and beside it."
+    """How large errors are, measured by the uncertainties: in a group, at the ends of the range, or
+    in a stretch of it and beside it."""
     if test.by == "groups":
         worst = test.graph.loc[(test.graph["excess"].abs() * test.graph["count"]**0.5).idxmax()]
-        rest = f" and {_size(test, -worst['excess'] * worst['count'] / (test.n - worst['count']), '')} in the others" if test.name != "kuiper-rank" else ""
-        return f"{_size(test, worst['excess'])} in group {worst['group']!s} ({worst['count']:,} of {test.n:,} points){rest}"
+        rest = (" and "
+                f"{_size(test, -worst['excess'] * worst['count'] / (test.n - worst['count']), '')} "
+                "in the others" if test.name != "kuiper-rank" else "")
+        return (f"{_size(test, worst['excess'])} in group {worst['group']!s} ({worst['count']:,} "
+                f"of {test.n:,} points){rest}")
     if test.alternative == "two-sided":
         large, small = ("large", "small") if test.statistic > test.reference else ("small", "large")
-        return f"larger, compared with what is stated, where {what} is {large} than where it is {small}"
+        return (f"larger, compared with what is stated, where {what} is {large} than where it is "
+                f"{small}")
     first, last, share, mean = _stretch(test)
     path, end = (np.concatenate([[0], test.graph[column]]) for column in ("cumulative", "share"))
-    beside = ((path[first], end[first], "below"), (path[-1] - path[last + 1], 1 - end[last + 1], "above"))
-    said = [f"{_size(test, total / part, '')} {word}" for total, part, word in beside if part > 1e-9 and test.name != "kuiper-rank"]
-    return (f"{_size(test, mean)} where {what} is {test.graph['by'].iloc[first]:.3g} to {test.graph['by'].iloc[last]:.3g} "
-            f"({100 * share:.0f} % of the points)" + (f", {' and '.join(said)}" if said else ""))
+    beside = ((path[first], end[first], "below"),
+              (path[-1] - path[last + 1], 1 - end[last + 1], "above"))
+    said = [f"{_size(test, total / part, '')} {word}" for total, part, word in beside if part > 1e-9
+            and test.name != "kuiper-rank"]
+    return (f"{_size(test, mean)} where {what} is {test.graph['by'].iloc[first]:.3g} to "
+            f"{test.graph['by'].iloc[last]:.3g} ({100 * share:.0f} % of the points)"
+            + (f", {' and '.join(said)}" if said else ""))
 
 
 def _size(test, excess, stated=" as large as stated"):
-    "How many times as large as stated errors are where the mean excess is this; ranks give no factor."
+    """How many times as large as stated errors are where the mean excess is this; ranks give no
+    factor."""
     if test.name == "kuiper-rank":
-        return f"{'larger' if excess > 0 else 'smaller'} than elsewhere, compared with what is stated,"
+        return (f"{'larger' if excess > 0 else 'smaller'} than elsewhere, compared with what is "
+                "stated,")
     return f"{np.sqrt(test.zms * max(1 + excess, 0)):.2f} times{stated}"
 
 # %% ../nbs/23_consistency.ipynb #cell-039
@@ -496,13 +549,16 @@ def _plot_test(test, ax):
         upper, below = cell.subgridspec(2, 1, height_ratios=[2, 3])
         ax.set_subplotspec(upper)
         lower = ax.figure.add_subplot(below)
-    height = ax.hist(test.values[np.isfinite(test.values)], bins=60, color="#56B4E9", edgecolor="none")[0].max()
+    height = ax.hist(test.values[np.isfinite(test.values)], bins=60, color="#56B4E9",
+                     edgecolor="none")[0].max()
     ax.axvline(test.statistic, color="#D55E00", lw=2)
     right = np.mean(ax.get_xlim()) < test.statistic
-    ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, height), xytext=(-5 if right else 5, 0), textcoords="offset points",
-                color="#D55E00", va="top", ha="right" if right else "left")
+    ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, height),
+                xytext=(-5 if right else 5, 0), textcoords="offset points", color="#D55E00",
+                va="top", ha="right" if right else "left")
     ax.plot([test.low, test.high], [-0.06 * height] * 2, color="k", lw=3, solid_capstyle="butt")
-    ax.set(xlabel=f"{_TITLES[test.name]} (bar: 95 % of shuffles)", ylabel="shuffles", ylim=(-0.12 * height, 1.05 * height))
+    ax.set(xlabel=f"{_TITLES[test.name]} (bar: 95 % of shuffles)", ylabel="shuffles",
+           ylim=(-0.12 * height, 1.05 * height))
     test.plot_graph(lower)
     return ax
 
@@ -512,8 +568,9 @@ def _plain_text(text):
     return str(text).replace("$", r"\$")
 
 
-_TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks", "correlation": "rank correlation of |Z|",
-           "zmse": "ZMSE", "ence": "ENCE", "cc": "rank correlation of |E| (CC)"}
+_TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks",
+           "correlation": "rank correlation of |Z|", "zmse": "ZMSE", "ence": "ENCE",
+           "cc": "rank correlation of |E| (CC)"}
 
 # %% ../nbs/23_consistency.ipynb #cell-040
 def _plot_graph(test, ax):
@@ -521,7 +578,8 @@ def _plot_graph(test, ax):
 
     ax = plt.subplots(figsize=(6, 4.5), layout="constrained")[1] if ax is None else ax
     graph = test.graph
-    share, path, half = (np.concatenate([[0], graph[column]]) for column in ("share", "cumulative", "high"))
+    share, path, half = (np.concatenate([[0], graph[column]])
+                         for column in ("share", "cumulative", "high"))
     ax.fill_between(share, -half, half, color="0.88", lw=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.plot(share, path, color="#0072B2", lw=1.2)
@@ -529,17 +587,23 @@ def _plot_graph(test, ax):
     if test.pvalue <= 0.05:
         first, last, _, mean = _stretch(test)
         inside = slice(first, last + 2)
-        ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4, ls="-" if mean > 0 else (0, (4, 1)))
-        here = f"ZMS {test.zms * (1 + mean):.2f} here, {test.zms:.2f} overall" if test.name != "kuiper-rank" else f"|Z| {'larger' if mean > 0 else 'smaller'} than elsewhere"
+        ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4,
+                ls="-" if mean > 0 else (0, (4, 1)))
+        here = (f"ZMS {test.zms * (1 + mean):.2f} here, {test.zms:.2f} overall" if test.name
+                != "kuiper-rank" else f"|Z| {'larger' if mean > 0 else 'smaller'} than elsewhere")
         text = f"{'climbs' if mean > 0 else 'falls'}:\n{here}"
-        ax.annotate(text, ((share[first] + share[last + 1]) / 2, edge), xytext=(0, -6), textcoords="offset points", ha="center", va="top", color="#D55E00",
+        ax.annotate(text, ((share[first] + share[last + 1]) / 2, edge), xytext=(0, -6),
+                    textcoords="offset points", ha="center", va="top", color="#D55E00",
                     annotation_clip=False)
     ax.annotate("grey: 95 % of shuffles", (0.02, 0.03), xycoords="axes fraction", color="0.35")
     ticks = np.linspace(0, 1, 5)
-    value = graph["by"].to_numpy()[np.minimum(np.searchsorted(graph["share"].to_numpy(), ticks - 1e-12), len(graph) - 1)]
+    value = graph["by"].to_numpy()[np.minimum(np.searchsorted(graph["share"].to_numpy(),
+                                                              ticks - 1e-12), len(graph) - 1)]
     ax.set_xticks(ticks, [f"{100 * t:.0f} %\n{v:.3g}" for t, v in zip(ticks, value)])
-    ax.set(ylim=(-edge, edge), xlim=(0, 1), ylabel="cumulative excess of " + ("rank" if test.name == "kuiper-rank" else "Z²/ZMS − 1") + " (per point)",
-           xlabel=f"share of points, sorted by {test.by} (its value below, {'unit of u' if test.by == 'uncertainty' else 'own unit'})")
+    ax.set(ylim=(-edge, edge), xlim=(0, 1), ylabel="cumulative excess of "
+           + ("rank" if test.name == "kuiper-rank" else "Z²/ZMS − 1") + " (per point)",
+           xlabel=f"share of points, sorted by {test.by} (its value below, "
+           f"{'unit of u' if test.by == 'uncertainty' else 'own unit'})")
     return ax
 
 # %% ../nbs/23_consistency.ipynb #cell-041
@@ -557,65 +621,84 @@ def _plot_groups(test, ax):
     outside = (graph["excess"].abs() > graph["high"]).to_numpy()
     ax.plot(graph["excess"][~outside], y[~outside], "o", color="#0072B2", ms=6)
     ax.plot(graph["excess"][outside], y[outside], "s", color="#D55E00", ms=7)
-    ax.set_yticks(y, [f"{_plain_text(f'{group!s:.20}')} ({count:,})" for group, count in zip(graph["group"], graph["count"])])
+    ax.set_yticks(y, [f"{_plain_text(f'{group!s:.20}')} ({count:,})"
+                      for group, count in zip(graph["group"], graph["count"])])
     reach = 1.1 * max(graph["excess"].abs().max(), graph["high"].max())
-    quantity = "mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank" else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1"
-    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for their u ← 0 → large; band: 95 % of shuffles)",
-           ylabel="group (points)" if n_groups == len(graph) else f"{len(graph)} of {n_groups} groups, farthest from the band")
+    quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
+                else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
+    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for their u ← 0 → large; band: "
+           "95 % of shuffles)", ylabel="group (points)" if n_groups == len(graph)
+           else f"{len(graph)} of {n_groups} groups, farthest from the band")
     return ax
 
 # %% ../nbs/23_consistency.ipynb #cell-042
-def consistency_test(error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 4, not all zero
-                     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
-                     *,
-                     statistic: str = "kuiper",  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
-                     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups as text) is given
-                     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are their own bins
-                     n_resamples: int = 9999,  # number of shuffles, ≥ 1; no p-value is below 1/(n_resamples + 1)
-                     rng: int | np.random.Generator | None = None,  # seed or generator
-                     n_jobs: int = 1,  # joblib's number of jobs
-                     progress: bool = False,  # show a bar on standard error
-                     ) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.reference`, `.zeta`, `.to_frame()`, `.plot()`
-    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity), by shuffling them; exact for any distribution of the errors.
+def consistency_test(
+    error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 4, not all zero
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
+    *,
+    statistic: str = "kuiper",  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
+    by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
+                                  # (numbers, or groups as text) is given
+    n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are
+                       # their own bins
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1; no p-value is below 1/(n_resamples + 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.reference`, `.zeta`, `.to_frame()`, `.plot()`
+    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity),
+    by shuffling them; exact for any distribution of the errors.
 
-    Text, categories and truth values in `by` are groups without an order: Kuiper's range is then that of their worst order, "zmse" and
-    "ence" weigh each group by its points, and correlations raise ValueError. Raises ValueError or TypeError for bad data, naming the
-    argument. Source: the model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of Phipson & Smyth (2010)."""
-    name, n_resamples = check_choice(statistic, "statistic", STATISTICS), check_count(n_resamples, "n_resamples")
+    Text, categories and truth values in `by` are groups without an order: Kuiper's range is then
+    that of their worst order, "zmse" and "ence" weigh each group by its points, and correlations
+    raise ValueError. Raises ValueError or TypeError for bad data, naming the argument. Source: the
+    model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of Phipson & Smyth
+    (2010)."""
+    name, n_resamples = check_choice(statistic, "statistic", STATISTICS), check_count(
+        n_resamples, "n_resamples")
     n_bins = check_count(n_bins, "n_bins")
     points = _Points.of(error, uncertainty, by)
     if points.kind == "groups" and name in ("correlation", "cc"):
-        raise ValueError(f"statistic={name!r} needs an order, and by holds {points.labels.size} groups without one: "
-                         "use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or give numbers")
+        raise ValueError(f"statistic={name!r} needs an order, and by holds {points.labels.size} "
+                         "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
+                         "give numbers")
     plan = _plan(name, points, n_bins)
     value = _finite(_as_it_is(*plan), name)
-    values = run_chunks(functools.partial(_shuffled, *plan), n_resamples, max(1, 2**21 // points.z.size), rng,
-                        n_jobs=n_jobs, progress=progress, description="shuffles")
+    values = run_chunks(functools.partial(_shuffled, *plan), n_resamples,
+                        max(1, 2**21 // points.z.size), rng, n_jobs=n_jobs, progress=progress,
+                        description="shuffles")
     return _result(name, value, np.nan_to_num(values, nan=0.0, posinf=np.inf), points, n_bins)
 
 # %% ../nbs/23_consistency.ipynb #cell-043
 def _finite(value, name):
-    "The data's statistic, unless it is undefined: bins of zero errors, or absolute errors that are all equal."
+    """The data's statistic, unless it is undefined: bins of zero errors, or absolute errors that
+    are all equal."""
     if np.isfinite(value):
         return value
     if name == "cc":
-        raise ValueError("statistic='cc' needs absolute errors that differ: all are equal, so there is nothing to rank; use 'kuiper'")
-    raise ValueError("error must not be all zero within a bin or group, where ln ZMS is infinite; use fewer bins, 'ence' or 'kuiper'")
+        raise ValueError("statistic='cc' needs absolute errors that differ: all are equal, so "
+                         "there is nothing to rank; use 'kuiper'")
+    raise ValueError("error must not be all zero within a bin or group, where ln ZMS is infinite; "
+                     "use fewer bins, 'ence' or 'kuiper'")
 
 
 def _zeta(value, reference, low, high):
     "Distance in units of the half of low … high that faces the value."
     half = high - reference if value > reference else reference - low
-    return float((value - reference) / half) if half > 0 else 0.0 if value == reference else float(np.copysign(np.inf, value - reference))
+    return float((value - reference) / half) if half > 0 else 0.0 if value == reference else float(
+        np.copysign(np.inf, value - reference))
 
 
 def _result(name, value, values, points, n_bins):
     finite = values[np.isfinite(values)]
     if not finite.size:
-        raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use fewer bins, 'ence' or 'kuiper'")
+        raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use "
+                         "fewer bins, 'ence' or 'kuiper'")
     reference, (low, high) = float(finite.mean()), np.quantile(finite, [0.025, 0.975])
     two_sided = name in ("correlation", "cc")
-    used = None if name not in ("zmse", "ence") and points.kind != "groups" else points.labels.size if points.kind == "groups" else n_bins
-    return ConsistencyTest(name, value, _pvalue(value, values, two_sided), reference, float(low), float(high), _zeta(value, reference, low, high),
-                           "two-sided" if two_sided else "greater", points.kind, points.zms, points.z.size, used, values.size, values.size - finite.size,
-                           values, _graph(points, name))
+    used = (None if name not in ("zmse", "ence") and points.kind != "groups" else points.labels.size
+            if points.kind == "groups" else n_bins)
+    return ConsistencyTest(name, value, _pvalue(value, values, two_sided), reference, float(low),
+                           float(high), _zeta(value, reference, low, high), "two-sided" if two_sided
+                           else "greater", points.kind, points.zms, points.z.size, used,
+                           values.size, values.size - finite.size, values, _graph(points, name))

@@ -24,13 +24,15 @@ from tqdm import tqdm
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True)
 class Slope:
-    "An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest` return."
+    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest`
+    return."""
     value: float  # the average difference, in the unit of the response
     low: float  # its confidence interval begins here
     high: float  # and ends here
@@ -46,8 +48,9 @@ class Slope:
         return pd.DataFrame([vars(self)])
 
     def _repr_html_(self) -> str:
-        return (f"<p>average difference {self.value:.4g} ({100 * self.confidence:g} % interval {self.low:.4g} to {self.high:.4g}) "
-                f"for scores from {self.score_low:.4g} to {self.score_high:.4g}</p>")
+        return (f"<p>average difference {self.value:.4g} ({100 * self.confidence:g} % interval "
+                f"{self.low:.4g} to {self.high:.4g}) for scores from {self.score_low:.4g} to "
+                f"{self.score_high:.4g}</p>")
 
 # %% ../nbs/43_cumulative.ipynb #cell-012
 class _Secants:
@@ -62,43 +65,55 @@ class _Secants:
               high: float,  # highest score of the stretch
               *, confidence: float = 0.95,  # level of the interval, in (0, 1)
               ) -> Slope:  # value, interval, where
-        "Average difference over the steps whose score lies in [low, high]; raises ValueError where there is none."
+        """Average difference over the steps whose score lies in [low, high]; raises ValueError
+        where there is none."""
         low, high = read_vector([low, high], "low and high")
-        first, last = int(np.searchsorted(self.score, low, "left")), int(np.searchsorted(self.score, high, "right"))
+        first, last = int(np.searchsorted(self.score, low, "left")), int(
+            np.searchsorted(self.score, high, "right"))
         if first >= last:
-            raise ValueError(f"low and high must enclose the score of a step: none of {self.score.size} lies from {low:.6g} to {high:.6g}; "
-                             f"they run from {self.score[0]:.6g} to {self.score[-1]:.6g}")
+            raise ValueError("low and high must enclose the score of a step: none of "
+                             f"{self.score.size} lies from {low:.6g} to {high:.6g}; they run from "
+                             f"{self.score[0]:.6g} to {self.score[-1]:.6g}")
         return _slope(self, first, last, check_fraction(confidence, "confidence"))
 
-    def steepest(self, share: float = 0.1,  # width of the stretch, as a share of the weight, in (0, 1)
-                 *, confidence: float = 0.95,  # level of the interval, in (0, 1)
-                 ) -> Slope:  # value, interval, where; chosen for its slope, so the interval is too optimistic
+    def steepest(
+        self, share: float = 0.1,  # width of the stretch, as a share of the weight, in (0, 1)
+        *, confidence: float = 0.95,  # level of the interval, in (0, 1)
+    ) -> Slope:  # value, interval, where; chosen for its slope, so the interval is too optimistic
         "The stretch of at least this share where the graph is steepest."
         share, end = check_fraction(share, "share"), self.abscissa[-1]
         starts = np.flatnonzero(self.abscissa + share <= end * (1 + 1e-12))
-        stops = np.minimum(np.searchsorted(self.abscissa, self.abscissa[starts] + share * (1 - 1e-12)), self.score.size)
-        slopes = (self.ordinate[stops] - self.ordinate[starts]) / (self.abscissa[stops] - self.abscissa[starts])
+        stops = np.minimum(np.searchsorted(self.abscissa, self.abscissa[starts]
+                                           + share * (1 - 1e-12)), self.score.size)
+        slopes = (self.ordinate[stops] - self.ordinate[starts]) / (
+            self.abscissa[stops] - self.abscissa[starts])
         best = int(np.abs(slopes).argmax())
-        return _slope(self, int(starts[best]), int(stops[best]), check_fraction(confidence, "confidence"))
+        return _slope(self, int(starts[best]), int(stops[best]),
+                      check_fraction(confidence, "confidence"))
 
 # %% ../nbs/43_cumulative.ipynb #cell-013
 @dataclass(frozen=True)
 class CumulativeGraph(_Secants):
-    "Cumulative differences along the scores, their size and their significance; what the three graph functions return."
+    """Cumulative differences along the scores, their size and their significance; what the three
+    graph functions return."""
     kind: str  # "calibration", "subpopulation" or "comparison"
     abscissa: np.ndarray = field(repr=False)  # A, shape (n + 1,), share of the weight, from 0 to 1
-    ordinate: np.ndarray = field(repr=False)  # C, shape (n + 1,), in the unit of the response, from 0
+    ordinate: np.ndarray = field(repr=False)  # C, shape (n + 1,), in the unit of the response, from
+                                              # 0
     score: np.ndarray = field(repr=False)  # at each step, shape (n,), ascending
-    n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand for
+    n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand
+                    # for
     n_points: int  # number of observations
     scale: float  # σ as published; NaN unless all responses lie in [0, 1]
-    null_scale: float  # standard deviation that the last ordinate has if nothing differs; what the p-values use
+    null_scale: float  # standard deviation that the last ordinate has if nothing differs; what the
+                       # p-values use
     kuiper: float  # max C − min C, in the unit of the response
     kolmogorov_smirnov: float  # max |C|
     kuiper_pvalue: float  # of "nothing differs at any score"
     kolmogorov_smirnov_pvalue: float
     method: str  # "brownian", or "permutation" with the number of resamples
-    covariance: np.ndarray = field(repr=False)  # of each step's rise with itself, the next and the one after, shape (n, 3)
+    covariance: np.ndarray = field(repr=False)  # of each step's rise with itself, the next and the
+                                                # one after, shape (n, 3)
 
     @property
     def kuiper_scaled(self) -> float:
@@ -111,21 +126,28 @@ class CumulativeGraph(_Secants):
         return self.kolmogorov_smirnov / self.scale
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each step: score, abscissa and ordinate at its end, and the difference that it adds."
+        """A row for each step: score, abscissa and ordinate at its end, and the difference that it
+        adds."""
         difference = np.diff(self.ordinate) / np.diff(self.abscissa)
-        return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:], "ordinate": self.ordinate[1:], "difference": difference})
+        return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:],
+                             "ordinate": self.ordinate[1:], "difference": difference})
 
-    def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
-             *, expectation: "CumulativeGraph | None" = None,  # a second line, such as the same graph of known expectations
-             ) -> "Axes":
+    def plot(
+        self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
+        *, expectation: "CumulativeGraph | None" = None,  # a second line, such as the same graph of
+                                                          # known expectations
+    ) -> "Axes":
         "The graph with its triangle at the origin: score below, share above."
         return _plot_graph(self, ax, expectation)
 
     def _repr_html_(self) -> str:
-        rows = {"Kuiper": (self.kuiper, self.kuiper_pvalue), "Kolmogorov–Smirnov": (self.kolmogorov_smirnov, self.kolmogorov_smirnov_pvalue)}
-        table = "".join(f"<tr><th>{name}</th><td>{value:.4g}</td><td>p = {p:.2g}</td></tr>" for name, (value, p) in rows.items())
-        return (f"<p>{self.kind}: {self.n_points:,} points in {self.n_steps:,.6g} steps, average difference {self.average_difference:.4g}, "
-                f"null scale {self.null_scale:.4g}, p-values by {self.method}</p><table>{table}</table>")
+        rows = {"Kuiper": (self.kuiper, self.kuiper_pvalue),
+                "Kolmogorov–Smirnov": (self.kolmogorov_smirnov, self.kolmogorov_smirnov_pvalue)}
+        table = "".join(f"<tr><th>{name}</th><td>{value:.4g}</td><td>p = {p:.2g}</td></tr>"
+                        for name, (value, p) in rows.items())
+        return (f"<p>{self.kind}: {self.n_points:,} points in {self.n_steps:,.6g} steps, average "
+                f"difference {self.average_difference:.4g}, null scale {self.null_scale:.4g}, "
+                f"p-values by {self.method}</p><table>{table}</table>")
 
 # %% ../nbs/43_cumulative.ipynb #cell-014
 def _slope(graph, first, last, confidence):
@@ -136,7 +158,8 @@ def _slope(graph, first, last, confidence):
     variance = inside[:, 0].sum() + 2 * inside[:-1, 1].sum() + 2 * inside[:-2, 2].sum()
     error = np.sqrt(variance) / share
     half = ndtri((1 + confidence) / 2) * error
-    return Slope(float(value), float(value - half), float(value + half), float(error), confidence, float(graph.score[first]), float(graph.score[last - 1]),
+    return Slope(float(value), float(value - half), float(value + half), float(error), confidence,
+                 float(graph.score[first]), float(graph.score[last - 1]),
                  float(graph.abscissa[first]), float(graph.abscissa[last]))
 
 
@@ -158,17 +181,22 @@ def _decimated(x, y, n_columns=1000):
 
 
 def _score_ticks(graph):
-    "Positions of round scores along the abscissa that have room for their labels; evenly spaced ones where too few have."
+    """Positions of round scores along the abscissa that have room for their labels; evenly spaced
+    ones where too few have."""
     from matplotlib.ticker import MaxNLocator
 
     score, middle = graph.score, (graph.abscissa[:-1] + graph.abscissa[1:]) / 2
-    evenly = [float(f"{value:.2g}") for value in np.interp(np.linspace(0.05, 0.95, 6), middle, score)]
-    for candidates in (MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]).tick_values(score[0], score[-1]), evenly):
+    evenly = [float(f"{value:.2g}") for value in np.interp(np.linspace(0.05, 0.95, 6), middle,
+                                                           score)]
+    for candidates in (MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]).tick_values(score[0], score[-1]),
+                       evenly):
         kept, labels = [], []
         for value in candidates:
             position = float(np.interp(value, score, middle))
             text = f"{value:.3g}".replace("-", "−")
-            if score[0] <= value <= score[-1] and (not kept or position - kept[-1] > 0.03 + 0.011 * (len(text) + len(labels[-1]))) and text not in labels:
+            if (score[0] <= value <= score[-1]
+                and (not kept or position - kept[-1] > 0.03 + 0.011 * (len(text) + len(labels[-1])))
+                and text not in labels):
                 kept.append(position)
                 labels.append(text)
         if len(kept) >= 4: break
@@ -180,33 +208,45 @@ def _plot_graph(graph, ax, expectation):
 
     ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")[1] if ax is None else ax
     ax.axhline(0, color="0.6", lw=0.8)
-    ax.fill([0, 0.04, 0], [-2 * graph.null_scale, 0, 2 * graph.null_scale], fc="0.35", ec="none", alpha=0.8, zorder=1.5)
-    for line, style in ((expectation, dict(color="#E69F00", ls="--", lw=1.8)), (graph, dict(color="#0072B2", lw=1.2))):
+    ax.fill([0, 0.04, 0], [-2 * graph.null_scale, 0, 2 * graph.null_scale], fc="0.35", ec="none",
+            alpha=0.8, zorder=1.5)
+    for line, style in ((expectation, dict(color="#E69F00", ls="--", lw=1.8)),
+                        (graph, dict(color="#0072B2", lw=1.2))):
         if line is not None: ax.plot(*_decimated(line.abscissa, line.ordinate), **style)
     low, high = ax.get_ylim()
-    if np.isfinite(graph.scale): ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":", zorder=1.4)
+    if np.isfinite(graph.scale):
+        ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":",
+                zorder=1.4)
     if expectation is not None:
-        ax.annotate("dashed: expectation", (0.98, 0.03), xycoords="axes fraction", ha="right", color="#A66F00")
-    words = {"calibration": "cumulative (outcome − stated)", "subpopulation": "cumulative (members − everyone)", "comparison": "cumulative (a − b)"}
+        ax.annotate("dashed: expectation", (0.98, 0.03), xycoords="axes fraction", ha="right",
+                    color="#A66F00")
+    words = {"calibration": "cumulative (outcome − stated)",
+             "subpopulation": "cumulative (members − everyone)", "comparison": "cumulative (a − b)"}
     ax.set_xticks(*_score_ticks(graph))
-    ax.set(xlim=(0, 1), ylim=(low, high), xlabel="score (its own unit)", ylabel=f"{words[graph.kind]}, unit of the response")
+    ax.set(xlim=(0, 1), ylim=(low, high), xlabel="score (its own unit)",
+           ylabel=f"{words[graph.kind]}, unit of the response")
     above = ax.secondary_xaxis("top")
     above.set_xlabel("share of the weight; slope = average difference")
     return ax
 
 # %% ../nbs/43_cumulative.ipynb #cell-019
-def calibration_graph(y_true: ArrayLike,  # outcomes, shape (n,): 0 or 1, or real numbers
-                      y_prob: ArrayLike,  # what was stated, shape (n,): probabilities for outcomes 0/1, otherwise expected values
-                      *,
-                      sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
-                      ) -> CumulativeGraph:  # outcome minus statement, along the statements
-    """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
+def calibration_graph(
+    y_true: ArrayLike,  # outcomes, shape (n,): 0 or 1, or real numbers
+    y_prob: ArrayLike,  # what was stated, shape (n,): probabilities for outcomes 0/1, otherwise
+                        # expected values
+    *,
+    sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
+) -> CumulativeGraph:  # outcome minus statement, along the statements
+    """Cumulative differences between outcomes and stated probabilities, one step for each distinct
+    probability.
 
-    Raises ValueError for probabilities outside [0, 1] with outcomes 0/1, and what `uqcal.inputs.read_vector` raises. Source: Tygert (2021a), appendix."""
+    Raises ValueError for probabilities outside [0, 1] with outcomes 0/1, and what
+    `uqcal.inputs.read_vector` raises. Source: Tygert (2021a), appendix."""
     y, p, w = _columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"))
     is_binary = bool(np.all((y == 0) | (y == 1)))
     if is_binary and (p.min() < 0 or p.max() > 1):
-        raise ValueError(f"y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from {p.min():.6g} to {p.max():.6g}")
+        raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
+                         f"{p.min():.6g} to {p.max():.6g}")
     order = np.argsort(p, kind="stable")
     y, p, w = y[order], p[order], w[order] / w.max() if w.size else np.ones(p.size)
     first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
@@ -215,11 +255,13 @@ def calibration_graph(y_true: ArrayLike,  # outcomes, shape (n,): 0 or 1, or rea
     impossible = bool(np.any(is_binary & ((p == 0) | (p == 1)) & (y != p)))
     bounded = p.min() >= 0 and p.max() <= 1 and y.min() >= 0 and y.max() <= 1
     scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
-    return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale, ([0.0, 0.0], "a certainty is contradicted") if impossible else None)
+    return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale,
+                              ([0.0, 0.0], "a certainty is contradicted") if impossible else None)
 
 # %% ../nbs/43_cumulative.ipynb #cell-020
 def _independent_steps(kind, score, weight, rise, spread, n_points, scale, significance=None):
-    "A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values by the Brownian distribution unless they are given."
+    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values by
+    the Brownian distribution unless they are given."""
     total = weight.sum()
     covariance = np.zeros((score.size, 3))
     covariance[:, 0] = spread / total**2
@@ -227,8 +269,10 @@ def _independent_steps(kind, score, weight, rise, spread, n_points, scale, signi
     ordinate = np.r_[0.0, np.cumsum(rise) / total]
     kuiper, largest = float(np.ptp(ordinate)), float(np.abs(ordinate).max())
     distributions = (kuiper_null, kuiper), (kolmogorov_smirnov_null, largest)
-    pvalues, method = significance or ([float(distribution.sf(_ratio(x, null_scale))) for distribution, x in distributions], "brownian")
-    return CumulativeGraph(kind, _shares(weight), ordinate, score, float(score.size), n_points, float(scale), null_scale, kuiper, largest, *pvalues, method, covariance)
+    pvalues, method = significance or ([float(distribution.sf(_ratio(x, null_scale)))
+                                        for distribution, x in distributions], "brownian")
+    return CumulativeGraph(kind, _shares(weight), ordinate, score, float(score.size), n_points,
+                           float(scale), null_scale, kuiper, largest, *pvalues, method, covariance)
 
 
 def _shares(weight):
@@ -242,8 +286,10 @@ def _columns(response, score, weight, names):
     columns = [read_vector(values, name) for values, name in zip((response, score), names)]
     w = np.empty(0) if weight is None else read_vector(weight, names[2], positive=True)
     for values, name in ((columns[1], names[1]), (w, names[2])):
-        if values.size not in (columns[0].size, 0 if values is w and weight is None else columns[0].size):
-            raise ValueError(f"{names[0]} and {name} must have the same length: {columns[0].size} and {values.size}")
+        if values.size not in (columns[0].size,
+                               0 if values is w and weight is None else columns[0].size):
+            raise ValueError(f"{names[0]} and {name} must have the same length: {columns[0].size} "
+                             f"and {values.size}")
     return *columns, w
 
 # %% ../nbs/43_cumulative.ipynb #cell-025
@@ -252,7 +298,8 @@ _A, _B, _TIED = 0, 1, 2
 
 @nb.njit(cache=True, nogil=True)
 def _block(score, response, weight, variance, first, last):
-    "Total weight, Σ weight·score, and mean response, average weight and noise of some members of a group."
+    """Total weight, Σ weight·score, and mean response, average weight and noise of some members of
+    a group."""
     total = sum_score = sum_response = sum_noise = 0.0
     for i in range(first, last):
         w = weight[i] if weight.size else 1.0
@@ -260,12 +307,14 @@ def _block(score, response, weight, variance, first, last):
         sum_score += w * score[i]
         sum_response += w * response[i]
         sum_noise += w * w * variance[i]
-    return total, sum_score, sum_response / total, total / (last - first), sum_noise / (total * total)
+    return total, sum_score, sum_response / total, total / (last - first), sum_noise / (
+        total * total)
 
 
 @nb.njit(cache=True, nogil=True)
 def _next_block(key_a, key_b, i, j):
-    "Where the block that begins at members i of a and j of b ends: a run of one group, or one score held by both."
+    """Where the block that begins at members i of a and j of b ends: a run of one group, or one
+    score held by both."""
     first_a, first_b, end_a, end_b = i, j, key_a.size, key_b.size
     if i == end_a or j == end_b: return end_a, end_b
     while i < end_a and key_a[i] < key_b[j]:
@@ -284,7 +333,8 @@ def _next_block(key_a, key_b, i, j):
 # %% ../nbs/43_cumulative.ipynb #cell-026
 @nb.njit(cache=True, nogil=True)
 def _merge(a, b, blocks):
-    "Fill in the blocks of two groups, each (key, score, response, weight, variance) sorted by key; return their number."
+    """Fill in the blocks of two groups, each (key, score, response, weight, variance) sorted by
+    key; return their number."""
     key_a, score_a, response_a, weight_a, variance_a = a
     key_b, score_b, response_b, weight_b, variance_b = b
     mean, load, noise, steps, score, kind = blocks
@@ -294,9 +344,11 @@ def _merge(a, b, blocks):
         i, j = _next_block(key_a, key_b, i, j)
         total = moment = 0.0
         if i > first_a:
-            total, moment, mean[m, _A], load[m, _A], noise[m, _A] = _block(score_a, response_a, weight_a, variance_a, first_a, i)
+            total, moment, mean[m, _A], load[m, _A], noise[m, _A] = _block(
+                score_a, response_a, weight_a, variance_a, first_a, i)
         if j > first_b:
-            more, extra, mean[m, _B], load[m, _B], noise[m, _B] = _block(score_b, response_b, weight_b, variance_b, first_b, j)
+            more, extra, mean[m, _B], load[m, _B], noise[m, _B] = _block(
+                score_b, response_b, weight_b, variance_b, first_b, j)
             total, moment = total + more, moment + extra
         low = score_a[first_a] if i > first_a else score_b[first_b]
         high = score_a[i - 1] if i > first_a else score_b[j - 1]
@@ -310,7 +362,8 @@ def _merge(a, b, blocks):
 # %% ../nbs/43_cumulative.ipynb #cell-028
 @nb.njit(cache=True, nogil=True)
 def _differences(blocks, m, walk):
-    "Weight, difference, variance and block of each step from the m blocks; return the number of steps."
+    """Weight, difference, variance and block of each step from the m blocks; return the number of
+    steps."""
     mean, load, noise, steps, score, kind = blocks
     weight, difference, covariance, block = walk
     n = 0
@@ -335,7 +388,8 @@ def _differences(blocks, m, walk):
 
 @nb.njit(cache=True, nogil=True)
 def _covariances(blocks, walk, n):
-    "Fill in the covariances of each step with the next two, and weigh all: from differences to rises."
+    """Fill in the covariances of each step with the next two, and weigh all: from differences to
+    rises."""
     mean, load, noise, steps, score, kind = blocks
     weight, difference, covariance, block = walk
     for k in range(n - 1):
@@ -353,7 +407,8 @@ def _covariances(blocks, walk, n):
 # %% ../nbs/43_cumulative.ipynb #cell-030
 @nb.njit(cache=True, nogil=True)
 def _local_variance(score, response):
-    "Variance of each response, from those of its group at the same or the neighbouring scores (11)."
+    """Variance of each response, from those of its group at the same or the neighbouring scores
+    (11)."""
     n = score.size
     first, mean, variance = np.empty(n + 1, np.int64), np.empty(n), np.empty(n)
     m = i = 0
@@ -404,13 +459,15 @@ def _summary(walk, n):
         variance += part
         squares += part * part
     effective = variance * variance / squares if squares > 0 else 0.0
-    return (high - low) / total, max(high, -low) / total, at / total, np.sqrt(variance) / total, effective
+    return (high - low) / total, max(high,
+                                     -low) / total, at / total, np.sqrt(variance) / total, effective
 
 
 @nb.njit(cache=True, nogil=True)
 def _workspace(n):
     "Room for the blocks and the steps of n points."
-    blocks = np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 2)), np.empty(n), np.empty(n), np.empty(n, np.int8)
+    blocks = (np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 2)), np.empty(n), np.empty(n),
+              np.empty(n, np.int8))
     return blocks, (np.empty(n), np.empty(n), np.empty((n, 3)), np.empty(n, np.int64))
 
 
@@ -424,7 +481,8 @@ def _compare(a, b, blocks, walk):
 # %% ../nbs/43_cumulative.ipynb #cell-033
 @nb.njit(cache=True, nogil=True)
 def _cells(key, is_b, at_least):
-    "Where the cells of the pooled points begin: whole tied scores, at_least of each group; one that has them alone is a cell of its own."
+    """Where the cells of the pooled points begin: whole tied scores, at_least of each group; one
+    that has them alone is a cell of its own."""
     start, n, i, in_a, in_b = [0], key.size, 0, 0, 0
     while i < n:
         j, of_b = i, 0
@@ -454,15 +512,18 @@ def _shuffle(response, start, generator):
 
 
 @nb.njit(cache=True, nogil=True)
-def _shuffled(key_a, weight_a, place_a, key_b, weight_b, place_b, response, start, n_resamples, generator):
-    "Studentised Kuiper and Kolmogorov–Smirnov statistics after shuffling the responses within cells."
+def _shuffled(key_a, weight_a, place_a, key_b, weight_b, place_b, response, start, n_resamples,
+              generator):
+    """Studentised Kuiper and Kolmogorov–Smirnov statistics after shuffling the responses within
+    cells."""
     out, response = np.zeros((n_resamples, 2)), response.copy()
     blocks, walk = _workspace(response.size)
     for r in range(n_resamples):
         _shuffle(response, start, generator)
         response_a, response_b = response[place_a], response[place_b]
         variance_a, variance_b = _variances(key_a, response_a, key_b, response_b)
-        a, b = (key_a, key_a, response_a, weight_a, variance_a), (key_b, key_b, response_b, weight_b, variance_b)
+        a, b = (key_a, key_a, response_a, weight_a, variance_a), (key_b, key_b, response_b,
+                                                                  weight_b, variance_b)
         kuiper, largest, _, scale, _ = _summary(walk, _compare(a, b, blocks, walk))
         for s, value in enumerate((kuiper, largest)):
             out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
@@ -507,28 +568,34 @@ def _by_argsort(score, response, weight):
     return score[order], response[order], weight[order] if weight.size else weight
 
 # %% ../nbs/43_cumulative.ipynb #cell-039
-def comparison_graph(response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
-                     score_a: ArrayLike,  # their scores, shape (n_a,)
-                     response_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
-                     score_b: ArrayLike,  # their scores, shape (n_b,), on the same scale
-                     *,
-                     weight_a: ArrayLike | None = None,  # weights, shape (n_a,), > 0; for both groups or for neither
-                     weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
-                     ties: str = "merge",  # equal scores: "merge", which needs no chance, or "perturb", a random order
-                     method: str = "auto",  # p-values: "brownian", "permutation"; "auto" takes the distribution from 500 effective steps on
-                     n_resamples: int = 999,  # shuffles; fewer above 200,000 points, never under 99
-                     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
-                     ) -> CumulativeGraph:  # a minus b, along the scores
+def comparison_graph(
+    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
+    score_a: ArrayLike,  # their scores, shape (n_a,)
+    response_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
+    score_b: ArrayLike,  # their scores, shape (n_b,), on the same scale
+    *,
+    weight_a: ArrayLike | None = None,  # weights, shape (n_a,), > 0; for both groups or for neither
+    weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
+    ties: str = "merge",  # equal scores: "merge", which needs no chance, or "perturb", a random
+                          # order
+    method: str = "auto",  # p-values: "brownian", "permutation"; "auto" takes the distribution from
+                           # 500 effective steps on
+    n_resamples: int = 999,  # shuffles; fewer above 200,000 points, never under 99
+    rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
+) -> CumulativeGraph:  # a minus b, along the scores
     """Cumulative differences between two groups at like scores.
 
-    Raises ValueError where the groups' scores never interleave, so that nothing can be compared. Source: Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8)."""
+    Raises ValueError where the groups' scores never interleave, so that nothing can be compared.
+    Source: Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8)."""
     check_choice(ties, "ties", ("merge", "perturb"))
     check_choice(method, "method", ("auto", "brownian", "permutation"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if (weight_a is None) != (weight_b is None):
-        raise ValueError("weight_a and weight_b must be given together: one group can't be weighted and the other not")
+        raise ValueError("weight_a and weight_b must be given together: one group can't be "
+                         "weighted and the other not")
     a, b = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b, "_b")
-    bounded = min(a.response.min(), b.response.min()) >= 0 and max(a.response.max(), b.response.max()) <= 1
+    bounded = min(a.response.min(),
+                  b.response.min()) >= 0 and max(a.response.max(), b.response.max()) <= 1
     (a, b), unit = _in_units(a, b)
     if ties == "perturb": a, b = _perturbed(a, b, rng)
     return _graph_of(a, b, unit, bounded, method, n_resamples, rng)
@@ -543,18 +610,21 @@ class _Group(NamedTuple):
 
 
 def _group(response, score, weight, suffix):
-    response, score, weight = _columns(response, score, weight, [name + suffix for name in ("response", "score", "weight")])
+    response, score, weight = _columns(response, score, weight,
+                                       [name + suffix for name in ("response", "score", "weight")])
     score, response, weight = _by_score(score, response, weight)
     return _Group(score, score, response, weight)
 
 
 def _in_units(*groups):
-    "The groups with responses shifted and divided by a power of two to lie in [−1, 1], all weights likewise to at most 1, and the power of the responses."
+    """The groups with responses shifted and divided by a power of two to lie in [−1, 1], all
+    weights likewise to at most 1, and the power of the responses."""
     origin = groups[0].response[0]
     shifted = [group.response - origin for group in groups]
     unit = 2.0 ** np.frexp(max(np.abs(response).max() for response in shifted))[1]
     heaviest = 2.0 ** np.frexp(max(group.weight.max(initial=0) for group in groups) or 1.0)[1]
-    return [group._replace(response=response / unit, weight=group.weight / heaviest) for group, response in zip(groups, shifted)], unit
+    return [group._replace(response=response / unit, weight=group.weight / heaviest)
+            for group, response in zip(groups, shifted)], unit
 
 
 def _perturbed(a, b, rng):
@@ -565,12 +635,15 @@ def _perturbed(a, b, rng):
     moved = []
     for group, key in ((a, rank[:a.score.size]), (b, rank[a.score.size:])):
         order = np.argsort(key)
-        moved.append(_Group(key[order], group.score, group.response[order], group.weight[order] if group.weight.size else group.weight))
+        moved.append(_Group(key[order], group.score, group.response[order],
+                            group.weight[order] if group.weight.size else group.weight))
     return moved
 
 # %% ../nbs/43_cumulative.ipynb #cell-041
-_BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no step to compare at: those of a run from {:.6g} to {:.6g}, "
-                  "those of b from {:.6g} to {:.6g}; a step needs a block of one group between two of the other, or a score held by both")
+_BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no step to compare "
+                  "at: those of a run from {:.6g} to {:.6g}, those of b from {:.6g} to {:.6g}; a "
+                  "step needs a block of one group between two of the other, or a score held by "
+                  "both")
 
 
 def _graph_of(a, b, unit, bounded, method, n_resamples, rng):
@@ -584,31 +657,43 @@ def _graph_of(a, b, unit, bounded, method, n_resamples, rng):
     kuiper, largest, _, null_scale, effective = _summary(walk, n)
     total, steps = weight.sum(), blocks[3][block]
     scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
-    pvalues, method = _significance((_ratio(kuiper, null_scale), _ratio(largest, null_scale)), effective, method, a.key.size + b.key.size, n_resamples, rng,
+    pvalues, method = _significance((_ratio(kuiper, null_scale), _ratio(largest, null_scale)),
+                                    effective, method, a.key.size + b.key.size, n_resamples, rng,
                                     functools.partial(_shuffle_groups, a, b))
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
-    return CumulativeGraph("comparison", _shares(weight), ordinate, blocks[4][block], float(steps.sum()), a.key.size + b.key.size, scale,
-                           float(null_scale * unit), float(np.ptp(ordinate)), float(np.abs(ordinate).max()), *pvalues, method, covariance * (unit / total)**2)
+    return CumulativeGraph(
+        "comparison", _shares(weight), ordinate, blocks[4][block], float(steps.sum()),
+        a.key.size + b.key.size, scale, float(null_scale * unit), float(np.ptp(ordinate)),
+        float(np.abs(ordinate).max()), *pvalues, method, covariance * (unit / total)**2)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-041b
 def _significance(ratios, effective, method, n_points, n_resamples, rng, shuffle):
-    "P-values of both statistics over the null scale, by the Brownian distribution or by shuffle(n_resamples, rng), and the name of the method."
+    """P-values of both statistics over the null scale, by the Brownian distribution or by
+    shuffle(n_resamples, rng), and the name of the method."""
     if method == "auto": method = "brownian" if effective >= 500 else "permutation"
-    if method == "brownian": return [float(distribution.sf(x)) for distribution, x in zip((kuiper_null, kolmogorov_smirnov_null), ratios)], method
+    if method == "brownian":
+        return [float(distribution.sf(x))
+                for distribution, x in zip((kuiper_null, kolmogorov_smirnov_null), ratios)], method
     n_resamples = min(n_resamples, max(99, int(2e8 / n_points)))
     found = shuffle(n_resamples, rng)
-    return [(1 + int(np.sum(column >= x * (1 - 1e-10)))) / (n_resamples + 1) for column, x in zip(found.T, ratios)], f"permutation ({n_resamples} resamples)"
+    return [(1 + int(np.sum(column >= x * (1 - 1e-10)))) / (n_resamples + 1)
+            for column, x in zip(found.T, ratios)], f"permutation ({n_resamples} resamples)"
 
 
 def _shuffle_groups(a, b, n_resamples, rng):
-    "Statistics of shuffled groups; members of equal key are first put in an order that the rows' order can't change."
-    a, b = (_in_order(group, np.lexsort((group.weight, group.response, group.key) if group.weight.size else (group.response, group.key))) for group in (a, b))
+    """Statistics of shuffled groups; members of equal key are first put in an order that the rows'
+    order can't change."""
+    a, b = (_in_order(group, np.lexsort((group.weight, group.response, group.key)
+                                        if group.weight.size else (group.response, group.key)))
+            for group in (a, b))
     key = np.r_[a.key, b.key]
     order = np.argsort(key, kind="stable")
     place = np.empty(key.size, np.int64)
     place[order] = np.arange(key.size)
-    start, response = _cells(key[order], order >= a.key.size, 2), np.r_[a.response, b.response][order]
-    return _shuffled(a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:], response, start, n_resamples, rng)
+    start, response = _cells(key[order], order >= a.key.size, 2), np.r_[a.response, b.response][
+        order]
+    return _shuffled(a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:],
+                     response, start, n_resamples, rng)
 
 
 def _in_order(group, order):
@@ -617,7 +702,8 @@ def _in_order(group, order):
 # %% ../nbs/43_cumulative.ipynb #cell-045
 @nb.njit(cache=True, nogil=True)
 def _against_all(score, response, weight, variance, is_member):
-    "Score, members' weight, rise, its variance, and everyone's mean response at each step; all sorted by score."
+    """Score, members' weight, rise, its variance, and everyone's mean response at each step; all
+    sorted by score."""
     n, at = score.size, np.flatnonzero(is_member)
     out, m, i = np.zeros((5, at.size)), 0, 0
     k = 0
@@ -645,13 +731,15 @@ def _against_all(score, response, weight, variance, is_member):
 # %% ../nbs/43_cumulative.ipynb #cell-046
 @nb.njit(cache=True, nogil=True)
 def _walk_size(weight, rise, spread):
-    "Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective steps of independent steps."
+    """Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective steps of independent
+    steps."""
     at = high = low = 0.0
     for k in range(weight.size):
         at += rise[k]
         high, low = max(high, at), min(low, at)
     total, variance, squares = weight.sum(), spread.sum(), np.sum(spread**2)
-    return (high - low) / total, max(high, -low) / total, at / total, np.sqrt(variance) / total, variance**2 / squares if squares > 0 else 0.0
+    return (high - low) / total, max(high, -low) / total, at / total, np.sqrt(
+        variance) / total, variance**2 / squares if squares > 0 else 0.0
 
 
 @nb.njit(cache=True, nogil=True)
@@ -659,7 +747,8 @@ def _split_variances(score, response, is_member):
     "Local variances of members, estimated from members, and of the others, from the others."
     members, others = np.flatnonzero(is_member), np.flatnonzero(~is_member)
     out = np.empty(score.size)
-    out[members], out[others] = _variances(score[members], response[members], score[others], response[others])
+    out[members], out[others] = _variances(score[members], response[members], score[others],
+                                           response[others])
     return out
 
 
@@ -669,22 +758,24 @@ def _shuffled_against_all(score, response, weight, is_member, start, n_resamples
     out, response = np.zeros((n_resamples, 2)), response.copy()
     for r in range(n_resamples):
         _shuffle(response, start, generator)
-        steps = _against_all(score, response, weight, _split_variances(score, response, is_member), is_member)
+        steps = _against_all(score, response, weight, _split_variances(score, response, is_member),
+                             is_member)
         kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
         for s, value in enumerate((kuiper, largest)):
             out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-047
-def subpopulation_graph(response: ArrayLike,  # responses of the whole population, shape (n,), in their unit
-                        score: ArrayLike,  # their scores, shape (n,)
-                        member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
-                        *,
-                        sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
-                        method: str = "auto",  # p-values, as in `comparison_graph`
-                        n_resamples: int = 999,  # shuffles; fewer above 200,000 points, never under 99
-                        rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-                        ) -> CumulativeGraph:  # members minus everyone, along the members' scores
+def subpopulation_graph(
+    response: ArrayLike,  # responses of the whole population, shape (n,), in their unit
+    score: ArrayLike,  # their scores, shape (n,)
+    member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
+    *,
+    sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
+    method: str = "auto",  # p-values, as in `comparison_graph`
+    n_resamples: int = 999,  # shuffles; fewer above 200,000 points, never under 99
+    rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
+) -> CumulativeGraph:  # members minus everyone, along the members' scores
     """Cumulative differences between a subpopulation and the whole population at the same scores.
 
     Raises ValueError where nobody or everybody is a member. Source: Tygert (2021a)."""
@@ -693,15 +784,20 @@ def subpopulation_graph(response: ArrayLike,  # responses of the whole populatio
     y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
     member = _members(member, y.size)
     order = np.lexsort((w, y, member, s) if w.size else (y, member, s))
-    everyone, member = _Group(s[order], s[order], y[order], w[order] if w.size else w), member[order]
+    everyone, member = _Group(s[order], s[order], y[order], w[order] if w.size else w), member[
+        order]
     (scaled,), unit = _in_units(everyone)
     variance = _split_variances(scaled.score, scaled.response, member)
     score, weight, rise, spread, mean = _against_all(*scaled[1:], variance, member)
-    scale = _published_scale(weight, mean * unit + everyone.response[0]) if y.min() >= 0 and y.max() <= 1 else np.nan
+    scale = (_published_scale(weight, mean * unit + everyone.response[0]) if y.min() >= 0
+             and y.max() <= 1 else np.nan)
     kuiper, largest, _, null_scale, effective = _walk_size(weight, rise, spread)
-    significance = _significance((_ratio(kuiper, null_scale), _ratio(largest, null_scale)), effective, method, y.size, n_resamples, rng,
-                                 functools.partial(_shuffled_against_all, *scaled[1:], member, _cells(scaled.score, member, 2)))
-    return _independent_steps("subpopulation", score, weight, rise * unit, spread * unit**2, y.size, scale, significance)
+    significance = _significance((_ratio(kuiper, null_scale), _ratio(largest, null_scale)),
+                                 effective, method, y.size, n_resamples, rng,
+                                 functools.partial(_shuffled_against_all, *scaled[1:], member,
+                                                   _cells(scaled.score, member, 2)))
+    return _independent_steps("subpopulation", score, weight, rise * unit, spread * unit**2, y.size,
+                              scale, significance)
 
 # %% ../nbs/43_cumulative.ipynb #cell-048
 def _published_scale(weight, mean):
@@ -713,21 +809,26 @@ def _members(member, n):
     "Membership as booleans; text, numbers other than 0 and 1, none or all are refused."
     flags = np.asarray(member)
     flags = read_vector(flags.astype(float) if flags.dtype.kind == "b" else member, "member")
-    if flags.size != n: raise ValueError(f"member must hold one value for each of the {n} points, got {flags.size}")
-    if np.any((flags != 0) & (flags != 1)): raise ValueError("member must hold True and False, or 1 and 0")
+    if flags.size != n:
+        raise ValueError(f"member must hold one value for each of the {n} points, got {flags.size}")
+    if np.any((flags != 0) & (flags != 1)):
+        raise ValueError("member must hold True and False, or 1 and 0")
     if flags.all() or not flags.any():
-        raise ValueError(f"member must mark some points and leave some out: it marks {int(flags.sum())} of {n}")
+        raise ValueError("member must mark some points and leave some out: it marks "
+                         f"{int(flags.sum())} of {n}")
     return flags == 1
 
 # %% ../nbs/43_cumulative.ipynb #cell-052
 @nb.njit(cache=True, nogil=True)
 def _screen_pairs(pairs, offset, score, response, weight, variance):
-    "Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps, steps and published σ of each pair."
+    """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps, steps and
+    published σ of each pair."""
     out, longest = np.full((pairs.shape[0], 7), np.nan), np.max(np.diff(offset))
     blocks, walk = _workspace(2 * longest)
     for r in range(pairs.shape[0]):
         (i, j), (k, l) = offset[pairs[r, 0]:pairs[r, 0] + 2], offset[pairs[r, 1]:pairs[r, 1] + 2]
-        a, b = (score[i:j], score[i:j], response[i:j], weight[i:j], variance[i:j]), (score[k:l], score[k:l], response[k:l], weight[k:l], variance[k:l])
+        a, b = (score[i:j], score[i:j], response[i:j], weight[i:j], variance[i:j]), (
+            score[k:l], score[k:l], response[k:l], weight[k:l], variance[k:l])
         n = _compare(a, b, blocks, walk)
         if n == 0: continue
         out[r, 0], out[r, 1], out[r, 2], out[r, 3], out[r, 4] = _summary(walk, n)
@@ -744,18 +845,23 @@ def _screen_all(codes, everyone, group, origin, unit):
     out = np.full((len(codes), 7), np.nan)
     for r, (code,) in enumerate(codes):
         member = group == code
-        _, weight, rise, spread, mean = _against_all(*everyone[1:], _split_variances(everyone.score, everyone.response, member), member)
-        out[r] = *_walk_size(weight, rise, spread), weight.size, _published_scale(weight, mean * unit + origin)
+        _, weight, rise, spread, mean = _against_all(
+            *everyone[1:], _split_variances(everyone.score, everyone.response, member), member)
+        out[r] = *_walk_size(weight, rise, spread), weight.size, _published_scale(
+            weight, mean * unit + origin)
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-053
 @dataclass(frozen=True)
 class Screening:
-    "All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns."
-    table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest deviation first
+    """All pairs of groups, or all groups against everyone, by the size of their deviation; what
+    `screen` returns."""
+    table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest deviation
+                                             # first
     skipped: tuple[tuple[Hashable, ...], ...]  # pairs whose scores never interleave
     against: str  # "pairs" or "all"
-    data: pd.DataFrame = field(repr=False)  # response, score, group and, where given, weight of each point
+    data: pd.DataFrame = field(repr=False)  # response, score, group and, where given, weight of
+                                            # each point
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph`
@@ -764,10 +870,12 @@ class Screening:
         row = self.table.iloc[check_count(row, "row", minimum=0, maximum=len(self.table) - 1)]
         weight = self.data.get("weight")
         if self.against == "all":
-            return subpopulation_graph(self.data["response"], self.data["score"], self.data["group"] == row["a"], sample_weight=weight, **options)
+            return subpopulation_graph(self.data["response"], self.data["score"], self.data["group"]
+                                       == row["a"], sample_weight=weight, **options)
         a, b = (self.data[self.data["group"] == row[side]] for side in ("a", "b"))
         weights = {} if weight is None else {"weight_a": a["weight"], "weight_b": b["weight"]}
-        return comparison_graph(a["response"], a["score"], b["response"], b["score"], **weights, **options)
+        return comparison_graph(a["response"], a["score"], b["response"], b["score"], **weights,
+                                **options)
 
     def to_frame(self) -> pd.DataFrame:
         "A row for each comparison."
@@ -776,37 +884,48 @@ class Screening:
     def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
              *, n_rows: int = 12,  # how many of the largest deviations
              ) -> "Axes":
-        "Average differences of the comparisons on top, and Kuiper's statistics in units of the null scale."
+        """Average differences of the comparisons on top, and Kuiper's statistics in units of the
+        null scale."""
         return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
 
     def _repr_html_(self) -> str:
         more = f"; {len(self.skipped)} pairs that never interleave" if self.skipped else ""
-        return f"<p>{len(self.table):,} comparisons{more}</p>" + self.table.head(10).round(4)._repr_html_()
+        return f"<p>{len(self.table):,} comparisons{more}</p>" + self.table.head(10).round(
+            4)._repr_html_()
 
 # %% ../nbs/43_cumulative.ipynb #cell-054
-def screen(frame: Any,  # a table: pandas, polars, or a mapping of column names to arrays
-           *,
-           response: str,  # name of the column of responses
-           score: str,  # name of the column of scores
-           groups: str,  # name of the column of group labels: text, integers, booleans
-           weight: str | None = None,  # name of a column of weights > 0
-           against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone ("all")
-           method: str = "auto",  # "brownian" for all p-values; "auto" takes a permutation for small rows that seem significant
-           n_resamples: int = 999,  # shuffles of each such row
-           rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-           n_jobs: int = 1,  # joblib's number of jobs
-           progress: bool = False,  # show a bar on standard error
-           ) -> Screening:  # table, and the graph of each row
-    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of the null scale where there is none).
+def screen(
+    frame: Any,  # a table: pandas, polars, or a mapping of column names to arrays
+    *,
+    response: str,  # name of the column of responses
+    score: str,  # name of the column of scores
+    groups: str,  # name of the column of group labels: text, integers, booleans
+    weight: str | None = None,  # name of a column of weights > 0
+    against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
+                             # ("all")
+    method: str = "auto",  # "brownian" for all p-values; "auto" takes a permutation for small rows
+                           # that seem significant
+    n_resamples: int = 999,  # shuffles of each such row
+    rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> Screening:  # table, and the graph of each row
+    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of
+    the null scale where there is none).
 
-    Raises ValueError for fewer than two groups, an unknown column or a missing label. Source: Tygert (2021b), § 2.1."""
+    Raises ValueError for fewer than two groups, an unknown column or a missing label. Source:
+    Tygert (2021b), § 2.1."""
     check_choice(against, "against", ("pairs", "all"))
     check_choice(method, "method", ("auto", "brownian"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    columns = _screen_columns(frame, {"response": response, "score": score, "group": groups} | ({} if weight is None else {"weight": weight}))
+    columns = _screen_columns(frame, {"response": response, "score": score, "group": groups}
+                              | ({} if weight is None else {"weight": weight}))
     labels, codes = np.unique(columns["group"], return_inverse=True)
-    if labels.size < 2: raise ValueError(f"groups must hold at least two different labels, got {labels.size} ({labels[0]!r})")
-    pieces = np.array([(code,) for code in range(labels.size)] if against == "all" else list(itertools.combinations(range(labels.size), 2)))
+    if labels.size < 2:
+        raise ValueError(f"groups must hold at least two different labels, got {labels.size} "
+                         f"({labels[0]!r})")
+    pieces = np.array([(code,) for code in range(labels.size)] if against == "all"
+                      else list(itertools.combinations(range(labels.size), 2)))
     work, unit = _screen_work(columns, codes, against)
     found = _in_chunks(work, pieces, n_jobs, progress)
     found[:, :4] *= unit
@@ -822,27 +941,38 @@ def _screen_columns(frame, names):
     "The named columns as vectors, the labels as an array without gaps."
     known = list(getattr(frame, "columns", None) if hasattr(frame, "columns") else frame)
     for role, name in names.items():
-        if name not in known: check_choice(name, "groups" if role == "group" else role, [str(column) for column in known])
-    y, s, w = _columns(frame[names["response"]], frame[names["score"]], frame[names["weight"]] if "weight" in names else None,
+        if name not in known:
+            check_choice(name, "groups" if role == "group" else role,
+                         [str(column) for column in known])
+    y, s, w = _columns(frame[names["response"]], frame[names["score"]],
+                       frame[names["weight"]] if "weight" in names else None,
                        (names["response"], names["score"], names.get("weight")))
     label = np.asarray(frame[names["group"]])
-    if label.ndim != 1 or label.size != y.size: raise ValueError(f"{names['group']} must hold one label for each of the {y.size} points, got shape {label.shape}")
+    if label.ndim != 1 or label.size != y.size:
+        raise ValueError(f"{names['group']} must hold one label for each of the {y.size} points, "
+                         f"got shape {label.shape}")
     missing = np.flatnonzero(pd.isna(label))
-    if missing.size: raise ValueError(f"{names['group']} must not hold missing labels: {missing.size} of {label.size}, the first at position {missing[0]}")
+    if missing.size:
+        raise ValueError(f"{names['group']} must not hold missing labels: {missing.size} of "
+                         f"{label.size}, the first at position {missing[0]}")
     return {"response": y, "score": s, "group": label} | ({"weight": w} if w.size else {})
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-055b
 def _screen_work(columns, codes, against):
     "What compares an array of groups or pairs of groups, and the unit of its results."
     y, s, w = columns["response"], columns["score"], columns.get("weight", np.empty(0))
     order = np.argsort(s, kind="stable") if against == "all" else np.lexsort((s, codes))
     (points,), unit = _in_units(_Group(s[order], s[order], y[order], w[order] if w.size else w))
-    if against == "all": return functools.partial(_screen_all, everyone=points, group=codes[order], origin=y[order[0]], unit=unit), unit
+    if against == "all":
+        return functools.partial(_screen_all, everyone=points, group=codes[order],
+                                 origin=y[order[0]], unit=unit), unit
     offset = np.r_[0, np.cumsum(np.bincount(codes))]
-    variance = np.concatenate([_local_variance(points.score[i:j], points.response[i:j]) for i, j in itertools.pairwise(offset)])
+    variance = np.concatenate([_local_variance(points.score[i:j], points.response[i:j])
+                               for i, j in itertools.pairwise(offset)])
     variance[np.isnan(variance)] = np.nanmean(variance) if not np.isnan(variance).all() else 0.0
     weight = points.weight if points.weight.size else np.ones(variance.size)
-    return functools.partial(_screen_pairs, offset=offset, score=points.score, response=points.response, weight=weight, variance=variance), unit
+    return functools.partial(_screen_pairs, offset=offset, score=points.score,
+                             response=points.response, weight=weight, variance=variance), unit
 
 
 def _in_chunks(work, pieces, n_jobs, progress):
@@ -850,7 +980,8 @@ def _in_chunks(work, pieces, n_jobs, progress):
     chunks = np.array_split(pieces, min(len(pieces), 64))
     with tqdm(total=len(pieces), desc="comparisons", disable=not progress, unit="") as bar:
         rows = []
-        for part in Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(delayed(work)(chunk) for chunk in chunks):
+        for part in Parallel(n_jobs=n_jobs, prefer="threads",
+                             return_as="generator")(delayed(work)(chunk) for chunk in chunks):
             rows.append(part)
             bar.update(len(part))
     return np.concatenate(rows)
@@ -859,36 +990,49 @@ def _in_chunks(work, pieces, n_jobs, progress):
 def _screening_table(found, pieces, labels, sizes):
     "The sorted table with corrected p-values, and the pairs that can't be compared."
     usable = np.isfinite(found[:, 0])
-    skipped = tuple(tuple(labels[list(piece)].tolist()) for piece, good in zip(pieces, usable) if not good)
-    if not usable.any(): raise ValueError("no two groups have scores that interleave, so there is nothing to compare")
+    skipped = tuple(tuple(labels[list(piece)].tolist()) for piece, good in zip(pieces, usable)
+                    if not good)
+    if not usable.any():
+        raise ValueError(
+            "no two groups have scores that interleave, so there is nothing to compare")
     found, pieces = found[usable], np.array(pieces)[usable]
-    sides = {side: labels[column] for side, column in zip("ab", pieces.T)} | {f"n_{side}": sizes[column] for side, column in zip("ab", pieces.T)}
+    sides = {side: labels[column] for side, column in zip("ab", pieces.T)} | {
+        f"n_{side}": sizes[column] for side, column in zip("ab", pieces.T)}
     kuiper, largest, average, null_scale, effective, steps, scale = found.T
-    table = pd.DataFrame(sides | {"n_steps": steps, "n_effective": effective, "average_difference": average, "kuiper": kuiper, "kolmogorov_smirnov": largest,
-                                  "null_scale": null_scale, "scale": scale})
-    for name, distribution, values in (("kuiper", kuiper_null, kuiper), ("kolmogorov_smirnov", kolmogorov_smirnov_null, largest)):
-        table[f"{name}_scaled"], table[f"{name}_studentised"] = values / scale, [_ratio(x, unit) for x, unit in zip(values, null_scale)]
+    table = pd.DataFrame(sides | {"n_steps": steps, "n_effective": effective,
+                                  "average_difference": average, "kuiper": kuiper,
+                                  "kolmogorov_smirnov": largest, "null_scale": null_scale,
+                                  "scale": scale})
+    for name, distribution, values in (("kuiper", kuiper_null, kuiper),
+                                       ("kolmogorov_smirnov", kolmogorov_smirnov_null, largest)):
+        table[f"{name}_scaled"], table[f"{name}_studentised"] = values / scale, [
+            _ratio(x, unit) for x, unit in zip(values, null_scale)]
         table[f"{name}_pvalue"] = distribution.sf(table[f"{name}_studentised"].to_numpy())
     by = "kuiper_scaled" if np.isfinite(scale).all() else "kuiper_studentised"
-    return table.assign(method="brownian").sort_values(by, ascending=False, kind="stable", ignore_index=True), skipped
+    return table.assign(method="brownian").sort_values(by, ascending=False, kind="stable",
+                                                       ignore_index=True), skipped
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-056b
 def _replace_small(screening, n_resamples, rng, n_jobs):
     "P-values by permutation for the rows of few effective steps that seem significant."
     table, names = screening.table, ["kuiper_pvalue", "kolmogorov_smirnov_pvalue"]
     rows = np.flatnonzero((table["n_effective"] < 500) & (table[names].min(axis=1) < 0.1))
     seeds = rng.integers(2**32, size=rows.size)
-    graphs = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(screening.graph)(int(row), method="permutation", n_resamples=n_resamples, rng=int(seed))
-                                                       for row, seed in zip(rows, seeds))
+    graphs = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(screening.graph)(int(row), method="permutation", n_resamples=n_resamples,
+                                 rng=int(seed)) for row, seed in zip(rows, seeds))
     for row, graph in zip(rows, graphs):
-        table.loc[row, [*names, "method"]] = graph.kuiper_pvalue, graph.kolmogorov_smirnov_pvalue, graph.method
+        table.loc[row, [*names, "method"]] = (graph.kuiper_pvalue, graph.kolmogorov_smirnov_pvalue,
+                                              graph.method)
 
 
 def _correct_pvalues(table):
     "Add columns of corrected p-values."
-    from statsmodels.stats.multitest import multipletests          # as long to import as all the rest
+    # as long to import as all the rest
+    from statsmodels.stats.multitest import multipletests
 
-    for name, (short, method) in itertools.product(("kuiper", "kolmogorov_smirnov"), (("holm", "holm"), ("bh", "fdr_bh"))):
+    for name, (short, method) in itertools.product(("kuiper", "kolmogorov_smirnov"),
+                                                   (("holm", "holm"), ("bh", "fdr_bh"))):
         table[f"{name}_pvalue_{short}"] = multipletests(table[f"{name}_pvalue"], method=method)[1]
 
 # %% ../nbs/43_cumulative.ipynb #cell-058
@@ -896,7 +1040,8 @@ def _plot_screening(screening, ax, n_rows):
     import matplotlib.pyplot as plt
 
     top = screening.table.head(n_rows)[::-1].reset_index(drop=True)
-    ax = plt.subplots(figsize=(6.4, 0.34 * len(top) + 1.4), layout="constrained")[1] if ax is None else ax
+    ax = plt.subplots(figsize=(6.4, 0.34 * len(top) + 1.4),
+                      layout="constrained")[1] if ax is None else ax
     has_scale = np.isfinite(screening.table["kuiper_scaled"]).all()
     ratio = np.minimum(top["kuiper_scaled" if has_scale else "kuiper_studentised"], 1e6)
     sure = top["kuiper_pvalue_holm"] <= 0.05
@@ -906,20 +1051,24 @@ def _plot_screening(screening, ax, n_rows):
     names = top["a"].astype(str) + (" − " + top["b"].astype(str) if "b" in top else "")
     ax.set_yticks(range(len(top)), names)
     for i, row in top.iterrows():
-        ax.annotate(f"{row['average_difference']:+.3g}".replace("-", "−"), (ratio[i], i), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
+        ax.annotate(f"{row['average_difference']:+.3g}".replace("-", "−"), (ratio[i], i),
+                    xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set(xlim=(0, 1.25 * max(ratio.max(), 0.1)), ylim=(-0.6, len(top) - 0.4),
-           xlabel=f"Kuiper's statistic / {'published σ' if has_scale else 'null scale'}\nsquares: p < 0.05 after Holm; numbers: average differences")
+           xlabel=f"Kuiper's statistic / {'published σ' if has_scale else 'null scale'}\nsquares: "
+           "p < 0.05 after Holm; numbers: average differences")
     return ax
 
 # %% ../nbs/43_cumulative.ipynb #cell-064
 @nb.njit(cache=True, nogil=True)
 def _noise_bins(score, weight, threshold):
-    "Where bins begin if each is closed once Σw²/(Σw)² is at most the threshold, though never between equal scores; what remains joins the last."
+    """Where bins begin if each is closed once Σw²/(Σw)² is at most the threshold, though never
+    between equal scores; what remains joins the last."""
     start, total, squares = [0], 0.0, 0.0
     for i in range(weight.size):
         total += weight[i]
         squares += weight[i] * weight[i]
-        if squares <= threshold * total * total and (i + 1 == weight.size or score[i + 1] > score[i]):
+        if squares <= threshold * total * total and (i + 1 == weight.size
+                                                     or score[i + 1] > score[i]):
             start.append(i + 1)
             total = squares = 0.0
     if len(start) == 1: start.append(weight.size)
@@ -928,7 +1077,8 @@ def _noise_bins(score, weight, threshold):
 
 
 def _equally_noisy(score, weight, n_bins):
-    "Bins of like noise: the largest of which there are at least n_bins, or one for each score where there are fewer."
+    """Bins of like noise: the largest of which there are at least n_bins, or one for each score
+    where there are fewer."""
     low, high, best = 0.0, 1.0, _noise_bins(score, weight, 1.0)
     for _ in range(60):
         threshold = (low + high) / 2
@@ -947,7 +1097,8 @@ def _equal_width(score, edges):
 class PairedReliability:
     "Mean responses of two groups in bins of the score; what `paired_reliability` returns."
     strategy: str  # "uniform" or "noise"
-    bins: pd.DataFrame = field(repr=False)  # a row for each group and bin: group, count, score, response, standard_error
+    bins: pd.DataFrame = field(repr=False)  # a row for each group and bin: group, count, score,
+                                            # response, standard_error
 
     def to_frame(self) -> pd.DataFrame:
         "A row for each group and bin."
@@ -961,8 +1112,10 @@ class PairedReliability:
         ax = plt.subplots(figsize=(5.4, 4.4), layout="constrained")[1] if ax is None else ax
         for group, marker, colour in (("a", "o", "#0072B2"), ("b", "s", "#D55E00")):
             rows = self.bins[self.bins["group"] == group]
-            ax.errorbar(rows["score"], rows["response"], yerr=2 * rows["standard_error"], fmt=marker + "-", ms=4, lw=1, capsize=2, color=colour, label=f"group {group}")
-        ax.set(xlabel="mean score of the bin (its own unit)", ylabel="mean response of the bin (its unit)")
+            ax.errorbar(rows["score"], rows["response"], yerr=2 * rows["standard_error"], fmt=marker
+                        + "-", ms=4, lw=1, capsize=2, color=colour, label=f"group {group}")
+        ax.set(xlabel="mean score of the bin (its own unit)",
+               ylabel="mean response of the bin (its unit)")
         ax.legend(frameon=False)
         return ax
 
@@ -970,27 +1123,33 @@ class PairedReliability:
         return self.bins._repr_html_()
 
 # %% ../nbs/43_cumulative.ipynb #cell-066
-def paired_reliability(response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
-                       score_a: ArrayLike,  # their scores, shape (n_a,)
-                       response_b: ArrayLike,  # responses of the second group, shape (n_b,)
-                       score_b: ArrayLike,  # their scores, shape (n_b,)
-                       *,
-                       n_bins: int = 10,  # number of bins for each group
-                       strategy: str = "uniform",  # "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without weights
-                       weight_a: ArrayLike | None = None,  # weights, shape (n_a,), > 0
-                       weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
-                       ) -> PairedReliability:  # `.to_frame()`, `.plot()`
+def paired_reliability(
+    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
+    score_a: ArrayLike,  # their scores, shape (n_a,)
+    response_b: ArrayLike,  # responses of the second group, shape (n_b,)
+    score_b: ArrayLike,  # their scores, shape (n_b,)
+    *,
+    n_bins: int = 10,  # number of bins for each group
+    strategy: str = "uniform",  # "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal
+                                # counts without weights
+    weight_a: ArrayLike | None = None,  # weights, shape (n_a,), > 0
+    weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
+) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
-    Raises ValueError or TypeError for bad input, naming the argument. Source: Tygert (2021b), Remarks 4 and 5."""
+    Raises ValueError or TypeError for bad input, naming the argument. Source: Tygert (2021b),
+    Remarks 4 and 5."""
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins")
-    groups = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b, "_b")
-    edges = np.linspace(min(group.score[0] for group in groups), max(group.score[-1] for group in groups), n_bins + 1)
+    groups = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b,
+                                                                 "_b")
+    edges = np.linspace(min(group.score[0] for group in groups),
+                        max(group.score[-1] for group in groups), n_bins + 1)
     rows = []
     for name, group in zip("ab", groups):
         weight = group.weight if group.weight.size else np.ones(group.score.size)
-        start = _equal_width(group.score, edges) if strategy == "uniform" else _equally_noisy(group.score, weight, n_bins)
+        start = _equal_width(group.score, edges) if strategy == "uniform" else _equally_noisy(
+            group.score, weight, n_bins)
         rows.append(_bin_rows(name, group.score, group.response, weight, start))
     return PairedReliability(strategy, pd.concat(rows, ignore_index=True))
 
@@ -1001,4 +1160,6 @@ def _bin_rows(name, score, response, weight, start):
     mean = np.add.reduceat(weight * response, start[:-1]) / total
     deviation = np.add.reduceat((weight * (response - np.repeat(mean, count)))**2, start[:-1])
     error = np.sqrt(deviation * np.where(count > 1, count / np.maximum(count - 1, 1), 1)) / total
-    return pd.DataFrame({"group": name, "count": count, "score": np.add.reduceat(weight * score, start[:-1]) / total, "response": mean, "standard_error": error})
+    return pd.DataFrame({"group": name, "count": count,
+                         "score": np.add.reduceat(weight * score, start[:-1]) / total,
+                         "response": mean, "standard_error": error})

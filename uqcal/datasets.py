@@ -23,13 +23,15 @@ from .inputs import check_choice, check_errors
 # %% ../nbs/15_datasets.ipynb #cell-007
 @dataclass(frozen=True, eq=False)
 class RegressionErrors:
-    """The errors of a regression model with the standard uncertainties it stated, and where they come from.
+    """The errors of a regression model with the standard uncertainties it stated, and where they
+    come from.
 
     The two arrays are read-only; `.copy()` gives one to change."""
 
     name: str  # the name to load it by
     error: np.ndarray = field(repr=False)  # prediction errors, shape (n,), in `unit`
-    uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), in `unit`, > 0
+    uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), in `unit`, >
+                                                 # 0
     unit: str  # "eV", or "1" for a pure number
     title: str  # quantity and model
     source: str  # where the file comes from
@@ -52,16 +54,23 @@ class RegressionErrors:
         return pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
 
     def _repr_html_(self) -> str:
-        rows = {"points": f"{len(self):,}", "unit": self.unit, "article": self.doi and f"doi:{self.doi}", "source": self.source, "licence": self.licence}
-        body = "".join(f"<tr><th>{key}</th><td>{html.escape(value)}</td></tr>" for key, value in rows.items() if value)
-        return f"<table><caption><b>{html.escape(self.name)}</b>: {html.escape(self.title)}</caption>{body}</table>"
+        rows = {"points": f"{len(self):,}", "unit": self.unit, "article": self.doi
+                and f"doi:{self.doi}", "source": self.source, "licence": self.licence}
+        body = "".join(f"<tr><th>{key}</th><td>{html.escape(value)}</td></tr>"
+                       for key, value in rows.items() if value)
+        return (f"<table><caption><b>{html.escape(self.name)}</b>: "
+                f"{html.escape(self.title)}</caption>{body}</table>")
 
 # %% ../nbs/15_datasets.ipynb #cell-012
 _ORIGIN = "ppernot/2024_SimRef at f73a3b0, doi:10.5281/zenodo.10730985"
-_ADDRESS = "https://raw.githubusercontent.com/ppernot/2024_SimRef/f73a3b0cba9af9f7f14e85a3eb162376428a5757/Data/"
-_DOI = {"PAL2022": "10.1038/s41524-022-00794-8", "BUS2022": "10.1088/2632-2153/ac3eb3", "RAS2023": "10.1186/s13321-023-00790-0"}
-_METALS, _OXIDES = "activation energy of impurity diffusion in metals", "stability of perovskite oxides"
-_ATOMS, _LOGP = "atomisation energy of small organic molecules", "octanol-water partition coefficient, log P"
+_ADDRESS = ("https://raw.githubusercontent.com/ppernot/2024_SimRef/"
+            "f73a3b0cba9af9f7f14e85a3eb162376428a5757/Data/")
+_DOI = {"PAL2022": "10.1038/s41524-022-00794-8", "BUS2022": "10.1088/2632-2153/ac3eb3",
+        "RAS2023": "10.1186/s13321-023-00790-0"}
+_METALS, _OXIDES = ("activation energy of impurity diffusion in metals",
+                    "stability of perovskite oxides")
+_ATOMS, _LOGP = ("atomisation energy of small organic molecules",
+                 "octanol-water partition coefficient, log P")
 
 # %% ../nbs/15_datasets.ipynb #cell-014
 @dataclass(frozen=True)
@@ -81,63 +90,79 @@ class _Set:
         "Of the article that made the predictions."
         return _DOI[self.file.split("/")[0]]
 
-
-_SETS = {s.name: s for s in [
-    _Set("Diffusion_RF", f"{_METALS}, random forest", "1", 2040, "PAL2022/Diffusion_RF_Test_cal.csv",
-         "4e509fb619c182fa5388446304b4a646cd722b7fb7bb8f8a6a35e9e8e062f96f"),
-    _Set("Perovskite_RF", f"{_OXIDES}, random forest", "1", 3834, "PAL2022/Perovskite_RF_Test_cal.csv",
-         "8a03d026179708b00f67b7f9c687c9e4108006ad5e4e52ba977338d97feb16ac"),
-    _Set("Diffusion_LR", f"{_METALS}, linear model", "1", 2040, "PAL2022/Diffusion_LR_Test_cal.csv",
-         "7b96939fc43ea4375c534a853fb4ed60a108e98fe5e4b4cc64dcc34cc2d715d4"),
-    _Set("Perovskite_LR", f"{_OXIDES}, linear model", "1", 3836, "PAL2022/Perovskite_LR_Test_cal.csv",
-         "b4c265b6f603506ff39b1f53b4fba82c1e3ea705fa53cf4e6599f184352d6c64"),
-    _Set("Diffusion_GPR_Bayesian", f"{_METALS}, Gaussian process", "1", 2040, "PAL2022/Diffusion_GPR_Bayesian_Test_cal.csv",
-         "3c48f62b8281120c7b41c3f8dcf5b187b992bcc28c8919e3a0fc65a42c7392a6"),
-    _Set("Perovskite_GPR_Bayesian", f"{_OXIDES}, Gaussian process", "1", 3818, "PAL2022/Perovskite_GPR_Bayesian_Test_cal.csv",
-         "ff9b829142f3df75e2e9185b4eb7221198609d955f792920a264509d6c7feb27"),
-    _Set("QM9_E", f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885, "BUS2022/qm9_qm9_E_calibrated_isotonic_test.csv",
-         "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0"),
-    _Set("logP_10k_a_LS-GCN", f"{_LOGP}, graph network trained on 10,000 molecules", "1", 5000, "RAS2023/logP_10k_a_LS-GCN_test.csv",
-         "a7d189c28e3cecfc9f6482b1ca85577800b933c34ff0732c8158ecb00b5f0009"),
-    _Set("logP_150k_LS-GCN", f"{_LOGP}, graph network trained on 150,000 molecules", "1", 5000, "RAS2023/logP_150k_LS-GCN_test.csv",
-         "a886e2faea70da663057f4f8ee85d3cb44b75f0e8b8bc0a4bd913e80444b6a45"),
-]}
+# %% ../nbs/15_datasets.ipynb #cell-014b
+_SETS = {s.name: s
+         for s in [_Set("Diffusion_RF", f"{_METALS}, random forest", "1", 2040,
+                        "PAL2022/Diffusion_RF_Test_cal.csv",
+                        "4e509fb619c182fa5388446304b4a646cd722b7fb7bb8f8a6a35e9e8e062f96f"),
+                   _Set("Perovskite_RF", f"{_OXIDES}, random forest", "1", 3834,
+                        "PAL2022/Perovskite_RF_Test_cal.csv",
+                        "8a03d026179708b00f67b7f9c687c9e4108006ad5e4e52ba977338d97feb16ac"),
+                   _Set("Diffusion_LR", f"{_METALS}, linear model", "1", 2040,
+                        "PAL2022/Diffusion_LR_Test_cal.csv",
+                        "7b96939fc43ea4375c534a853fb4ed60a108e98fe5e4b4cc64dcc34cc2d715d4"),
+                   _Set("Perovskite_LR", f"{_OXIDES}, linear model", "1", 3836,
+                        "PAL2022/Perovskite_LR_Test_cal.csv",
+                        "b4c265b6f603506ff39b1f53b4fba82c1e3ea705fa53cf4e6599f184352d6c64"),
+                   _Set("Diffusion_GPR_Bayesian", f"{_METALS}, Gaussian process", "1", 2040,
+                        "PAL2022/Diffusion_GPR_Bayesian_Test_cal.csv",
+                        "3c48f62b8281120c7b41c3f8dcf5b187b992bcc28c8919e3a0fc65a42c7392a6"),
+                   _Set("Perovskite_GPR_Bayesian", f"{_OXIDES}, Gaussian process", "1", 3818,
+                        "PAL2022/Perovskite_GPR_Bayesian_Test_cal.csv",
+                        "ff9b829142f3df75e2e9185b4eb7221198609d955f792920a264509d6c7feb27"),
+                   _Set("QM9_E", f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885,
+                        "BUS2022/qm9_qm9_E_calibrated_isotonic_test.csv",
+                        "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0"),
+                   _Set("logP_10k_a_LS-GCN", f"{_LOGP}, graph network trained on 10,000 molecules",
+                        "1", 5000, "RAS2023/logP_10k_a_LS-GCN_test.csv",
+                        "a7d189c28e3cecfc9f6482b1ca85577800b933c34ff0732c8158ecb00b5f0009"),
+                   _Set("logP_150k_LS-GCN", f"{_LOGP}, graph network trained on 150,000 molecules",
+                        "1", 5000, "RAS2023/logP_150k_LS-GCN_test.csv",
+                        "a886e2faea70da663057f4f8ee85d3cb44b75f0e8b8bc0a4bd913e80444b6a45")]}
 
 # %% ../nbs/15_datasets.ipynb #cell-015
 def catalogue() -> pd.DataFrame:  # indexed by name: title, points, unit, doi, licence, file
     "Every data set that `load_errors` knows, in the order of the study that collected them."
-    columns = {key: [getattr(s, key) for s in _SETS.values()] for key in ("title", "points", "unit", "doi")}
+    columns = {key: [getattr(s, key) for s in _SETS.values()]
+               for key in ("title", "points", "unit", "doi")}
     table = pd.DataFrame(columns, index=pd.Index(_SETS, name="name"))
     return table.assign(licence="CeCILL 2.1", file=[f"simref/{s.file}" for s in _SETS.values()])
 
 # %% ../nbs/15_datasets.ipynb #cell-020
-_COLUMNS = {"PAL2022": ["E", "uE"], "BUS2022": ["E_", "prediction", "uncertainty_total"], "RAS2023": ["logP", "y_pred", "uq"]}
+_COLUMNS = {"PAL2022": ["E", "uE"], "BUS2022": ["E_", "prediction", "uncertainty_total"],
+            "RAS2023": ["logP", "y_pred", "uq"]}
 
 
 def _errors_and_uncertainties(group, table):
     "The two columns, as the article behind each group of files defines them."
-    if group == "BUS2022": return table["E_"] - table["prediction"], np.sqrt(table["uncertainty_total"])
+    if group == "BUS2022":
+        return table["E_"] - table["prediction"], np.sqrt(table["uncertainty_total"])
     if group == "RAS2023": return table["logP"] - table["y_pred"], table["uq"]
     stated = table["uE"] > 1e-6 * table["E"].std()
     return table["E"][stated], table["uE"][stated]
 
 # %% ../nbs/15_datasets.ipynb #cell-022
 class DatasetUnavailable(OSError):
-    "A data set is neither on this machine nor to be had over the network; the message says what to do."
+    """A data set is neither on this machine nor to be had over the network; the message says what
+    to do."""
 
 # %% ../nbs/15_datasets.ipynb #cell-024
 def _check_file(path, sha256):
     "The path, if its content is what the catalogue says."
     found = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    if found != sha256: raise ValueError(f"{path} is not the file expected: its SHA-256 is {found}, it should be {sha256}; delete it or restore the original")
+    if found != sha256:
+        raise ValueError(f"{path} is not the file expected: its SHA-256 is {found}, it should be "
+                         f"{sha256}; delete it or restore the original")
     return Path(path)
 
 # %% ../nbs/15_datasets.ipynb #cell-026
 def _download(entry, progress):
     "The path of a file in the user's cache, downloaded if it isn't there yet."
-    file, sha256, address = entry.file, entry.sha256, {"simref": _ADDRESS, "ops": _TABLE_ADDRESS, "cifar10": _LOGITS_ADDRESS}[entry.folder]
+    file, sha256, address = entry.file, entry.sha256, {"simref": _ADDRESS, "ops": _TABLE_ADDRESS,
+                                                       "cifar10": _LOGITS_ADDRESS}[entry.folder]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # in a notebook without widgets, importing a progress bar warns
+        # in a notebook without widgets, importing a progress bar warns
+        warnings.simplefilter("ignore")
         import pooch
     target = Path(pooch.os_cache("uqcal")) / entry.folder / file
     logger = pooch.get_logger()
@@ -145,19 +170,25 @@ def _download(entry, progress):
     logger.setLevel("WARNING")  # progress is shown by the bar, or not at all
     try:
         web = pooch.HTTPDownloader(progressbar=progress, timeout=30)
-        return Path(pooch.retrieve(address + file, f"sha256:{sha256}", fname=target.name, path=target.parent, downloader=web))
+        return Path(pooch.retrieve(address + file, f"sha256:{sha256}", fname=target.name,
+                                   path=target.parent, downloader=web))
     except OSError as error:
         folder = os.environ.get("UQCAL_DATA_DIR")
-        tried = f"neither in {folder}, which UQCAL_DATA_DIR names, nor in the cache" if folder else "not on this machine"
-        raise DatasetUnavailable(
-            f"{target.name} is {tried}, and can't be downloaded ({type(error).__name__}). Either connect once, so that it is fetched from "
-            f"{address + file} and kept, or set UQCAL_DATA_DIR to a folder that holds it as {entry.folder}/{file}") from error
-    except ValueError as error: raise ValueError(f"what was downloaded from {address + file} is not the file expected: {error}") from error
+        tried = (f"neither in {folder}, which UQCAL_DATA_DIR names, nor in the cache" if folder
+                 else "not on this machine")
+        raise DatasetUnavailable(f"{target.name} is {tried}, and can't be downloaded "
+                                 f"({type(error).__name__}). Either connect once, so that it is "
+                                 f"fetched from {address + file} and kept, or set UQCAL_DATA_DIR "
+                                 f"to a folder that holds it as {entry.folder}/{file}") from error
+    except ValueError as error:
+        raise ValueError(f"what was downloaded from {address + file} is not the file expected: "
+                         f"{error}") from error
     finally: logger.setLevel(level)
 
 # %% ../nbs/15_datasets.ipynb #cell-027
 def _locate(entry, progress=False):
-    "A verified path: the folder that UQCAL_DATA_DIR names, then the package, then cache and network."
+    """A verified path: the folder that UQCAL_DATA_DIR names, then the package, then cache and
+    network."""
     folder = os.environ.get("UQCAL_DATA_DIR")
     local = Path(folder) / entry.folder / entry.file if folder else None
     if local and local.is_file(): return _check_file(local, entry.sha256)
@@ -171,7 +202,8 @@ def _read(entry, path):
     group = entry.file.split("/")[0]
     table = pd.read_csv(path, usecols=_COLUMNS[group], dtype=str).astype(float)
     error, uncertainty = _errors_and_uncertainties(group, table)
-    return RegressionErrors(entry.name, error, uncertainty, entry.unit, entry.title, _ORIGIN, entry.doi, "CeCILL 2.1")
+    return RegressionErrors(entry.name, error, uncertainty, entry.unit, entry.title, _ORIGIN,
+                            entry.doi, "CeCILL 2.1")
 
 # %% ../nbs/15_datasets.ipynb #cell-029
 def load_errors(
@@ -179,17 +211,21 @@ def load_errors(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> RegressionErrors:  # read-only arrays with their origin
-    """A data set by its name, from UQCAL_DATA_DIR, the package, the cache or the network, whichever has it first.
+    """A data set by its name, from UQCAL_DATA_DIR, the package, the cache or the network, whichever
+    has it first.
 
-    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong, DatasetUnavailable if there is none."""
+    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong,
+    DatasetUnavailable if there is none."""
     entry = _SETS[check_choice(name, "name", list(_SETS))]
     return _read(entry, _locate(entry, progress))
 
 # %% ../nbs/15_datasets.ipynb #cell-030
 def load_demo() -> RegressionErrors:  # Diffusion_RF
-    "The set that travels with the package: 2,040 errors of a random forest; needs no network and no setting."
+    """The set that travels with the package: 2,040 errors of a random forest; needs no network and
+    no setting."""
     entry = _SETS["Diffusion_RF"]
-    return _read(entry, _check_file(Path(str(resources.files("uqcal"))) / "data" / Path(entry.file).name, entry.sha256))
+    return _read(entry, _check_file(Path(str(resources.files("uqcal"))) / "data"
+                                    / Path(entry.file).name, entry.sha256))
 
 # %% ../nbs/15_datasets.ipynb #cell-034
 @dataclass(frozen=True, eq=False)
@@ -201,24 +237,29 @@ class LabelledTable:
     outcome: np.ndarray = field(repr=False)  # shape (n,), 0 or 1; read-only
     title: str  # what the outcome means
     source: str  # where the file comes from
-    licence: str  # of the repository that holds it; the sets' own terms stand at their first sources
+    licence: str  # of the repository that holds it; the sets' own terms stand at their first
+                  # sources
 
     def __len__(self) -> int:
         "The number of cases."
         return self.outcome.size
 
     def _repr_html_(self) -> str:
-        said = f"{len(self):,} cases, {self.features.shape[1]} features, outcome 1 in {self.outcome.mean():.1%}"
-        return f"<p><b>{html.escape(self.name)}</b>: {html.escape(self.title)}. {said}. {html.escape(self.source)}; {html.escape(self.licence)}</p>"
+        said = (f"{len(self):,} cases, {self.features.shape[1]} features, outcome 1 in "
+                f"{self.outcome.mean():.1%}")
+        return (f"<p><b>{html.escape(self.name)}</b>: {html.escape(self.title)}. {said}. "
+                f"{html.escape(self.source)}; {html.escape(self.licence)}</p>")
 
 # %% ../nbs/15_datasets.ipynb #cell-035
-_TABLE_ADDRESS = ("https://raw.githubusercontent.com/AIgen/df-posthoc-calibration/55e9cb4f3349db299ca06ea4ed34740036025aff/"
+_TABLE_ADDRESS = ("https://raw.githubusercontent.com/AIgen/df-posthoc-calibration/"
+                  "55e9cb4f3349db299ca06ea4ed34740036025aff/"
                   "Online%20Platt%20Scaling%20with%20Calibeating/data/")
 
 
 @dataclass(frozen=True)
 class _Table:
-    "How a table's file is named and checked, and what its outcome and its useless columns are called."
+    """How a table's file is named and checked, and what its outcome and its useless columns are
+    called."""
 
     title: str
     file: str
@@ -229,14 +270,18 @@ class _Table:
     folder = "ops"
 
 
-_TABLES = {
-    "bank": _Table("a bank's client subscribes to a term deposit", "bank.csv", "521ed4cb80c2ad5c0cb98bcd18e72b2f276646a9447fac2937fdd127e9d5240a", "y", ("yes",), ("ID",)),
-    "credit": _Table("a credit card holder defaults next month", "credit.csv", "88bd2bd25327b52af2148b7437740aca427aaf8f0e52ad782ee8bbae44b509bd",
-                     "default payment next month", (1,), ("ID",)),
-    "churn": _Table("a customer leaves the bank", "Churn_Modelling.csv", "3996cd1fa372e0db0cd9c0ebac35bbd4e8e3c65fb942bb010c826e7b1eeef0a0",
-                    "Exited", (1,), ("RowNumber", "CustomerId", "Surname")),
-    "fetal": _Table("a fetus is suspect or pathological", "fetal_health.csv", "90bd62b95020ffa466f01a2942a79cf6b8b04cc5ac680144d705002d893f6622", "fetal_health", (2, 3)),
-}
+_TABLES = {"bank": _Table("a bank's client subscribes to a term deposit", "bank.csv",
+                          "521ed4cb80c2ad5c0cb98bcd18e72b2f276646a9447fac2937fdd127e9d5240a",
+                          "y", ("yes",), ("ID",)),
+           "credit": _Table("a credit card holder defaults next month", "credit.csv",
+                            "88bd2bd25327b52af2148b7437740aca427aaf8f0e52ad782ee8bbae44b509bd",
+                            "default payment next month", (1,), ("ID",)),
+           "churn": _Table("a customer leaves the bank", "Churn_Modelling.csv",
+                           "3996cd1fa372e0db0cd9c0ebac35bbd4e8e3c65fb942bb010c826e7b1eeef0a0",
+                           "Exited", (1,), ("RowNumber", "CustomerId", "Surname")),
+           "fetal": _Table("a fetus is suspect or pathological", "fetal_health.csv",
+                           "90bd62b95020ffa466f01a2942a79cf6b8b04cc5ac680144d705002d893f6622",
+                           "fetal_health", (2, 3))}
 
 # %% ../nbs/15_datasets.ipynb #cell-036
 def load_table(
@@ -244,15 +289,18 @@ def load_table(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> LabelledTable:  # features as numbers, outcome as 0 and 1
-    """A table of cases with a binary outcome, from UQCAL_DATA_DIR, the cache or the network, whichever has it first.
+    """A table of cases with a binary outcome, from UQCAL_DATA_DIR, the cache or the network,
+    whichever has it first.
 
-    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong, DatasetUnavailable if there is none."""
+    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong,
+    DatasetUnavailable if there is none."""
     entry = _TABLES[check_choice(name, "name", list(_TABLES))]
     table = pd.read_csv(_locate(entry, progress)).drop(columns=list(entry.without))
     outcome = table.pop(entry.outcome).isin(entry.positive).to_numpy().astype(np.int64)
     outcome.flags.writeable = False
     features = pd.get_dummies(table, drop_first=True).astype(np.float64)
-    return LabelledTable(name, features, outcome, entry.title, "AIgen/df-posthoc-calibration at 55e9cb4, from Kaggle and UCI", "MIT")
+    return LabelledTable(name, features, outcome, entry.title,
+                         "AIgen/df-posthoc-calibration at 55e9cb4, from Kaggle and UCI", "MIT")
 
 # %% ../nbs/15_datasets.ipynb #cell-040
 @dataclass(frozen=True, eq=False)
@@ -261,7 +309,8 @@ class LabelledLogits:
 
     part: str  # "validation" or "test"
     logits: np.ndarray = field(repr=False)  # shape (n, classes); read-only
-    label: np.ndarray = field(repr=False)  # true classes, whole numbers from 0, shape (n,); read-only
+    label: np.ndarray = field(repr=False)  # true classes, whole numbers from 0, shape (n,);
+                                           # read-only
     classes: tuple[str, ...] = field(repr=False)  # what the numbers of the classes mean
     source: str  # where the files come from
     licence: str
@@ -270,18 +319,26 @@ class LabelledLogits:
         "The number of points."
         return self.label.size
 
-    def probabilities(self, temperature: float = 1.0) -> np.ndarray:  # temperature: > 0; logits are divided by it; the result has shape (n, classes)
+    def probabilities(
+        self, temperature: float = 1.0,
+    ) -> np.ndarray:  # temperature: > 0; logits are divided by it; the result has shape (n,
+                      # classes)
         "The softmax of the logits."
-        if not temperature > 0: raise ValueError(f"temperature must be positive, got {temperature!r}")
+        if not temperature > 0:
+            raise ValueError(f"temperature must be positive, got {temperature!r}")
         scaled = np.exp((self.logits - self.logits.max(axis=1, keepdims=True)) / temperature)
         return scaled / scaled.sum(axis=1, keepdims=True)
 
     def _repr_html_(self) -> str:
-        return f"<p><b>ResNet-50 on CIFAR-10, {html.escape(self.part)}</b>: {len(self):,} photographs, {len(self.classes)} classes. {html.escape(self.source)}; {html.escape(self.licence)}</p>"
+        return (f"<p><b>ResNet-50 on CIFAR-10, {html.escape(self.part)}</b>: {len(self):,} "
+                f"photographs, {len(self.classes)} classes. {html.escape(self.source)}; "
+                f"{html.escape(self.licence)}</p>")
 
 # %% ../nbs/15_datasets.ipynb #cell-041
-_LOGITS_ADDRESS = "https://raw.githubusercontent.com/AIgen/df-posthoc-calibration/55e9cb4f3349db299ca06ea4ed34740036025aff/data/cifar10_resnet50/"
-_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_LOGITS_ADDRESS = ("https://raw.githubusercontent.com/AIgen/df-posthoc-calibration/"
+                   "55e9cb4f3349db299ca06ea4ed34740036025aff/data/cifar10_resnet50/")
+_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship",
+            "truck")
 
 
 @dataclass(frozen=True)
@@ -294,11 +351,14 @@ class _LogitsFile:
 
 
 _LOGITS = {
-    "validation": (_LogitsFile("val_logits", "b184b841b7309ac26f133fe39582c88a8c282b3a0b36c4cde6714ebb71cf515c"),
-                   _LogitsFile("val_labels", "c62d7f591b3aa6b3a1b3f26c9bc8e972ce9b068d640d9b0296a96f5f7a271eb0")),
-    "test": (_LogitsFile("test_logits", "6f4e4d4420371ce42f1b1a5d49f23c63d58d725628f7ea623fe40eccb1ac0bfb"),
-             _LogitsFile("test_labels", "2355c54d6e9f603fc5c4a937385c707ff02692c510e2459d578566b6a5c78e96")),
-}
+    "validation": (_LogitsFile("val_logits",
+                               "b184b841b7309ac26f133fe39582c88a8c282b3a0b36c4cde6714ebb71cf515c"),
+                   _LogitsFile("val_labels",
+                               "c62d7f591b3aa6b3a1b3f26c9bc8e972ce9b068d640d9b0296a96f5f7a271eb0")),
+    "test": (_LogitsFile("test_logits",
+                         "6f4e4d4420371ce42f1b1a5d49f23c63d58d725628f7ea623fe40eccb1ac0bfb"),
+             _LogitsFile("test_labels",
+                         "2355c54d6e9f603fc5c4a937385c707ff02692c510e2459d578566b6a5c78e96"))}
 
 
 def load_logits(
@@ -306,10 +366,15 @@ def load_logits(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> LabelledLogits:  # `.logits`, `.label`, `.probabilities()`
-    """Logits and classes of a ResNet-50 on CIFAR-10, from UQCAL_DATA_DIR, the cache or the network, whichever has them first.
+    """Logits and classes of a ResNet-50 on CIFAR-10, from UQCAL_DATA_DIR, the cache or the network,
+    whichever has them first.
 
-    Raises ValueError for an unknown part or a file whose SHA-256 is wrong, DatasetUnavailable if there is none."""
-    logits, label = (pd.read_csv(_locate(entry, progress), sep=r"\s+", header=None, dtype=np.float64).to_numpy() for entry in _LOGITS[check_choice(part, "part", list(_LOGITS))])
+    Raises ValueError for an unknown part or a file whose SHA-256 is wrong, DatasetUnavailable if
+    there is none."""
+    logits, label = (pd.read_csv(_locate(entry, progress), sep=r"\s+", header=None,
+                                 dtype=np.float64).to_numpy()
+                     for entry in _LOGITS[check_choice(part, "part", list(_LOGITS))])
     logits, label = np.ascontiguousarray(logits), label[:, 0].astype(np.int64)
     for values in (logits, label): values.flags.writeable = False
-    return LabelledLogits(part, logits, label, _CLASSES, "AIgen/df-posthoc-calibration at 55e9cb4", "MIT")
+    return LabelledLogits(part, logits, label, _CLASSES, "AIgen/df-posthoc-calibration at 55e9cb4",
+                          "MIT")

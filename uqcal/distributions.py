@@ -18,21 +18,29 @@ from scipy import optimize, special, stats
 from .inputs import check_count, check_generator, read_vector
 
 # %% ../nbs/12_distributions.ipynb #cell-007
-def standard_distribution(distribution: Any,  # "normal", "t<ν>" with ν > 2, "uniform", "laplace", or a frozen scipy distribution
-                 ) -> Any:  # a frozen scipy distribution: the same shape with mean 0 and variance 1
+def standard_distribution(
+    distribution: Any,  # "normal", "t<ν>" with ν > 2, "uniform", "laplace", or a frozen scipy
+                        # distribution
+) -> Any:  # a frozen scipy distribution: the same shape with mean 0 and variance 1
     """The distribution of ε: shifted and scaled to mean 0 and variance 1.
 
-    Raises ValueError for unknown names and distributions without finite variance, TypeError for anything else. Source: Pernot (2024), Eq. 25."""
+    Raises ValueError for unknown names and distributions without finite variance, TypeError for
+    anything else. Source: Pernot (2024), Eq. 25."""
     frozen = _named_distribution(distribution) if isinstance(distribution, str) else distribution
     if not isinstance(getattr(frozen, "dist", None), stats.rv_continuous):
-        raise TypeError(f"distribution must be a name or a frozen continuous scipy.stats distribution, got {type(distribution).__name__}")
+        raise TypeError("distribution must be a name or a frozen continuous scipy.stats "
+                        f"distribution, got {type(distribution).__name__}")
     mean, sd = frozen.mean(), frozen.std()
     if np.ndim(mean) or np.ndim(sd):
-        raise ValueError(f"distribution must be one distribution, got parameters of shape {np.shape(mean) or np.shape(sd)}")
+        raise ValueError("distribution must be one distribution, got parameters of shape "
+                         f"{np.shape(mean) or np.shape(sd)}")
     if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
-        raise ValueError(f"distribution must have a finite mean and variance: {distribution_name(distribution)} has mean {mean:g} and standard deviation {sd:g}")
+        raise ValueError("distribution must have a finite mean and variance: "
+                         f"{distribution_name(distribution)} has mean {mean:g} and standard "
+                         f"deviation {sd:g}")
     n_shapes = frozen.dist.numargs
-    options = {"loc": 0, "scale": 1, **dict(zip(("loc", "scale"), frozen.args[n_shapes:])), **frozen.kwds}
+    options = {"loc": 0, "scale": 1, **dict(zip(("loc", "scale"), frozen.args[n_shapes:])),
+               **frozen.kwds}
     loc, scale = options.pop("loc"), options.pop("scale")
     return frozen.dist(*frozen.args[:n_shapes], **options, loc=(loc - mean) / sd, scale=scale / sd)
 
@@ -48,9 +56,11 @@ def _named_distribution(name):
     except ValueError:
         dof = None
     if dof is None or not np.isfinite(dof):
-        raise ValueError(f'distribution must be "normal", "uniform", "laplace", "t<ν>" such as "t6", or a frozen scipy distribution, got {name!r}')
+        raise ValueError('distribution must be "normal", "uniform", "laplace", "t<ν>" such as '
+                         f'"t6", or a frozen scipy distribution, got {name!r}')
     if dof <= 2:
-        raise ValueError(f"distribution must have a finite variance: Student's t needs more than 2 degrees of freedom, got {name!r}")
+        raise ValueError("distribution must have a finite variance: Student's t needs more than 2 "
+                         f"degrees of freedom, got {name!r}")
     return stats.t(dof)
 
 
@@ -59,7 +69,8 @@ def distribution_name(distribution: Any,  # a name, or a frozen scipy distributi
     "How a distribution is called in tables."
     if isinstance(distribution, str):
         return distribution
-    shapes = [f"{v:g}" for v in distribution.args] + [f"{k}={v:g}" for k, v in distribution.kwds.items()]
+    shapes = [f"{v:g}" for v in distribution.args] + [f"{k}={v:g}"
+                                                      for k, v in distribution.kwds.items()]
     return f"{distribution.dist.name}({', '.join(shapes)})"
 
 # %% ../nbs/12_distributions.ipynb #cell-011
@@ -82,21 +93,25 @@ def simulate_errors(uncertainty: ArrayLike,  # standard uncertainties, shape (n,
                     ) -> np.ndarray:  # errors E = u·ε, shape (n,), or (size, n); unit of u
     """Errors that the uncertainties describe perfectly.
 
-    Raises as `uqcal.inputs.read_vector` and `standard_distribution`. Source: Pernot (2024), Eq. 2."""
+    Raises as `uqcal.inputs.read_vector` and `standard_distribution`. Source: Pernot (2024), Eq.
+    2."""
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     shape = uncertainty.size if size is None else (check_count(size, "size"), uncertainty.size)
     return uncertainty * _draw(standard_distribution(distribution), shape, check_generator(rng))
 
 # %% ../nbs/12_distributions.ipynb #cell-018
-def simulate_calibrated(n: int,  # number of points, ≥ 1
-                        dof: float,  # ν of the inverse gamma distribution of u²; small for widely spread uncertainties, ≥ 0.5
-                        *,
-                        distribution: Any = "normal",  # distribution of ε, see `standard_distribution`
-                        rng: int | np.random.Generator | None = None,  # seed or generator
-                        ) -> tuple[np.ndarray, np.ndarray]:  # errors and uncertainties, shape (n,) each, dimensionless
+def simulate_calibrated(
+    n: int,  # number of points, ≥ 1
+    dof: float,  # ν of the inverse gamma distribution of u²; small for widely spread uncertainties,
+                 # ≥ 0.5
+    *,
+    distribution: Any = "normal",  # distribution of ε, see `standard_distribution`
+    rng: int | np.random.Generator | None = None,  # seed or generator
+) -> tuple[np.ndarray, np.ndarray]:  # errors and uncertainties, shape (n,) each, dimensionless
     """A calibrated data set: u² inverse gamma (ν/2, ν/2), E = u·ε.
 
-    Raises ValueError for n < 1 or dof < 0.5, where the variances leave the range of a double. Source: Pernot (2024), Eqs B1–B4."""
+    Raises ValueError for n < 1 or dof < 0.5, where the variances leave the range of a double.
+    Source: Pernot (2024), Eqs B1–B4."""
     n, rng = check_count(n, "n"), check_generator(rng)
     dof = _at_least(dof, 0.5, "dof")
     uncertainty = np.sqrt(1 / rng.gamma(dof / 2, 2 / dof, size=n))
@@ -115,14 +130,16 @@ def _at_least(value, minimum, name):
 @dataclass(frozen=True)
 class StudentFit:
     "A shifted and scaled Student distribution; what `fit_student` returns."
-    dof: float  # degrees of freedom ν; inf where the normal distribution fits better than any Student distribution
+    dof: float  # degrees of freedom ν; inf where the normal distribution fits better than any
+                # Student distribution
     loc: float  # location μ, unit of z
     scale: float  # scale σ, unit of z; the standard deviation where dof is inf
     log_likelihood: float  # sum over the points, in nats
 
     def frozen(self) -> Any:
         "The fitted distribution as a frozen scipy distribution."
-        return stats.norm(self.loc, self.scale) if np.isinf(self.dof) else stats.t(self.dof, self.loc, self.scale)
+        return stats.norm(self.loc, self.scale) if np.isinf(self.dof) else stats.t(
+            self.dof, self.loc, self.scale)
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
@@ -133,31 +150,38 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
                 ) -> StudentFit:  # dof, loc, scale
     """Maximum likelihood fit of a shifted and scaled Student distribution.
 
-    Raises ValueError for fewer than three values, or where at least half are equal. Source: Pernot (2024), Table II."""
+    Raises ValueError for fewer than three values, or where at least half are equal. Source: Pernot
+    (2024), Table II."""
     z = _enough(z)
     middle, spread = np.median(z), np.subtract(*np.quantile(z, [0.75, 0.25])) / 1.349
     if not spread > 0:
-        raise ValueError("z must vary in its middle half: its quartiles are equal, so no scale can be fitted")
-    y = np.clip(z - middle, -1e100 * spread, 1e100 * spread) / spread          # so that squares stay finite
+        raise ValueError("z must vary in its middle half: its quartiles are equal, so no scale can "
+                         "be fitted")
+    # so that squares stay finite
+    y = np.clip(z - middle, -1e100 * spread, 1e100 * spread) / spread
 
     def loss(p):
         "Negative log-likelihood per point of (ln dof, location, ln scale)."
         dof, scale = np.exp(p[0]), np.exp(p[2])
-        return p[2] + 0.5 * (dof + 1) * np.mean(np.log1p(((y - p[1]) / scale)**2 / dof)) - _student_constant(dof)
+        return (p[2] + 0.5 * (dof + 1) * np.mean(np.log1p(((y - p[1]) / scale)**2 / dof))
+                - _student_constant(dof))
 
     starts = ([np.log(2), 0, -0.2], [np.log(20), 0, 0])
-    best = min((optimize.minimize(loss, s, method="L-BFGS-B", bounds=[(-3, 14), (-10, 10), (-10, 10)],
-                                  options={"ftol": 1e-15, "gtol": 1e-9}) for s in starts), key=lambda fit: fit.fun)
+    best = min((optimize.minimize(
+                    loss, s, method="L-BFGS-B", bounds=[(-3, 14), (-10, 10), (-10, 10)], options={
+                        "ftol": 1e-15, "gtol": 1e-9}) for s in starts), key=lambda fit: fit.fun)
     normal = np.log(y.std()) + 0.5 * np.log(2 * np.pi) + 0.5
     dof, loc, scale, value = np.exp(best.x[0]), best.x[1], np.exp(best.x[2]), best.fun
     if normal <= value + 1e-9 or dof > 1e5:
         dof, loc, scale, value = np.inf, y.mean(), y.std(), normal
-    return StudentFit(float(dof), float(middle + spread * loc), float(spread * scale), float(-z.size * (value + np.log(spread))))
+    return StudentFit(float(dof), float(middle + spread * loc), float(spread * scale),
+                      float(-z.size * (value + np.log(spread))))
 
 # %% ../nbs/12_distributions.ipynb #cell-024
 def _student_constant(dof):
     "Logarithm of the Student density's constant, accurate for large dof as well."
-    return -np.log(np.sqrt(dof) * special.beta(0.5, dof / 2)) if dof < 1e6 else -0.5 * np.log(2 * np.pi)
+    return -np.log(np.sqrt(dof) * special.beta(0.5, dof / 2)) if dof < 1e6 else -0.5 * np.log(
+        2 * np.pi)
 
 
 def _enough(z):
@@ -169,21 +193,26 @@ def _enough(z):
 # %% ../nbs/12_distributions.ipynb #cell-028
 def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half of them zero
                    ) -> float:  # second degrees of freedom ν of F(1, ν)
-    """Degrees of freedom of a scaled F(1, ν) distribution of z², by least Kolmogorov–Smirnov distance.
+    """Degrees of freedom of a scaled F(1, ν) distribution of z², by least Kolmogorov–Smirnov
+    distance.
 
-    Raises ValueError for fewer than three values, or where at least half are zero. Source: Pernot (2024), Table II."""
+    Raises ValueError for fewer than three values, or where at least half are zero. Source: Pernot
+    (2024), Table II."""
     z = np.sort(np.abs(_enough(z)))
     if not np.median(z) > 0:
         raise ValueError("z must not be zero for half of its values: no scale can be fitted")
-    y, steps = np.minimum(z, 1e100 * np.median(z)) / np.median(z), np.arange(z.size + 1) / z.size   # finite for any z
+    # finite for any z
+    y, steps = np.minimum(z, 1e100 * np.median(z)) / np.median(z), np.arange(z.size + 1) / z.size
 
     def distance(p):
         "Kolmogorov–Smirnov distance at p = (ln dof, ln scale)."
-        fitted = 1 - 2 * stats.t.sf(y * np.exp(-np.clip(p[1], -99, 99)), np.exp(np.clip(p[0], -4, 10)))
+        fitted = 1 - 2 * stats.t.sf(y * np.exp(-np.clip(p[1], -99, 99)),
+                                    np.exp(np.clip(p[0], -4, 10)))
         return max(np.max(fitted - steps[:-1]), np.max(steps[1:] - fitted))
 
     starts = [(np.log(dof), -np.log(stats.t.ppf(0.75, dof))) for dof in (1, 3, 10, 40)]
-    best = min((optimize.minimize(distance, s, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9, "maxiter": 600})
+    best = min((optimize.minimize(distance, s, method="Nelder-Mead",
+                                  options={"xatol": 1e-6, "fatol": 1e-9, "maxiter": 600})
                 for s in starts), key=lambda fit: fit.fun)
     return float(np.exp(np.clip(best.x[0], -4, 10)))
 
@@ -199,14 +228,16 @@ class InverseGammaFit:
         return pd.DataFrame([vars(self)])
 
 
-def fit_inverse_gamma(uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal
-                      ) -> InverseGammaFit:  # dof, scale
+def fit_inverse_gamma(
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal
+) -> InverseGammaFit:  # dof, scale
     """Maximum likelihood fit of an inverse gamma distribution to u².
 
     Raises ValueError where the uncertainties are all equal. Source: Pernot (2024), Eq. B2."""
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     if np.all(uncertainty == uncertainty[0]):
-        raise ValueError(f"uncertainty must vary for a fit: all {uncertainty.size} values are {uncertainty[0]:.6g}")
+        raise ValueError(f"uncertainty must vary for a fit: all {uncertainty.size} values are "
+                         f"{uncertainty[0]:.6g}")
     typical = np.exp(np.mean(np.log(uncertainty)))
     shape, _, inverse_scale = stats.gamma.fit((typical / uncertainty)**2, floc=0)
     return InverseGammaFit(float(2 * shape), float(typical / np.sqrt(shape * inverse_scale)))

@@ -12,83 +12,116 @@ import difflib
 import numbers
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% ../nbs/00_inputs.ipynb #cell-007
-_LARGEST = 1e150  # the square of a larger number, or a sum of such squares, would leave the range of a double
+# the square of a larger number, or a sum of such squares, would leave the range of a double
+_LARGEST = 1e150
 _SMALLEST = 1e-150  # the square of a smaller one would be rounded to zero
 
 
-def refuse(name, demand, wrong, fault, values=None):
+def refuse(
+    name: str,  # the argument's name
+    demand: str,  # what it must do, such as "be positive"
+    wrong: np.ndarray,  # True where a value does not, shape (n,)
+    fault: str,  # what those values are, such as "≤ 0"
+    values: np.ndarray | None = None,  # the values, shape (n,), where the first should be shown
+) -> None:  # nothing where no value is marked
     "Raise a ValueError that counts the values marked in `wrong` and names the first."
     if not wrong.any(): return
     count, first = int(wrong.sum()), int(wrong.argmax())
     shown = "" if values is None else f" ({float(values[first])})"
     verb = "is" if count == 1 else "are"
-    raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, the first at position {first}{shown}")
+    raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, the "
+                     f"first at position {first}{shown}")
 
 # %% ../nbs/00_inputs.ipynb #cell-010
-_KINDS = {"b": "booleans", "c": "complex numbers", "M": "dates", "m": "time spans", "U": "text", "S": "bytes", "T": "text", "V": "records"}
+_KINDS = {"b": "booleans", "c": "complex numbers", "M": "dates", "m": "time spans", "U": "text",
+          "S": "bytes", "T": "text", "V": "records"}
 _MISSING = (type(None), type(pd.NA), type(pd.NaT))
 
 
 def _is_number(kind):
-    "Whether values of this Python type stand for real numbers; True and False, dates and complex numbers do not."
-    if issubclass(kind, np.generic): return issubclass(kind, (np.floating, np.integer)) and not issubclass(kind, np.timedelta64)
+    """Whether values of this Python type stand for real numbers; True and False, dates and complex
+    numbers do not."""
+    if issubclass(kind, np.generic):
+        return issubclass(kind, (np.floating, np.integer)) and not issubclass(kind, np.timedelta64)
     return hasattr(kind, "__float__") and not issubclass(kind, bool)
 
 
 def _to_float(value):
-    "The value as a float: NaN where it is missing, infinite where an integer is too large for a double."
+    """The value as a float: NaN where it is missing, infinite where an integer is too large for a
+    double."""
     try: return np.nan if isinstance(value, _MISSING) else float(value)
     except OverflowError: return np.inf if value > 0 else -np.inf
 
 
 def _from_objects(values, name):
-    "Floats from a sequence of Python objects; a type that is no number is refused with its first position."
-    wrong = tuple(kind for kind in set(map(type, values)) if not (kind in _MISSING or _is_number(kind)))
+    """Floats from a sequence of Python objects; a type that is no number is refused with its first
+    position."""
+    wrong = tuple(kind for kind in set(map(type, values))
+                  if not (kind in _MISSING or _is_number(kind)))
     if wrong:
         first = next(i for i, value in enumerate(values) if type(value) in wrong)
-        raise TypeError(f"{name} must hold numbers, got {type(values[first]).__name__} at position {first} ({values[first]!r:.40})")
+        raise TypeError(f"{name} must hold numbers, got {type(values[first]).__name__} at position "
+                        f"{first} ({values[first]!r:.40})")
     return np.array([_to_float(value) for value in values], dtype=np.float64)
 
 # %% ../nbs/00_inputs.ipynb #cell-013
 def _refuse_shape(values, shape, name):
     "Raise the error for what is not one-dimensional, with a hint where one step is enough."
-    if len(shape) == 0: raise TypeError(f"{name} must be a 1-D array of numbers, got {type(values).__name__} ({values!r:.40})")
+    if len(shape) == 0:
+        raise TypeError(f"{name} must be a 1-D array of numbers, got {type(values).__name__} "
+                        f"({values!r:.40})")
     columns = list(getattr(values, "columns", []))
-    if columns: hint = f"; select its column, [{columns[0]!r}]" if len(columns) == 1 else f"; select one of its {len(columns)} columns"
-    else: hint = "; flatten it with .ravel()" if sorted(shape)[:-1] == [1] * (len(shape) - 1) else ""
+    if columns:
+        hint = (f"; select its column, [{columns[0]!r}]" if len(columns) == 1
+                else f"; select one of its {len(columns)} columns")
+    else:
+        hint = "; flatten it with .ravel()" if sorted(shape)[:-1] == [1] * (len(shape) - 1) else ""
     raise ValueError(f"{name} must be 1-D, got shape {tuple(shape)}{hint}")
 
 
-def read_array(values, name):
-    "A numpy array of one dimension, with Python objects still in it, from whatever can be read as one."
+def read_array(
+    values: Any,  # one value for each point, shape (n,), of whatever library
+    name: str,  # the argument's name, for the error message
+) -> np.ndarray:  # shape (n,), n ≥ 1
+    """A numpy array of one dimension, with Python objects still in it, from whatever can be read as
+    one."""
     if hasattr(values, "detach"): values = values.detach()
-    try: array = np.ma.getdata(values) if np.ma.isMaskedArray(values) else np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+    try:
+        array = np.ma.getdata(values) if np.ma.isMaskedArray(values) else np.asarray(
+            values, dtype=object if isinstance(values, (list, tuple)) else None)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} must be a 1-D array of numbers, {type(values).__name__} can't be read as one: {error}") from error
+        raise TypeError(f"{name} must be a 1-D array of numbers, {type(values).__name__} can't be "
+                        f"read as one: {error}") from error
     if array.ndim != 1: _refuse_shape(values, array.shape, name)
     if array.size == 0: raise ValueError(f"{name} must hold at least one value, got an empty array")
     return array
 
 # %% ../nbs/00_inputs.ipynb #cell-015
 def read_vector(
-    values: ArrayLike,  # numbers in one dimension: numpy, list, pandas, polars, xarray, torch on the CPU, anything with `__array__`
+    values: ArrayLike,  # numbers in one dimension: numpy, list, pandas, polars, xarray, torch on
+                        # the CPU, anything with `__array__`
     name: str,  # what the caller calls it; begins each message
     *,
     positive: bool = False,  # whether values ≤ 0 are refused
-) -> np.ndarray:  # float64, shape (n,), contiguous and writable; a view of `values` where that is possible
-    """The values as a vector of finite float64 numbers; a pandas index is ignored, and `values` is never changed.
+) -> np.ndarray:  # float64, shape (n,), contiguous and writable; a view of `values` where that is
+                  # possible
+    """The values as a vector of finite float64 numbers; a pandas index is ignored, and `values` is
+    never changed.
 
-    Raises TypeError for what holds no real numbers, ValueError for a wrong shape, no values, missing or infinite values,
-    magnitudes above 1e150 and, with `positive=True`, values ≤ 0 or below 1e-150."""
+    Raises TypeError for what holds no real numbers, ValueError for a wrong shape, no values,
+    missing or infinite values, magnitudes above 1e150 and, with `positive=True`, values ≤ 0 or
+    below 1e-150."""
     array = read_array(values, name)
     if array.dtype.kind in _KINDS:
-        raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype {array.dtype}), the first at position 0 ({array[0]!s:.40})")
+        raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
+                        f"{array.dtype}), the first at position 0 ({array[0]!s:.40})")
     if array.dtype.kind == "O": array = _from_objects(array, name)
     with np.errstate(over="ignore"):
         vector = np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
@@ -96,10 +129,12 @@ def read_vector(
     if np.ma.isMaskedArray(values): missing |= np.ma.getmaskarray(values)
     refuse(name, "not hold missing values", missing, "missing")
     refuse(name, "be finite", np.isinf(vector), "infinite", vector)
-    refuse(name, "not exceed 1e150 in magnitude, so that squares stay finite", np.abs(vector) > _LARGEST, "larger", vector)
+    refuse(name, "not exceed 1e150 in magnitude, so that squares stay finite",
+           np.abs(vector) > _LARGEST, "larger", vector)
     if positive:
         refuse(name, "be positive", vector <= 0, "≤ 0", vector)
-        refuse(name, "be at least 1e-150, so that squares do not vanish", vector < _SMALLEST, "smaller", vector)
+        refuse(name, "be at least 1e-150, so that squares do not vanish", vector < _SMALLEST,
+               "smaller", vector)
     return vector
 
 # %% ../nbs/00_inputs.ipynb #cell-021
@@ -109,17 +144,22 @@ def check_errors(
 ) -> tuple[np.ndarray, np.ndarray]:  # both as float64 vectors, shape (n,)
     """Errors and uncertainties as two vectors of the same length.
 
-    Raises what `read_vector` raises, and ValueError for different lengths, two pandas Series with the same labels in another order, or a
-    ratio |error|/uncertainty above 1e150."""
+    Raises what `read_vector` raises, and ValueError for different lengths, two pandas Series with
+    the same labels in another order, or a ratio |error|/uncertainty above 1e150."""
     labels = [values.index for values in (error, uncertainty) if isinstance(values, pd.Series)]
-    error, uncertainty = read_vector(error, "error"), read_vector(uncertainty, "uncertainty", positive=True)
-    if len(labels) == 2 and not labels[0].equals(labels[1]) and labels[0].isin(labels[1]).all() and labels[1].isin(labels[0]).all():
-        raise ValueError("error and uncertainty must be in the same order: their indexes hold the same labels in another one; "
-                         "sort one by the other's index, or pass .to_numpy() of both to pair them by position")
+    error, uncertainty = read_vector(error, "error"), read_vector(uncertainty, "uncertainty",
+                                                                  positive=True)
+    if len(labels) == 2 and not labels[0].equals(labels[1]) and labels[0].isin(
+        labels[1]).all() and labels[1].isin(labels[0]).all():
+        raise ValueError("error and uncertainty must be in the same order: their indexes hold the "
+                         "same labels in another one; sort one by the other's index, or pass "
+                         ".to_numpy() of both to pair them by position")
     if error.size != uncertainty.size:
-        raise ValueError(f"error and uncertainty must have the same length: {error.size} and {uncertainty.size}")
+        raise ValueError(f"error and uncertainty must have the same length: {error.size} and "
+                         f"{uncertainty.size}")
     ratio = np.abs(error) / uncertainty
-    refuse("error / uncertainty", "not exceed 1e150 in magnitude, so that squares stay finite", ratio > _LARGEST, "larger", ratio)
+    refuse("error / uncertainty", "not exceed 1e150 in magnitude, so that squares stay finite",
+           ratio > _LARGEST, "larger", ratio)
     return error, uncertainty
 
 # %% ../nbs/00_inputs.ipynb #cell-024
@@ -130,14 +170,16 @@ def check_column(
 ) -> np.ndarray:  # float64, shape (n,)
     "The feature along which points are sorted or binned: one finite number for each point."
     by = read_vector(by, name)
-    if by.size != n: raise ValueError(f"{name} must hold one value for each of the {n} points, got {by.size}")
+    if by.size != n:
+        raise ValueError(f"{name} must hold one value for each of the {n} points, got {by.size}")
     return by
 
 # %% ../nbs/00_inputs.ipynb #cell-026
 def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 1]
                      name: str = "y_prob",  # what the caller calls them
                      ) -> np.ndarray:  # float64, shape (n,)
-    "Stated probabilities as a vector; raises what `read_vector` raises, and ValueError for values outside [0, 1]."
+    """Stated probabilities as a vector; raises what `read_vector` raises, and ValueError for values
+    outside [0, 1]."""
     probability = read_vector(y_prob, name)
     refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
     return probability
@@ -146,9 +188,12 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
 def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
                 name: str = "y_true",  # what the caller calls them
                 ) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
-    "Outcomes as a vector of 0 and 1; raises what `read_vector` raises, and ValueError for other values."
-    if isinstance(y_true, (list, tuple)): y_true = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in y_true]
-    elif str(getattr(y_true, "dtype", "")).lower() in ("bool", "boolean", "torch.bool"): y_true = np.asarray(y_true, dtype=float)
+    """Outcomes as a vector of 0 and 1; raises what `read_vector` raises, and ValueError for other
+    values."""
+    if isinstance(y_true, (list, tuple)):
+        y_true = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in y_true]
+    elif str(getattr(y_true, "dtype", "")).lower() in ("bool", "boolean", "torch.bool"):
+        y_true = np.asarray(y_true, dtype=float)
     outcome = read_vector(y_true, name)
     refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
     return outcome
@@ -158,33 +203,43 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
                n: int,  # the number of points
                name: str = "sample_weight",  # what the caller calls them
                ) -> np.ndarray:  # float64, shape (n,), the largest is 1
-    "Weights divided by their largest; raises what `read_vector` raises, and ValueError for another length, negative weights, or zeros only."
+    """Weights divided by their largest; raises what `read_vector` raises, and ValueError for
+    another length, negative weights, or zeros only."""
     if sample_weight is None: return np.ones(n)
     weight = check_column(sample_weight, n, name)
     refuse(name, "not be negative", weight < 0, "negative", weight)
-    if not weight.any(): raise ValueError(f"{name} must be positive somewhere: all {n} values are zero")
+    if not weight.any():
+        raise ValueError(f"{name} must be positive somewhere: all {n} values are zero")
     return weight / weight.max()
 
 # %% ../nbs/00_inputs.ipynb #cell-027
-def check_binary(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
-                   y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-                   sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
-                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64, shape (n,)
-    "Outcomes with their probabilities and weights; raises what the three functions above raise, and ValueError for different lengths."
+def check_binary(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
+                                                 # shape (n,)
+    """Outcomes with their probabilities and weights; raises what the three functions above raise,
+    and ValueError for different lengths."""
     outcome, probability = check_outcomes(y_true), check_probabilities(y_prob)
     if outcome.size != probability.size:
-        raise ValueError(f"y_true and y_prob must have the same length: {outcome.size} and {probability.size}")
+        raise ValueError(f"y_true and y_prob must have the same length: {outcome.size} and "
+                         f"{probability.size}")
     return outcome, probability, check_weights(sample_weight, outcome.size)
 
 # %% ../nbs/00_inputs.ipynb #cell-030
-def check_multiclass(y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
-                  y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
-                  ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
-    "Labels and the probabilities of all classes; raises ValueError that says what is wrong and where."
+def check_multiclass(
+    y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
+    y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
+) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
+    """Labels and the probabilities of all classes; raises ValueError that says what is wrong and
+    where."""
     prob = np.asarray(y_prob)
-    if prob.ndim != 2 or 0 in prob.shape: raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
+    if prob.ndim != 2 or 0 in prob.shape:
+        raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
     prob = check_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
-    refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3, "sums to something else", prob.sum(axis=1))
+    refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3,
+           "sums to something else", prob.sum(axis=1))
     return check_labels(y_true, *prob.shape), prob
 
 
@@ -192,10 +247,13 @@ def check_labels(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
                n: int,  # how many points there are
                n_classes: int,  # how many classes there are
                ) -> np.ndarray:  # int64, shape (n,)
-    "Classes as integers; raises what `read_vector` raises, and ValueError for another length or a number that is no class."
+    """Classes as integers; raises what `read_vector` raises, and ValueError for another length or a
+    number that is no class."""
     label = read_vector(y_true, "y_true")
-    if label.size != n: raise ValueError(f"y_true and y_prob must have the same length: {label.size} and {n}")
-    refuse("y_true", f"hold classes, whole numbers from 0 to {n_classes - 1}", (label != np.floor(label)) | (label < 0) | (label >= n_classes), "no class", label)
+    if label.size != n:
+        raise ValueError(f"y_true and y_prob must have the same length: {label.size} and {n}")
+    refuse("y_true", f"hold classes, whole numbers from 0 to {n_classes - 1}",
+           (label != np.floor(label)) | (label < 0) | (label >= n_classes), "no class", label)
     return label.astype(np.int64)
 
 # %% ../nbs/00_inputs.ipynb #cell-033
@@ -207,12 +265,14 @@ def check_count(
     maximum: int | None = None,  # the largest value allowed; None for no limit
 ) -> int:  # the same as a Python int
     "An integer within its range; True and 3.0 are not integers here."
-    span = f"an integer ≥ {minimum}" if maximum is None else f"an integer from {minimum} to {maximum}"
+    span = (f"an integer ≥ {minimum}" if maximum is None
+            else f"an integer from {minimum} to {maximum}")
     try: count = operator.index(value)
     except TypeError: count = None
     if count is None or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be {span}, got {value!r:.40} ({type(value).__name__})")
-    if count < minimum or (maximum is not None and count > maximum): raise ValueError(f"{name} must be {span}, got {count}")
+    if count < minimum or (maximum is not None and count > maximum):
+        raise ValueError(f"{name} must be {span}, got {count}")
     return count
 
 # %% ../nbs/00_inputs.ipynb #cell-034
@@ -222,8 +282,10 @@ def check_fraction(
 ) -> float:  # the same as a Python float
     "A number strictly between 0 and 1."
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be a number between 0 and 1, got {value!r:.40} ({type(value).__name__})")
-    if not 0 < value < 1: raise ValueError(f"{name} must lie strictly between 0 and 1, got {float(value)}")
+        raise TypeError(f"{name} must be a number between 0 and 1, got {value!r:.40} "
+                        f"({type(value).__name__})")
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {float(value)}")
     return float(value)
 
 # %% ../nbs/00_inputs.ipynb #cell-036
@@ -234,7 +296,9 @@ def check_choice(
 ) -> str:  # the same
     "One of the known choices; the error for another one names the closest."
     known = ", ".join(repr(choice) for choice in choices)
-    if not isinstance(value, str): raise TypeError(f"{name} must be one of {known}, got {value!r:.40} ({type(value).__name__})")
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be one of {known}, got {value!r:.40} "
+                        f"({type(value).__name__})")
     if value in choices: return value
     folded = {choice.casefold(): choice for choice in choices}
     close = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=0.4)
@@ -250,7 +314,8 @@ def check_generator(
     if isinstance(rng, np.random.Generator): return rng
     if rng is None: return np.random.default_rng()
     if not isinstance(rng, numbers.Integral) or isinstance(rng, bool):
-        raise TypeError(f"{name} must be None, an integer ≥ 0 or a numpy.random.Generator, got {rng!r:.40} ({type(rng).__name__})")
+        raise TypeError(f"{name} must be None, an integer ≥ 0 or a numpy.random.Generator, got "
+                        f"{rng!r:.40} ({type(rng).__name__})")
     if rng < 0: raise ValueError(f"{name} must be ≥ 0 where it is a seed, got {rng}")
     return np.random.default_rng(int(rng))
 
@@ -259,9 +324,12 @@ def chunk_seeds(
     rng: int | np.random.Generator | None,  # as in `check_generator`
     n: int,  # the number of replicates, ≥ 1
     size: int,  # replicates in a chunk, ≥ 1; the last chunk may hold fewer
-) -> list[tuple[int, int, np.random.SeedSequence]]:  # first replicate, one past the last, seed of the chunk
-    "Cut n replicates into chunks, each with its own seed, so that results do not depend on who computes which."
+) -> list[tuple[int, int, np.random.SeedSequence]]:  # first replicate, one past the last, seed of
+                                                     # the chunk
+    """Cut n replicates into chunks, each with its own seed, so that results do not depend on who
+    computes which."""
     n, size = check_count(n, "n"), check_count(size, "size")
     starts = range(0, n, size)
     words = check_generator(rng).integers(2**32, size=(len(starts), 4), dtype=np.uint32)
-    return [(start, min(start + size, n), np.random.SeedSequence(row.tolist())) for start, row in zip(starts, words)]
+    return [(start, min(start + size, n), np.random.SeedSequence(row.tolist()))
+            for start, row in zip(starts, words)]

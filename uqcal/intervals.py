@@ -21,17 +21,23 @@ from scipy import stats
 from .bootstrap import _chunk, run_chunks
 from .inputs import check_choice, check_count, check_fraction, read_vector, refuse
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
     "An array with two or three dimensions, Python objects still in it."
     if hasattr(values, "detach"): values = values.detach()
-    try: array = values if np.ma.isMaskedArray(values) else np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+    try:
+        array = values if np.ma.isMaskedArray(values) else np.asarray(
+            values, dtype=object if isinstance(values, (list, tuple)) else None)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} must be an array of shape {expected}, {type(values).__name__} can't be read as one: {error}") from error
-    if array.ndim == 0: raise TypeError(f"{name} must be an array of shape {expected}, got {type(values).__name__} ({values!r:.40})")
+        raise TypeError(f"{name} must be an array of shape {expected}, {type(values).__name__} "
+                        f"can't be read as one: {error}") from error
+    if array.ndim == 0:
+        raise TypeError(f"{name} must be an array of shape {expected}, got {type(values).__name__} "
+                        f"({values!r:.40})")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must have shape {expected} with n ≥ 1, got {array.shape}")
     return array
@@ -41,21 +47,28 @@ def _check_bounds(y_intervals):
     "Lower and upper bounds, each of shape (n, k), and whether there was but one level."
     expected = "(n, 2) or (n, 2, k)"
     array = _as_array(y_intervals, "y_intervals", expected)
-    if array.shape[1] != 2: raise ValueError(f"y_intervals must have shape {expected}, lower bound first, got {array.shape}")
+    if array.shape[1] != 2:
+        raise ValueError(f"y_intervals must have shape {expected}, lower bound first, got "
+                         f"{array.shape}")
     single, bounds = array.ndim == 2, ([], [])
     for level in range(1 if single else array.shape[2]):
         place = "" if single else f", {level}"
         for side in (0, 1):
-            bounds[side].append(read_vector(array[:, side] if single else array[:, side, level], f"y_intervals[:, {side}{place}]"))
+            bounds[side].append(read_vector(array[:, side] if single else array[:, side, level],
+                                            f"y_intervals[:, {side}{place}]"))
         name = "y_intervals" if single else f"y_intervals[:, :{place}]"
-        refuse(name, "have its lower bound first", bounds[0][-1] > bounds[1][-1], "crossed", bounds[0][-1])
+        refuse(name, "have its lower bound first", bounds[0][-1] > bounds[1][-1], "crossed",
+               bounds[0][-1])
     return *(np.column_stack(side) for side in bounds), single
 
 
 def _check_intervals(y_true, y_intervals):
-    "True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was but one level."
+    """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
+    but one level."""
     y, (low, up, single) = read_vector(y_true, "y_true"), _check_bounds(y_intervals)
-    if y.size != len(low): raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and {len(low)}")
+    if y.size != len(low):
+        raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
+                         f"{len(low)}")
     return y, low, up, (low <= y[:, None]) & (y[:, None] <= up), single
 
 # %% ../nbs/30_intervals.ipynb #cell-009
@@ -63,24 +76,31 @@ def _check_membership(y_pred_set, name="y_pred_set"):
     "Booleans of shape (n, classes, k), and whether there was but one level."
     array = _as_array(y_pred_set, name, "(n, classes) or (n, classes, k)")
     if np.ma.isMaskedArray(array):
-        if np.ma.getmaskarray(array).any(): raise ValueError(f"{name} must not hold missing values, got a masked array with some masked")
+        if np.ma.getmaskarray(array).any():
+            raise ValueError(
+                f"{name} must not hold missing values, got a masked array with some masked")
         array = np.ma.getdata(array)
     if array.dtype.kind == "O": array = np.array(array.tolist())
-    if array.dtype.kind not in "biuf": raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
     wrong = (array != 0) & (array != 1)
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(f"{name} must hold True and False (or 1 and 0): {int(wrong.sum())} of {wrong.size} values are neither, the first at "
-                         f"{first} ({float(array[first])}); make sets of probabilities first")
+        raise ValueError(f"{name} must hold True and False (or 1 and 0): {int(wrong.sum())} of "
+                         f"{wrong.size} values are neither, the first at {first} "
+                         f"({float(array[first])}); make sets of probabilities first")
     return array.astype(bool).reshape(*array.shape[:2], -1), array.ndim == 2
 
-
+# %% ../nbs/30_intervals.ipynb #cell-009b
 def _check_sets(y_true, y_pred_set, name="y_pred_set"):
-    "Which labels are covered and how large the sets are, each (n, k), the number of classes, and whether there was but one level."
+    """Which labels are covered and how large the sets are, each (n, k), the number of classes, and
+    whether there was but one level."""
     y, (member, single) = read_vector(y_true, "y_true"), _check_membership(y_pred_set, name)
     n, classes, _ = member.shape
-    if y.size != n: raise ValueError(f"y_true and {name} must have the same length: {y.size} and {n}")
-    refuse("y_true", f"hold class numbers from 0 to {classes - 1}", (y != np.rint(y)) | (y < 0) | (y >= classes), "not", y)
+    if y.size != n:
+        raise ValueError(f"y_true and {name} must have the same length: {y.size} and {n}")
+    refuse("y_true", f"hold class numbers from 0 to {classes - 1}",
+           (y != np.rint(y)) | (y < 0) | (y >= classes), "not", y)
     return member[np.arange(n), y.astype(np.int64)], member.sum(axis=1), classes, single
 
 
@@ -88,9 +108,12 @@ def _check_weights(sample_weight, n):
     "Weights divided by their largest, or ones."
     if sample_weight is None: return np.ones(n)
     weight = read_vector(sample_weight, "sample_weight")
-    if weight.size != n: raise ValueError(f"sample_weight must hold one value for each of the {n} points, got {weight.size}")
+    if weight.size != n:
+        raise ValueError(f"sample_weight must hold one value for each of the {n} points, got "
+                         f"{weight.size}")
     refuse("sample_weight", "not be negative", weight < 0, "negative", weight)
-    if not weight.any(): raise ValueError(f"sample_weight must be positive somewhere: all {n} values are zero")
+    if not weight.any():
+        raise ValueError(f"sample_weight must be positive somewhere: all {n} values are zero")
     return weight / weight.max()
 
 
@@ -100,10 +123,11 @@ def _mean(values, weight, single):
     return float(means[0]) if single else means
 
 # %% ../nbs/30_intervals.ipynb #cell-011
-def regression_mean_width_score(y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
-                                *,
-                                sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                                ) -> float | np.ndarray:  # in the unit of the bounds; shape (k,) for k levels
+def regression_mean_width_score(
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float | np.ndarray:  # in the unit of the bounds; shape (k,) for k levels
     """Mean width of the intervals.
 
     Raises ValueError for crossed bounds and for what `uqcal.inputs.read_vector` refuses."""
@@ -111,11 +135,12 @@ def regression_mean_width_score(y_intervals: ArrayLike,  # bounds, shape (n, 2) 
     return _mean(up - low, _check_weights(sample_weight, len(low)), single)
 
 
-def regression_coverage_score(y_true: ArrayLike,  # true values, shape (n,)
-                              y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
-                              *,
-                              sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                              ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
+def regression_coverage_score(
+    y_true: ArrayLike,  # true values, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true values inside their intervals, bounds included.
 
     Raises ValueError for crossed bounds and for what `uqcal.inputs.read_vector` refuses."""
@@ -123,10 +148,11 @@ def regression_coverage_score(y_true: ArrayLike,  # true values, shape (n,)
     return _mean(covered, _check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-015
-def classification_mean_width_score(y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
-                                    *,
-                                    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                                    ) -> float | np.ndarray:  # a number of classes; shape (k,) for k levels
+def classification_mean_width_score(
+    y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float | np.ndarray:  # a number of classes; shape (k,) for k levels
     """Mean number of classes in a set.
 
     Raises ValueError for sets that hold anything but True and False."""
@@ -134,14 +160,17 @@ def classification_mean_width_score(y_pred_set: ArrayLike,  # booleans, shape (n
     return _mean(member.sum(axis=1), _check_weights(sample_weight, len(member)), single)
 
 
-def classification_coverage_score(y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
-                                  y_pred_set: ArrayLike,  # which classes each set holds, booleans, shape (n, classes) or (n, classes, k)
-                                  *,
-                                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                                  ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
+def classification_coverage_score(
+    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_pred_set: ArrayLike,  # which classes each set holds, booleans, shape (n, classes) or (n,
+                            # classes, k)
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true labels inside their sets.
 
-    Raises ValueError for labels that are no class number, and for sets that hold anything but True and False."""
+    Raises ValueError for labels that are no class number, and for sets that hold anything but True
+    and False."""
     covered, _, _, single = _check_sets(y_true, y_pred_set)
     return _mean(covered, _check_weights(sample_weight, len(covered)), single)
 
@@ -150,10 +179,13 @@ def _tails(covered, n, level, n_calibration=None):
     "Probability of so few or fewer, and of so many or more, covered points."
     if n_calibration is None:
         return stats.binom.cdf(covered, n, level), stats.binom.sf(np.asarray(covered) - 1, n, level)
-    def _up(x): return int(np.ceil(x * (1 - 1e-12)))      # a product such as 25 × 0.28 must not exceed 7 by rounding
+    def _up(x):
+        # a product such as 25 × 0.28 must not exceed 7 by rounding
+        return int(np.ceil(x * (1 - 1e-12)))
     rank, least = _up((n_calibration + 1) * level), _up(level / (1 - level))
     if rank > n_calibration:
-        raise ValueError(f"n_calibration must be at least {least} for a level of {level}, got {n_calibration}")
+        raise ValueError(f"n_calibration must be at least {least} for a level of {level}, got "
+                         f"{n_calibration}")
     distribution = stats.betabinom(n, rank, n_calibration + 1 - rank)
     return distribution.cdf(covered), distribution.sf(covered - 1)
 
@@ -200,8 +232,9 @@ class CoverageTest:
         return _plot_coverage(self, ax)
 
     def _repr_html_(self) -> str:
-        return (f"<p>coverage {self.statistic:.4f} ({100 * self.confidence:g} % interval {self.low:.4f} to {self.high:.4f}), "
-                f"stated {self.confidence_level:g}: p = {self.pvalue:.3g}</p>")
+        return (f"<p>coverage {self.statistic:.4f} ({100 * self.confidence:g} % interval "
+                f"{self.low:.4f} to {self.high:.4f}), stated {self.confidence_level:g}: p = "
+                f"{self.pvalue:.3g}</p>")
 
 
 def _plot_coverage(result, ax):
@@ -209,18 +242,25 @@ def _plot_coverage(result, ax):
 
     ax = plt.subplots(figsize=(6, 1.9), layout="constrained")[1] if ax is None else ax
     ax.axvline(result.confidence_level, color="0.4", ls="--", lw=1)
-    ax.annotate("stated", (result.confidence_level, 0.5), xytext=(4, 0), textcoords="offset points", color="0.4", va="center")
-    ax.errorbar([result.statistic], [0], xerr=[[result.statistic - result.low], [result.high - result.statistic]], fmt="o", ms=7, color="#0072B2")
-    ax.set(ylim=(-1, 1), yticks=[], xlabel=f"coverage, with its {100 * result.confidence:g} % interval")
+    ax.annotate("stated", (result.confidence_level, 0.5), xytext=(4, 0), textcoords="offset points",
+                color="0.4", va="center")
+    ax.errorbar([result.statistic], [0],
+                xerr=[[result.statistic - result.low], [result.high - result.statistic]], fmt="o",
+                ms=7, color="#0072B2")
+    ax.set(ylim=(-1, 1), yticks=[],
+           xlabel=f"coverage, with its {100 * result.confidence:g} % interval")
     return ax
 
 # %% ../nbs/30_intervals.ipynb #cell-024
 def _check_statement(y_true, y_intervals):
-    "Which points are covered, the size of each interval or set, the rounding error of a size, and the number of classes (0: intervals)."
+    """Which points are covered, the size of each interval or set, the rounding error of a size, and
+    the number of classes (0: intervals)."""
     array = _as_array(y_intervals, "y_intervals", "(n, 2), or (n, classes) of booleans")
     if array.ndim == 3 and array.shape[2] > 1:
-        raise ValueError(f"y_intervals must be of one level here, got {array.shape[2]}: pass y_intervals[:, :, 0] for the first")
-    if array.dtype.kind == "b" or (array.dtype.kind == "O" and all(isinstance(v, (bool, np.bool_)) for v in array.ravel())):
+        raise ValueError(f"y_intervals must be of one level here, got {array.shape[2]}: pass "
+                         "y_intervals[:, :, 0] for the first")
+    if array.dtype.kind == "b" or (array.dtype.kind == "O"
+                                   and all(isinstance(v, (bool, np.bool_)) for v in array.ravel())):
         covered, size, classes, _ = _check_sets(y_true, y_intervals, "y_intervals")
         return covered[:, 0], size[:, 0], 0.0, classes
     _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
@@ -228,25 +268,31 @@ def _check_statement(y_true, y_intervals):
     return covered[:, 0], (up - low)[:, 0], rounding, 0
 
 
-def coverage_test(y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
-                  y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
-                  confidence_level: float,  # the coverage that was stated, in (0, 1)
-                  *,
-                  alternative: str = "two-sided",  # coverage that differs, is "less", or is "greater" than stated
-                  confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
-                  n_calibration: int | None = None,  # number of points on which a split conformal method was calibrated
-                  ) -> CoverageTest:  # `.statistic`, `.pvalue`, `.low`, `.high`
+def coverage_test(
+    y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
+    confidence_level: float,  # the coverage that was stated, in (0, 1)
+    *,
+    alternative: str = "two-sided",  # coverage that differs, is "less", or is "greater" than stated
+    confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
+    n_calibration: int | None = None,  # number of points on which a split conformal method was
+                                       # calibrated
+) -> CoverageTest:  # `.statistic`, `.pvalue`, `.low`, `.high`
     """Exact test and interval of the coverage, for independent points.
 
-    Raises ValueError for several levels at once. Source: Clopper & Pearson (1934); Angelopoulos & Bates (2021), § 3.2."""
-    level, confidence = check_fraction(confidence_level, "confidence_level"), check_fraction(confidence, "confidence")
+    Raises ValueError for several levels at once. Source: Clopper & Pearson (1934); Angelopoulos &
+    Bates (2021), § 3.2."""
+    level, confidence = check_fraction(confidence_level, "confidence_level"), check_fraction(
+        confidence, "confidence")
     check_choice(alternative, "alternative", _ALTERNATIVES)
-    n_calibration = n_calibration if n_calibration is None else check_count(n_calibration, "n_calibration")
+    n_calibration = n_calibration if n_calibration is None else check_count(
+        n_calibration, "n_calibration")
     inside = _check_statement(y_true, y_intervals)[0]
     covered, n = int(inside.sum()), inside.size
     low, high = _clopper_pearson(covered, n, confidence)
     pvalue = _pvalue(_tails(covered, n, level, n_calibration), alternative)
-    return CoverageTest(covered / n, float(pvalue), float(low), float(high), covered, n, level, confidence, alternative, n_calibration)
+    return CoverageTest(covered / n, float(pvalue), float(low), float(high), covered, n, level,
+                        confidence, alternative, n_calibration)
 
 # %% ../nbs/30_intervals.ipynb #cell-027
 @nb.njit(cache=True, nogil=True)
@@ -262,24 +308,28 @@ def _number_runs(ordered, rounding):
 
 
 def _width_groups(width, rounding, num_bins):
-    "The group of each width, from the narrowest, groups of about equal count with equal widths together."
+    """The group of each width, from the narrowest, groups of about equal count with equal widths
+    together."""
     order = np.argsort(width, kind="stable")
     run = _number_runs(width[order], rounding)
-    end = np.append(np.flatnonzero(np.diff(run)), width.size - 1) + 1      # ranks at which a group may end
+    # ranks at which a group may end
+    end = np.append(np.flatnonzero(np.diff(run)), width.size - 1) + 1
     if end.size < num_bins:
-        raise ValueError(f"num_bins must not exceed the number of distinct widths, {end.size}, got {num_bins}")
+        raise ValueError(f"num_bins must not exceed the number of distinct widths, {end.size}, got "
+                         f"{num_bins}")
     cut = []
     for j in range(1, num_bins):
         wanted = j * (width.size // num_bins) + min(j, width.size % num_bins)
         i = int(np.searchsorted(end, wanted))
         if i > 0 and wanted - end[i - 1] <= end[i] - wanted: i -= 1
         i = max(i, cut[-1] + 1 if cut else 0)
-        cut.append(min(i, end.size - 1 - num_bins + j))                    # leave a width to each group that follows
+        # leave a width to each group that follows
+        cut.append(min(i, end.size - 1 - num_bins + j))
     group = np.empty(width.size, np.int64)
     group[order] = np.searchsorted(cut, run)
     return group
 
-
+# %% ../nbs/30_intervals.ipynb #cell-027b
 def _size_groups(size, classes, num_bins):
     "The group of each set size: one for each of 0, 1, …, classes, or these in num_bins runs."
     if num_bins is None: return size
@@ -294,61 +344,76 @@ def _group_coverage(covered, group, n_groups, weight):
     return np.divide(inside, total, out=np.full(n_groups, np.nan), where=total > 0)
 
 # %% ../nbs/30_intervals.ipynb #cell-028
-def regression_ssc_score(y_true: ArrayLike,  # true values, shape (n,)
-                         y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
-                         num_bins: int = 3,  # number of groups, at most the number of distinct widths
-                         *,
-                         sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                         ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
+def regression_ssc_score(
+    y_true: ArrayLike,  # true values, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
+    num_bins: int = 3,  # number of groups, at most the number of distinct widths
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the group that is covered least.
 
     Raises what `regression_ssc` raises. Source: Angelopoulos & Bates (2021)."""
-    lowest = np.nanmin(regression_ssc(y_true, y_intervals, num_bins, sample_weight=sample_weight), axis=-1)
+    lowest = np.nanmin(regression_ssc(y_true, y_intervals, num_bins, sample_weight=sample_weight),
+                       axis=-1)
     return lowest if lowest.ndim else float(lowest)
 
 
-def regression_ssc(y_true: ArrayLike,  # true values, shape (n,)
-                   y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
-                   num_bins: int = 3,  # number of groups, at most the number of distinct widths
-                   *,
-                   sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); groups are formed by counts
-                   ) -> np.ndarray:  # coverage of each group, narrowest first, shape (num_bins,) or (k, num_bins); NaN for a group without weight
+def regression_ssc(
+    y_true: ArrayLike,  # true values, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
+    num_bins: int = 3,  # number of groups, at most the number of distinct widths
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); groups are formed by counts
+) -> np.ndarray:  # coverage of each group, narrowest first, shape (num_bins,) or (k, num_bins); NaN
+                  # for a group without weight
     """Coverage in groups of about equal count, sorted by the width of the interval.
 
-    Raises ValueError if there are fewer distinct widths than groups. Source: Angelopoulos & Bates (2021)."""
+    Raises ValueError if there are fewer distinct widths than groups. Source: Angelopoulos & Bates
+    (2021)."""
     _, low, up, covered, single = _check_intervals(y_true, y_intervals)
     weight, num_bins = _check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
     rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
-    rows = [_group_coverage(covered[:, j], _width_groups((up - low)[:, j], rounding[j], num_bins), num_bins, weight) for j in range(low.shape[1])]
+    rows = [_group_coverage(covered[:, j], _width_groups((up - low)[:, j], rounding[j], num_bins),
+                            num_bins, weight) for j in range(low.shape[1])]
     return rows[0] if single else np.array(rows)
 
 # %% ../nbs/30_intervals.ipynb #cell-030
-def classification_ssc_score(y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
-                             y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
-                             num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size unless given
-                             *,
-                             sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                             ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
+def classification_ssc_score(
+    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
+    num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size
+                                  # unless given
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the sizes that are covered least; sizes that do not occur are left out.
 
     Raises what `classification_ssc` raises. Source: Angelopoulos & Bates (2021)."""
-    lowest = np.nanmin(classification_ssc(y_true, y_pred_set, num_bins, sample_weight=sample_weight), axis=-1)
+    lowest = np.nanmin(classification_ssc(y_true, y_pred_set, num_bins,
+                                          sample_weight=sample_weight), axis=-1)
     return lowest if lowest.ndim else float(lowest)
 
 
-def classification_ssc(y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
-                       y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
-                       num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size unless given
-                       *,
-                       sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                       ) -> np.ndarray:  # coverage for each group of sizes, shape (classes + 1,) or (num_bins,), after (k,); NaN for an empty group
+def classification_ssc(
+    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
+    num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size
+                                  # unless given
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> np.ndarray:  # coverage for each group of sizes, shape (classes + 1,) or (num_bins,), after
+                  # (k,); NaN for an empty group
     """Coverage by the size of the label set, smallest first.
 
-    Raises ValueError if num_bins exceeds the number of possible sizes. Source: Angelopoulos & Bates (2021)."""
+    Raises ValueError if num_bins exceeds the number of possible sizes. Source: Angelopoulos & Bates
+    (2021)."""
     covered, size, classes, single = _check_sets(y_true, y_pred_set)
-    num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins", maximum=classes + 1)
+    num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins",
+                                                             maximum=classes + 1)
     weight, n_groups = _check_weights(sample_weight, len(covered)), num_bins or classes + 1
-    rows = [_group_coverage(covered[:, j], _size_groups(size[:, j], classes, num_bins), n_groups, weight) for j in range(size.shape[1])]
+    rows = [_group_coverage(covered[:, j], _size_groups(size[:, j], classes, num_bins), n_groups,
+                            weight) for j in range(size.shape[1])]
     return rows[0] if single else np.array(rows)
 
 # %% ../nbs/30_intervals.ipynb #cell-033
@@ -361,7 +426,8 @@ class SizeStratifiedCoverage:
     confidence: float  # level of the groups' intervals
     alternative: str  # "less", "two-sided" or "greater"
     kind: str  # "width" or "set size"
-    groups: pd.DataFrame = field(repr=False)  # a row for each group: size_low, size_high, count, covered, coverage, low, high, pvalue, pvalue_holm
+    groups: pd.DataFrame = field(repr=False)  # a row for each group: size_low, size_high, count,
+                                              # covered, coverage, low, high, pvalue, pvalue_holm
 
     def to_frame(self) -> pd.DataFrame:
         "A row for each group."
@@ -373,42 +439,55 @@ class SizeStratifiedCoverage:
         return _plot_groups(self, ax)
 
     def _repr_html_(self) -> str:
-        return (f"<p>least coverage {self.statistic:.4f} of {len(self.groups)} groups, stated {self.confidence_level:g}: "
-                f"p = {self.pvalue:.3g} (Holm)</p>" + self.groups._repr_html_())
+        return (f"<p>least coverage {self.statistic:.4f} of {len(self.groups)} groups, stated "
+                f"{self.confidence_level:g}: p = {self.pvalue:.3g} (Holm)</p>"
+                + self.groups._repr_html_())
 
 
 def _holm(pvalues):
     "Holm's adjusted p-values: valid for any dependence between the tests."
     order = np.argsort(pvalues, kind="stable")
     adjusted = np.empty(pvalues.size)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(pvalues[order] * np.arange(pvalues.size, 0, -1)))
+    adjusted[order] = np.minimum(
+        1.0, np.maximum.accumulate(pvalues[order] * np.arange(pvalues.size, 0, -1)))
     return adjusted
 
 # %% ../nbs/30_intervals.ipynb #cell-034
-def size_stratified_coverage(y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
-                             y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
-                             confidence_level: float,  # the coverage that was stated, in (0, 1)
-                             *,
-                             num_bins: int | None = None,  # groups; 3 groups of widths, or one for each set size, unless given
-                             alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
-                             confidence: float = 0.95,  # level of each group's interval, in (0, 1)
-                             ) -> SizeStratifiedCoverage:  # `.statistic`, `.pvalue`, `.groups`, `.plot()`
-    """Coverage by width or set size, with exact intervals and a test that all groups reach the level.
+def size_stratified_coverage(
+    y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
+    confidence_level: float,  # the coverage that was stated, in (0, 1)
+    *,
+    num_bins: int | None = None,  # groups; 3 groups of widths, or one for each set size, unless
+                                  # given
+    alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
+    confidence: float = 0.95,  # level of each group's interval, in (0, 1)
+) -> SizeStratifiedCoverage:  # `.statistic`, `.pvalue`, `.groups`, `.plot()`
+    """Coverage by width or set size, with exact intervals and a test that all groups reach the
+    level.
 
-    Raises ValueError if there are fewer distinct sizes than groups. Source: Angelopoulos & Bates (2021); Holm (1979)."""
-    level, confidence = check_fraction(confidence_level, "confidence_level"), check_fraction(confidence, "confidence")
+    Raises ValueError if there are fewer distinct sizes than groups. Source: Angelopoulos & Bates
+    (2021); Holm (1979)."""
+    level, confidence = check_fraction(confidence_level, "confidence_level"), check_fraction(
+        confidence, "confidence")
     check_choice(alternative, "alternative", _ALTERNATIVES)
     covered, size, rounding, classes = _check_statement(y_true, y_intervals)
-    num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins", maximum=classes + 1 if classes else None)
-    group = _size_groups(size, classes, num_bins) if classes else _width_groups(size, rounding, 3 if num_bins is None else num_bins)
+    num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins", maximum=classes
+                                                             + 1 if classes else None)
+    group = _size_groups(size, classes, num_bins) if classes else _width_groups(
+        size, rounding, 3 if num_bins is None else num_bins)
     order = np.lexsort((size, group))
     begin = np.flatnonzero(np.diff(group[order], prepend=-1))
-    count, hits = np.diff(np.append(begin, size.size)), np.add.reduceat(covered[order].astype(np.int64), begin)
+    count, hits = np.diff(np.append(begin, size.size)), np.add.reduceat(
+        covered[order].astype(np.int64), begin)
     low, high = _clopper_pearson(hits, count, confidence)
     pvalue = _pvalue(_tails(hits, count, level), alternative)
-    table = pd.DataFrame({"size_low": size[order[begin]], "size_high": size[order[begin + count - 1]], "count": count, "covered": hits, "coverage": hits / count,
-                          "low": low, "high": high, "pvalue": pvalue, "pvalue_holm": _holm(pvalue)})
-    return SizeStratifiedCoverage(float(table["coverage"].min()), float(table["pvalue_holm"].min()), level, confidence, alternative,
+    table = pd.DataFrame({"size_low": size[order[begin]],
+                          "size_high": size[order[begin + count - 1]], "count": count,
+                          "covered": hits, "coverage": hits / count, "low": low, "high": high,
+                          "pvalue": pvalue, "pvalue_holm": _holm(pvalue)})
+    return SizeStratifiedCoverage(float(table["coverage"].min()), float(table["pvalue_holm"].min()),
+                                  level, confidence, alternative,
                                   "set size" if classes else "width", table.rename_axis("group"))
 
 # %% ../nbs/30_intervals.ipynb #cell-035
@@ -417,17 +496,25 @@ def _plot_groups(result, ax):
 
     ax = plt.subplots(figsize=(6, 4.5), layout="constrained")[1] if ax is None else ax
     table = result.groups
-    middle, half = (table["size_low"] + table["size_high"]) / 2, (table["size_high"] - table["size_low"]) / 2
+    middle, half = (table["size_low"]
+                    + table["size_high"]) / 2, (table["size_high"] - table["size_low"]) / 2
     ax.axhline(result.confidence_level, color="0.4", ls="--", lw=1)
-    ax.annotate(f"stated:\n{result.confidence_level:g}", (1.01, result.confidence_level), xycoords=("axes fraction", "data"), va="center", color="0.4")
-    apart, word = table["pvalue_holm"] < 1 - result.confidence, {"less": "below", "greater": "above", "two-sided": "not"}[result.alternative]
-    for part, colour, marker, label in ((~apart, "#0072B2", "o", None), (apart, "#D55E00", "s", f"{word} what was stated (Holm, {1 - result.confidence:.2g})")):
+    ax.annotate(f"stated:\n{result.confidence_level:g}", (1.01, result.confidence_level),
+                xycoords=("axes fraction", "data"), va="center", color="0.4")
+    apart, word = table["pvalue_holm"] < 1 - result.confidence, {
+        "less": "below", "greater": "above", "two-sided": "not"}[result.alternative]
+    for part, colour, marker, label in (
+        (~apart, "#0072B2", "o", None),
+        (apart, "#D55E00", "s", f"{word} what was stated (Holm, {1 - result.confidence:.2g})")):
         if not part.any(): continue
         y = table["coverage"][part]
-        ax.errorbar(middle[part], y, xerr=half[part], yerr=[y - table["low"][part], table["high"][part] - y], fmt=marker, ms=6, lw=1, color=colour, label=label)
+        ax.errorbar(middle[part], y, xerr=half[part],
+                    yerr=[y - table["low"][part], table["high"][part] - y], fmt=marker, ms=6, lw=1,
+                    color=colour, label=label)
     if apart.any(): ax.legend(frameon=False)
     unit = "width of the interval (unit of y)" if result.kind == "width" else "classes in the set"
-    if result.kind != "width": ax.set_xticks(np.arange(table["size_low"].min(), table["size_high"].max() + 1))
+    if result.kind != "width":
+        ax.set_xticks(np.arange(table["size_low"].min(), table["size_high"].max() + 1))
     ax.set(xlabel=unit, ylabel=f"coverage, with {100 * result.confidence:g} % intervals")
     return ax
 
@@ -437,7 +524,8 @@ _STEP, _REACH, _TERMS = 0.23, 20, 28
 
 @nb.njit(cache=True, nogil=True)
 def _grid_cells(gap):
-    "First grid cell that each point touches and its distance from the nearest one, from the gaps between sorted points in units of √s."
+    """First grid cell that each point touches and its distance from the nearest one, from the gaps
+    between sorted points in units of √s."""
     first, distance = np.empty(gap.size, np.int64), np.empty(gap.size)
     cell, place = 0, 0.0
     for i in range(gap.size):
@@ -469,7 +557,8 @@ def _grid_features(distance):
 # %% ../nbs/30_intervals.ipynb #cell-042
 @nb.njit(cache=True, nogil=True)
 def _series_features(v, largest):
-    "The terms φ_k(v)/largest of equation (9), φ_0 less one: a row of _TERMS numbers for each point."
+    """The terms φ_k(v)/largest of equation (9), φ_0 less one: a row of _TERMS numbers for each
+    point."""
     out = np.empty((v.size, _TERMS))
     for i in range(v.size):
         out[i, 0] = np.expm1(-0.5 * v[i]**2) / largest
@@ -489,7 +578,8 @@ def _add_features(total, first, features, amount):
 
 # %% ../nbs/30_intervals.ipynb #cell-044
 class _Features:
-    "Features of distinct sorted widths; `scale` × their length is what equations (8) and (9) call √Q."
+    """Features of distinct sorted widths; `scale` × their length is what equations (8) and (9) call
+    √Q."""
 
     def __init__(self, width, kernel_size):
         root = np.sqrt(kernel_size)
@@ -508,7 +598,9 @@ class _Features:
         if self.is_series: return _series_features(self.place[part], self.scale)
         return _grid_features(self.place[part])
 
-    def combine(self, amount, size=4096):  # of each width; widths in a piece, which stays near the processor
+    def combine(
+        self, amount, size=4096,
+    ):  # of each width; widths in a piece, which stays near the processor
         "The sum of amount × features."
         total = np.zeros(self.cells)
         for start in range(0, amount.size, size):
@@ -516,7 +608,7 @@ class _Features:
             _add_features(total, self.first[part], self.rows(part), amount[part])
         return total
 
-
+# %% ../nbs/30_intervals.ipynb #cell-044b
 def _runs(width):
     "The order of the widths, where each run of equal ones begins in it, and these distinct widths."
     order = np.argsort(width)
@@ -538,28 +630,35 @@ def _root_q(width, covered, kernel_size):
 def _check_kernel_sizes(kernel_sizes):
     "Two positive numbers."
     sizes = read_vector(kernel_sizes, "kernel_sizes", positive=True)
-    if sizes.size != 2: raise ValueError(f"kernel_sizes must hold two numbers, for widths and for coverage, got {sizes.size}")
+    if sizes.size != 2:
+        raise ValueError("kernel_sizes must hold two numbers, for widths and for coverage, got "
+                         f"{sizes.size}")
     return float(sizes[0]), float(sizes[1])
 
 
-def hsic(y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
-         y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
-         kernel_sizes: ArrayLike = (1, 1),  # s of exp(−d²/s), > 0: for widths (unit of y, squared), for coverage
-         ) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels
+def hsic(
+    y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
+    kernel_sizes: ArrayLike = (1, 1),  # s of exp(−d²/s), > 0: for widths (unit of y, squared), for
+                                       # coverage
+) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels
     """Dependence between coverage and width: √trace(HKHL)/(n − 1), in O(n log n).
 
-    Raises ValueError for a single point or for kernel sizes ≤ 0. Source: Feldman, Bates & Romano (2021)."""
+    Raises ValueError for a single point or for kernel sizes ≤ 0. Source: Feldman, Bates & Romano
+    (2021)."""
     size_w, size_c = _check_kernel_sizes(kernel_sizes)
     y, low, up, covered, single = _check_intervals(y_true, y_intervals)
     if y.size < 2: raise ValueError("y_true must hold at least 2 values for hsic, got 1")
     factor = np.sqrt(-2 * np.expm1(-1 / size_c)) / (y.size - 1)
-    values = [factor * _root_q((up - low)[:, j], covered[:, j], size_w) for j in range(low.shape[1])]
+    values = [factor * _root_q((up - low)[:, j], covered[:, j], size_w)
+              for j in range(low.shape[1])]
     return float(values[0]) if single else np.array(values)
 
 # %% ../nbs/30_intervals.ipynb #cell-053
 @nb.njit(cache=True, nogil=True)
 def _shuffled_q(uniform, first, features, group, base):
-    "Squared length of the features of randomly chosen points, less their expectation `base`; a row of random numbers for each shuffle."
+    """Squared length of the features of randomly chosen points, less their expectation `base`; a
+    row of random numbers for each shuffle."""
     n_sets, n_chosen = uniform.shape
     index, total, out = np.arange(group.size), np.empty(base.size), np.empty(n_sets)
     for r in range(n_sets):
@@ -582,8 +681,10 @@ def _permuted_q(width, n_chosen, kernel_size, n_resamples, rng, n_jobs, progress
     features = _Features(distinct, kernel_size)
     rows = features.rows()
     base = features.combine(np.bincount(group).astype(float)) * (n_chosen / width.size)
-    def _shuffle(size, generator): return _shuffled_q(generator.random((size, n_chosen)), features.first, rows, group, base)
-    values = run_chunks(_shuffle, n_resamples, _chunk(n_chosen), rng, n_jobs=n_jobs, progress=progress, description="shuffles")
+    def _shuffle(size, generator):
+        return _shuffled_q(generator.random((size, n_chosen)), features.first, rows, group, base)
+    values = run_chunks(_shuffle, n_resamples, _chunk(n_chosen), rng, n_jobs=n_jobs,
+                        progress=progress, description="shuffles")
     return features.scale**2 * values
 
 
@@ -606,8 +707,10 @@ class HsicTest:
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
-        return pd.DataFrame([{"statistic": self.statistic, "pvalue": self.pvalue, "kernel_size_width": self.kernel_sizes[0],
-                              "kernel_size_coverage": self.kernel_sizes[1], "n": self.n, "covered": self.covered, "n_resamples": self.n_resamples}])
+        return pd.DataFrame([{"statistic": self.statistic, "pvalue": self.pvalue,
+                              "kernel_size_width": self.kernel_sizes[0],
+                              "kernel_size_coverage": self.kernel_sizes[1], "n": self.n,
+                              "covered": self.covered, "n_resamples": self.n_resamples}])
 
     def plot(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
              ) -> "Axes":
@@ -615,7 +718,8 @@ class HsicTest:
         return _plot_null(self, ax)
 
     def _repr_html_(self) -> str:
-        return f"<p>HSIC {self.statistic:.4g} of coverage and width, {self.n:,} points: p = {self.pvalue:.3g} ({self.n_resamples:,} shuffles)</p>"
+        return (f"<p>HSIC {self.statistic:.4g} of coverage and width, {self.n:,} points: p = "
+                f"{self.pvalue:.3g} ({self.n_resamples:,} shuffles)</p>")
 
 
 def _plot_null(result, ax):
@@ -625,37 +729,49 @@ def _plot_null(result, ax):
     ax.hist(result.null, bins=40, color="#56B4E9", alpha=0.7)
     ax.axvline(result.statistic, color="#D55E00", lw=2)
     inside = result.statistic <= result.null.max()
-    ax.annotate("data", (result.statistic, 0.92), xycoords=("data", "axes fraction"), xytext=(5 if inside else -5, 0), textcoords="offset points",
+    ax.annotate("data", (result.statistic, 0.92), xycoords=("data", "axes fraction"),
+                xytext=(5 if inside else -5, 0), textcoords="offset points",
                 ha="left" if inside else "right", color="#D55E00")
     ax.set(xlabel="HSIC of coverage and width", ylabel="number of shuffles")
     return ax
 
 # %% ../nbs/30_intervals.ipynb #cell-055
-def hsic_test(y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
-              y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first
-              *,
-              kernel_sizes: ArrayLike | None = None,  # as in `hsic`; squared interquartile range of the widths, and 1, unless given
-              n_resamples: int = 9999,  # number of shuffles, ≥ 1
-              rng: int | np.random.Generator | None = None,  # seed or generator
-              n_jobs: int = 1,  # joblib's number of jobs
-              progress: bool = False,  # show a bar on standard error
-              ) -> HsicTest:  # `.statistic`, `.pvalue`, `.plot()`
-    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all alike.
+def hsic_test(
+    y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
+    y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first
+    *,
+    kernel_sizes: ArrayLike | None = None,  # as in `hsic`; squared interquartile range of the
+                                            # widths, and 1, unless given
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> HsicTest:  # `.statistic`, `.pvalue`, `.plot()`
+    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes
+    are all alike.
 
-    Raises ValueError for several levels at once, or a single point. Source: Gretton et al. (2007), with permutation."""
+    Raises ValueError for several levels at once, or a single point. Source: Gretton et al. (2007),
+    with permutation."""
     n_resamples = check_count(n_resamples, "n_resamples")
     covered, width, rounding, classes = _check_statement(y_true, y_intervals)
-    if classes: raise TypeError("y_intervals must hold bounds, got booleans; compare label sets by size_stratified_coverage")
+    if classes:
+        raise TypeError("y_intervals must hold bounds, got booleans; compare label sets by "
+                        "size_stratified_coverage")
     if width.size < 2: raise ValueError("y_true must hold at least 2 values for hsic_test, got 1")
     if np.ptp(width) <= rounding: width = np.full(width.size, width[0])
     alike = np.ptp(width) == 0 or covered.all() or not covered.any()
-    size_w, size_c = _check_kernel_sizes(kernel_sizes if kernel_sizes is not None else (1.0 if np.ptp(width) == 0 else _kernel_size(width), 1.0))
-    factor, q, shuffled = np.sqrt(-2 * np.expm1(-1 / size_c)) / (width.size - 1), 0.0, np.zeros(n_resamples)
+    size_w, size_c = _check_kernel_sizes(kernel_sizes if kernel_sizes is not None
+                                         else (1.0 if np.ptp(width) == 0 else _kernel_size(width),
+                                               1.0))
+    factor, q, shuffled = np.sqrt(-2 * np.expm1(-1 / size_c)) / (width.size - 1), 0.0, np.zeros(
+        n_resamples)
     if not alike:
         few = int(min(covered.sum(), width.size - covered.sum()))
-        q, shuffled = _root_q(width, covered, size_w)**2, _permuted_q(width, few, size_w, n_resamples, rng, n_jobs, progress)
+        q, shuffled = _root_q(width, covered, size_w)**2, _permuted_q(
+            width, few, size_w, n_resamples, rng, n_jobs, progress)
     pvalue = (1 + int(np.sum(shuffled >= q * (1 - 1e-9)))) / (1 + n_resamples)
-    return HsicTest(float(factor * np.sqrt(q)), pvalue, (size_w, size_c), width.size, int(covered.sum()), n_resamples, factor * np.sqrt(shuffled))
+    return HsicTest(float(factor * np.sqrt(q)), pvalue, (size_w, size_c), width.size,
+                    int(covered.sum()), n_resamples, factor * np.sqrt(shuffled))
 
 # %% ../nbs/30_intervals.ipynb #cell-060
 def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all equal
@@ -668,35 +784,49 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
                          ) -> float:  # at most 1 for η ≥ 0; larger is better
     """Coverage width-based criterion, the mean width taken as a share of the range of y_true.
 
-    Raises ValueError where y_true is constant, since its range is zero. Source: Khosravi et al. (2010)."""
+    Raises ValueError where y_true is constant, since its range is zero. Source: Khosravi et al.
+    (2010)."""
     level = check_fraction(confidence_level, "confidence_level")
     low, up = read_vector(y_pred_low, "y_pred_low"), read_vector(y_pred_up, "y_pred_up")
-    if low.size != up.size: raise ValueError(f"y_pred_low and y_pred_up must have the same length: {low.size} and {up.size}")
+    if low.size != up.size:
+        raise ValueError(f"y_pred_low and y_pred_up must have the same length: {low.size} and "
+                         f"{up.size}")
     refuse("y_pred_low", "not exceed y_pred_up", low > up, "larger", low)
     y, _, _, covered, _ = _check_intervals(y_true, np.column_stack([low, up]))
     (weight,) = read_vector([eta], "eta")
-    if weight < -700: raise ValueError(f"eta must be at least -700, so that the criterion stays finite, got {weight}")
+    if weight < -700:
+        raise ValueError("eta must be at least -700, so that the criterion stays finite, got "
+                         f"{weight}")
     reach = np.ptp(y)
-    if reach == 0: raise ValueError(f"y_true must not be constant: all {y.size} values are {y[0]:.6g}, so a width has no scale")
+    if reach == 0:
+        raise ValueError(f"y_true must not be constant: all {y.size} values are {y[0]:.6g}, so a "
+                         "width has no scale")
     sample_weight = _check_weights(sample_weight, y.size)
-    width, coverage = _mean((up - low)[:, None] / reach, sample_weight, True), _mean(covered, sample_weight, True)
+    width, coverage = _mean((up - low)[:, None] / reach, sample_weight, True), _mean(
+        covered, sample_weight, True)
     return float((1 - width) * np.exp(-weight * (coverage - level)**2))
 
 # %% ../nbs/30_intervals.ipynb #cell-062
-def regression_mwi_score(y_true: ArrayLike,  # true values, shape (n,)
-                         y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
-                         confidence_level: float | ArrayLike,  # the coverage that was stated, in (0, 1); one, or one for each of k levels
-                         *,
-                         sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                         ) -> float | np.ndarray:  # in the unit of y, smaller is better; shape (k,) for k levels
+def regression_mwi_score(
+    y_true: ArrayLike,  # true values, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
+    confidence_level: float | ArrayLike,  # the coverage that was stated, in (0, 1); one, or one for
+                                          # each of k levels
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float | np.ndarray:  # in the unit of y, smaller is better; shape (k,) for k levels
     """Mean Winkler interval score: width plus 2/α times the distance of what was missed.
 
-    Raises ValueError if there are several levels and not as many intervals. Source: Winkler (1972); Gneiting & Raftery (2007), Eq. 43."""
+    Raises ValueError if there are several levels and not as many intervals. Source: Winkler (1972);
+    Gneiting & Raftery (2007), Eq. 43."""
     y, low, up, _, single = _check_intervals(y_true, y_intervals)
     several = np.ndim(confidence_level) > 0
-    level = np.array([check_fraction(float(x), "confidence_level") for x in read_vector(confidence_level, "confidence_level")]
-                     if several else [check_fraction(confidence_level, "confidence_level")])
+    level = np.array([check_fraction(float(x), "confidence_level")
+                      for x in read_vector(confidence_level, "confidence_level")] if several
+                     else [check_fraction(confidence_level, "confidence_level")])
     if several and level.size != low.shape[1]:
-        raise ValueError(f"confidence_level must be one number, or one for each of the {low.shape[1]} levels of y_intervals, got {level.size}")
+        raise ValueError("confidence_level must be one number, or one for each of the "
+                         f"{low.shape[1]} levels of y_intervals, got {level.size}")
     missed_by = np.maximum(0.0, np.maximum(low - y[:, None], y[:, None] - up))
-    return _mean(up - low + 2 / (1 - level) * missed_by, _check_weights(sample_weight, y.size), single)
+    return _mean(up - low + 2 / (1 - level) * missed_by, _check_weights(sample_weight, y.size),
+                 single)

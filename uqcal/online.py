@@ -14,28 +14,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from .inputs import check_choice, check_count, check_generator, check_probabilities, read_vector, refuse
-from .recalibration import _beta_features, _given, _in_doubt, _is_separable, _likelihood_fit, _logistic, _outcomes, _platt_features, _plot_map
+from .inputs import (check_choice, check_count, check_generator, check_probabilities,
+                          read_vector, refuse)
+from .recalibration import (_beta_features, _given, _in_doubt, _is_separable, _likelihood_fit,
+                                 _logistic, _outcomes, _platt_features, _plot_map)
 from .recalibration import _some
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/45_online.ipynb #cell-007
-def best_in_hindsight(features: ArrayLike,  # shape (n, d)
-                      y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                      *,
-                      radius: float | None = None,  # the parameters' largest length; None for no limit
-                      ) -> np.ndarray:  # parameters, shape (d,)
-    """The fixed parameters with the least total log-loss on a whole stream: maximum likelihood, by statsmodels.
+def best_in_hindsight(
+    features: ArrayLike,  # shape (n, d)
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    *,
+    radius: float | None = None,  # the parameters' largest length; None for no limit
+) -> np.ndarray:  # parameters, shape (d,)
+    """The fixed parameters with the least total log-loss on a whole stream: maximum likelihood, by
+    statsmodels.
 
-    Raises ValueError where no finite parameters are best (the features separate the outcomes) and no radius is given."""
+    Raises ValueError where no finite parameters are best (the features separate the outcomes) and
+    no radius is given."""
     x = _rows(features)[0]
     y, start = _outcomes(y_true, x.shape[0]), np.zeros(x.shape[1])
     fit = _likelihood_fit(x, y, np.ones(y.size), start)
     finite = not (_in_doubt(fit, x, start) and _is_separable(x, y))
     if finite and (radius is None or np.linalg.norm(fit.params) <= radius): return fit.params
-    if radius is None: raise ValueError("y_true is separated by the features, so that no finite parameters are best: give a radius")
+    if radius is None:
+        raise ValueError("y_true is separated by the features, so that no finite parameters are "
+                         "best: give a radius")
     return _best_on_sphere(x, y, radius)
 
 
@@ -54,7 +62,8 @@ def regret(features: ArrayLike,  # shape (n, d)
 
 # %% ../nbs/45_online.ipynb #cell-008
 def _best_on_sphere(x, y, radius):
-    "Least log-loss among parameters of length `radius`: the ridge penalty that gives this length, by bisection on its logarithm."
+    """Least log-loss among parameters of length `radius`: the ridge penalty that gives this length,
+    by bisection on its logarithm."""
     u, low, high = np.zeros(x.shape[1]), -30.0, 10.0 + np.log(x.shape[0] * np.square(x).max())
     while high - low > 1e-9:
         middle = (low + high) / 2
@@ -77,10 +86,14 @@ def _ridge(x, y, penalty, u):
 def _rows(features, d=None):
     "Features as an array of shape (n, d), and whether one row came in."
     array = np.asarray(features) if not isinstance(features, np.ndarray) else features
-    if array.dtype.kind not in "fiu": raise TypeError(f"features must hold numbers, got {array.dtype}")
-    if array.ndim not in (1, 2) or array.size == 0: raise ValueError(f"features must be a row of d numbers or have shape (n, d), got shape {array.shape}")
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"features must hold numbers, got {array.dtype}")
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError("features must be a row of d numbers or have shape (n, d), got shape "
+                         f"{array.shape}")
     rows = np.ascontiguousarray(np.atleast_2d(array), dtype=np.float64)
-    if d is not None and rows.shape[1] != d: raise ValueError(f"features must have {d} columns, as many as start, got {rows.shape[1]}")
+    if d is not None and rows.shape[1] != d:
+        raise ValueError(f"features must have {d} columns, as many as start, got {rows.shape[1]}")
     refuse("features", "be finite", ~np.isfinite(rows).all(axis=1), "not")
     return rows, array.ndim == 1
 
@@ -149,7 +162,8 @@ def _newton_run(features, y, theta, A, gamma, radius, out):
 
 @nb.njit(cache=True, nogil=True)
 def _linear_forecast(features, theta):
-    "σ(θᵀx) for each row, added up in the order of `_newton_run`, so that both give the same digits."
+    """σ(θᵀx) for each row, added up in the order of `_newton_run`, so that both give the same
+    digits."""
     out = np.empty(features.shape[0])
     for t in range(out.size):
         z = 0.0
@@ -166,7 +180,8 @@ def _sigma(z):
 
 # %% ../nbs/45_online.ipynb #cell-016
 class _Optimizer(BaseEstimator):
-    "What the optimisers of the online logistic loss share: checks, state, and the ways to run them."
+    """What the optimisers of the online logistic loss share: checks, state, and the ways to run
+    them."""
 
     @property
     def coef_(self) -> np.ndarray:
@@ -180,10 +195,11 @@ class _Optimizer(BaseEstimator):
         x, one = _rows(features, self._now()[0].size)
         return _given(self._forecast(x), one)
 
-    def update(self,
-               features: ArrayLike,  # a row of d numbers, or rows of shape (n, d) in the order of time
-               y: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-               ) -> "_Optimizer":  # the object itself
+    def update(
+        self,
+        features: ArrayLike,  # a row of d numbers, or rows of shape (n, d) in the order of time
+        y: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
+    ) -> "_Optimizer":  # the object itself
         "Learn one outcome, or several in order."
         self.prequential(np.atleast_2d(features), np.atleast_1d(y))
         return self
@@ -211,11 +227,13 @@ class _Optimizer(BaseEstimator):
 
 # %% ../nbs/45_online.ipynb #cell-017
 def _check_positive(value, name):
-    if not (np.isscalar(value) and np.isreal(value) and np.isfinite(value) and value > 0): raise ValueError(f"{name} must be a number > 0, got {value!r:.40}")
+    if not (np.isscalar(value) and np.isreal(value) and np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a number > 0, got {value!r:.40}")
 
 # %% ../nbs/45_online.ipynb #cell-018
 class OnlineNewtonStep(_Optimizer):
-    """Online Newton steps on the logistic loss. Source: Hazan, Agarwal and Kale (2007); Hazan (2016), Algorithm 12."""
+    """Online Newton steps on the logistic loss. Source: Hazan, Agarwal and Kale (2007); Hazan
+    (2016), Algorithm 12."""
     _positive = ("gamma", "rho", "radius")
 
     def __init__(self,
@@ -229,7 +247,8 @@ class OnlineNewtonStep(_Optimizer):
 
     def _begin(self, start): return (self.rho * np.eye(start.size),)
 
-    def _run(self, x, y, out): _newton_run(x, y, *self.state_, float(self.gamma), float(self.radius), out)
+    def _run(self, x, y, out):
+        _newton_run(x, y, *self.state_, float(self.gamma), float(self.radius), out)
 
     @property
     def metric_(self) -> np.ndarray:
@@ -239,7 +258,8 @@ class OnlineNewtonStep(_Optimizer):
     def regret_bound(self,
                      against: ArrayLike,  # the fixed parameters to compare with, shape (d,)
                      ) -> float:  # nats
-        "The bound of Eq. 5 on the regret so far, which holds where the losses are curved as Eq. 4 asks."
+        """The bound of Eq. 5 on the regret so far, which holds where the losses are curved as Eq. 4
+        asks."""
         u, start = read_vector(against, "against"), read_vector(self.start, "start")
         growth = np.linalg.slogdet(self._now()[1])[1] - u.size * np.log(self.rho)
         return float(self.gamma * self.rho / 2 * np.sum((start - u)**2) + growth / (2 * self.gamma))
@@ -276,7 +296,8 @@ class OnlineGradientDescent(_Optimizer):
 
     def _begin(self, start): return (np.zeros(1),)
 
-    def _run(self, x, y, out): _gradient_run(x, y, *self.state_, float(self.step), float(self.radius), out)
+    def _run(self, x, y, out):
+        _gradient_run(x, y, *self.state_, float(self.step), float(self.radius), out)
 
 # %% ../nbs/45_online.ipynb #cell-027
 @nb.njit(cache=True, nogil=True)
@@ -322,23 +343,30 @@ def _aioli_run(features, y, theta, H, b, factor, learn, out):
 
 # %% ../nbs/45_online.ipynb #cell-028
 class Aioli(_Optimizer):
-    """Improper online logistic regression with quadratic surrogates. Source: Jézéquel, Gaillard and Rudi (2020), Algorithm 1.
+    """Improper online logistic regression with quadratic surrogates. Source: Jézéquel, Gaillard and
+    Rudi (2020), Algorithm 1.
 
-    Its parameters depend on the features that the forecast is for; `coef_` holds those of the latest outcome learnt."""
+    Its parameters depend on the features that the forecast is for; `coef_` holds those of the
+    latest outcome learnt."""
     _positive = ("factor", "ridge")
 
-    def __init__(self,
-                 start: ArrayLike,  # `coef_` before any outcome, shape (d,); it does not enter the forecasts, the penalty pulls to `centre`
-                 *,
-                 factor: float = 0.1,  # curvature of the surrogates relative to that of the loss, > 0; 1/(1 + BR) in theory
-                 ridge: float = 1.0,  # penalty on the squared distance from `centre`, > 0
-                 centre: ArrayLike | None = None,  # where the penalty vanishes, shape (d,): the origin, unless given
-                 ):
+    def __init__(
+        self,
+        start: ArrayLike,  # `coef_` before any outcome, shape (d,); it does not enter the
+                           # forecasts, the penalty pulls to `centre`
+        *,
+        factor: float = 0.1,  # curvature of the surrogates relative to that of the loss, > 0; 1/(1
+                              # + BR) in theory
+        ridge: float = 1.0,  # penalty on the squared distance from `centre`, > 0
+        centre: ArrayLike | None = None,  # where the penalty vanishes, shape (d,): the origin,
+                                          # unless given
+    ):
         self.start, self.factor, self.ridge, self.centre = start, factor, ridge, centre
 
     def _begin(self, start):
         centre = np.zeros(start.size) if self.centre is None else read_vector(self.centre, "centre")
-        if centre.size != start.size: raise ValueError(f"centre must hold {start.size} numbers, as start, got {centre.size}")
+        if centre.size != start.size:
+            raise ValueError(f"centre must hold {start.size} numbers, as start, got {centre.size}")
         return 2 * self.ridge * np.eye(start.size), 2 * self.ridge * centre
 
     def _run(self, x, y, out): _aioli_run(x, y, *self.state_, float(self.factor), True, out)
@@ -380,21 +408,26 @@ class AggregatingForecaster(_Optimizer):
     `coef_` is the posterior mean of the parameters."""
     _positive = ("radius",)
 
-    def __init__(self,
-                 start: ArrayLike,  # where the points lie around, shape (d,)
-                 *,
-                 radius: float = 3.0,  # half the edge of the grid's cube, or the radius of the ball that is drawn from
-                 n_points: int = 441,  # how many parameters are kept; a grid takes the largest d-th power below it
-                 method: str = "grid",  # "grid" or "sampling"
-                 rng: int | np.random.Generator | None = 0,  # a seed or generator for the sample
-                 ):
-        self.start, self.radius, self.n_points, self.method, self.rng = start, radius, n_points, method, rng
+    def __init__(
+        self,
+        start: ArrayLike,  # where the points lie around, shape (d,)
+        *,
+        radius: float = 3.0,  # half the edge of the grid's cube, or the radius of the ball that is
+                              # drawn from
+        n_points: int = 441,  # how many parameters are kept; a grid takes the largest d-th power
+                              # below it
+        method: str = "grid",  # "grid" or "sampling"
+        rng: int | np.random.Generator | None = 0,  # a seed or generator for the sample
+    ):
+        self.start, self.radius, self.n_points, self.method, self.rng = (
+            start, radius, n_points, method, rng)
 
     def _begin(self, start):
         d, n = start.size, check_count(self.n_points, "n_points")
         if check_choice(self.method, "method", ("grid", "sampling")) == "grid":
             side = np.linspace(-self.radius, self.radius, max(1, int(n**(1 / d) + 1e-9)))
-            points = start + np.stack(np.meshgrid(*[side] * d, indexing="ij"), axis=-1).reshape(-1, d)
+            points = start + np.stack(np.meshgrid(*[side] * d, indexing="ij"),
+                                      axis=-1).reshape(-1, d)
         else:
             draw = check_generator(self.rng)
             direction = draw.normal(size=(n, d))
@@ -438,7 +471,8 @@ class _OnlineScaling(BaseEstimator):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on; refused input leaves the state as it was."
+        """Forecast and learn a whole stream, from the present state on; refused input leaves the
+        state as it was."""
         p = check_probabilities(y_prob)
         y, engine, out = _outcomes(y_true, p.size), self._engine(), np.empty(p.size)
         for i in range(0, p.size, 65536):
@@ -453,19 +487,23 @@ class _OnlineScaling(BaseEstimator):
 
 # %% ../nbs/45_online.ipynb #cell-040
 class OnlinePlattScaling(_OnlineScaling):
-    """Platt scaling that learns from every outcome. Source: Gupta and Ramdas (2023), Algorithm 1."""
+    """Platt scaling that learns from every outcome. Source: Gupta and Ramdas (2023), Algorithm
+    1."""
     _features, _d = staticmethod(_platt_features), 2
 
-    def __init__(self,
-                 *,
-                 optimizer: BaseEstimator | None = None,  # an optimiser of two parameters to use in place of `OnlineNewtonStep`; it is cloned
-                 start: ArrayLike = (1.0, 0.0),  # slope and offset before any outcome: the identity
-                 gamma: float = 0.1,  # of the Newton step
-                 rho: float = 100.0,  # of the Newton step
-                 radius: float = 100.0,  # of the ball that holds the parameters
-                 clip: float = 1e-5,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
-                 ):
-        self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = optimizer, start, gamma, rho, radius, clip
+    def __init__(
+        self,
+        *,
+        optimizer: BaseEstimator | None = None,  # an optimiser of two parameters to use in place of
+                                                 # `OnlineNewtonStep`; it is cloned
+        start: ArrayLike = (1.0, 0.0),  # slope and offset before any outcome: the identity
+        gamma: float = 0.1,  # of the Newton step
+        rho: float = 100.0,  # of the Newton step
+        radius: float = 100.0,  # of the ball that holds the parameters
+        clip: float = 1e-5,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
+    ):
+        self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
+            optimizer, start, gamma, rho, radius, clip)
 
     def _engine(self): return _make_engine(self)
 
@@ -474,16 +512,20 @@ class OnlineBetaScaling(_OnlineScaling):
     """Beta scaling that learns from every outcome. Source: Gupta and Ramdas (2023), App. B."""
     _features, _d = staticmethod(_beta_features), 3
 
-    def __init__(self,
-                 *,
-                 optimizer: BaseEstimator | None = None,  # an optimiser of three parameters to use in place of `OnlineNewtonStep`; it is cloned
-                 start: ArrayLike = (1.0, -1.0, 0.0),  # coefficients of ln p, ln(1 − p) and 1 before any outcome: the identity
-                 gamma: float = 0.1,  # of the Newton step
-                 rho: float = 25.0,  # of the Newton step
-                 radius: float = 100.0,  # of the ball that holds the parameters
-                 clip: float = 1e-5,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
-                 ):
-        self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = optimizer, start, gamma, rho, radius, clip
+    def __init__(
+        self,
+        *,
+        optimizer: BaseEstimator | None = None,  # an optimiser of three parameters to use in place
+                                                 # of `OnlineNewtonStep`; it is cloned
+        start: ArrayLike = (1.0, -1.0, 0.0),  # coefficients of ln p, ln(1 − p) and 1 before any
+                                              # outcome: the identity
+        gamma: float = 0.1,  # of the Newton step
+        rho: float = 25.0,  # of the Newton step
+        radius: float = 100.0,  # of the ball that holds the parameters
+        clip: float = 1e-5,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
+    ):
+        self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
+            optimizer, start, gamma, rho, radius, clip)
 
     def _engine(self): return _make_engine(self)
 
@@ -492,9 +534,12 @@ def _make_engine(scaling):
     "The optimiser that a scaling runs on, made when it is first needed."
     if not hasattr(scaling, "optimizer_"):
         _check_positive(scaling.clip, "clip")
-        if scaling.clip >= 0.5: raise ValueError(f"clip must be a number in (0, ½), got {scaling.clip!r}")
-        made = OnlineNewtonStep(scaling.start, gamma=scaling.gamma, rho=scaling.rho, radius=scaling.radius)
+        if scaling.clip >= 0.5:
+            raise ValueError(f"clip must be a number in (0, ½), got {scaling.clip!r}")
+        made = OnlineNewtonStep(scaling.start, gamma=scaling.gamma, rho=scaling.rho,
+                                radius=scaling.radius)
         engine = made if scaling.optimizer is None else clone(scaling.optimizer)
-        if engine.coef_.size != scaling._d: raise ValueError(f"start must hold {scaling._d} numbers, got {engine.coef_.size}")
+        if engine.coef_.size != scaling._d:
+            raise ValueError(f"start must hold {scaling._d} numbers, got {engine.coef_.size}")
         scaling.optimizer_ = engine
     return scaling.optimizer_

@@ -17,14 +17,16 @@ from sklearn.base import BaseEstimator, clone
 
 from .inputs import check_count, check_outcomes, check_probabilities, read_vector, refuse
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/44_recalibration.ipynb #cell-007
 def _outcomes(y_true, n):
     "Outcomes of n scores."
     y = check_outcomes(y_true)
-    if y.size != n: raise ValueError(f"y_prob and y_true must have the same length: {n} and {y.size}")
+    if y.size != n:
+        raise ValueError(f"y_prob and y_true must have the same length: {n} and {y.size}")
     return y
 
 
@@ -32,7 +34,9 @@ def _weights(sample_weight, n):
     "Weights as a vector, ones unless given."
     if sample_weight is None: return np.ones(n)
     w = read_vector(sample_weight, "sample_weight")
-    if w.size != n: raise ValueError(f"sample_weight must hold one value for each of the {n} points, got {w.size}")
+    if w.size != n:
+        raise ValueError(f"sample_weight must hold one value for each of the {n} points, got "
+                         f"{w.size}")
     refuse("sample_weight", "not be negative", w < 0, "negative", w)
     if not w.any(): raise ValueError("sample_weight must not be zero everywhere")
     return w
@@ -82,14 +86,16 @@ def _is_separable(features, y):
     "Whether the likelihood grows for ever in some direction."
     from scipy.optimize import linprog
     signed = (2 * y - 1)[:, None] * features / np.maximum(np.abs(features).max(axis=0), 1e-300)
-    found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(y.size), bounds=[(-1, 1)] * features.shape[1])
+    found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(y.size),
+                    bounds=[(-1, 1)] * features.shape[1])
     return found.status == 0 and -found.fun > 1e-7 * y.size
 
 
 def _likelihood_fit(features, targets, weights, start):
     "statsmodels' fit of the departure from `start`."
     import statsmodels.api as sm
-    fit = sm.GLM(targets, features, family=sm.families.Binomial(), freq_weights=weights, offset=features @ start)
+    fit = sm.GLM(targets, features, family=sm.families.Binomial(), freq_weights=weights,
+                 offset=features @ start)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")      # separation is looked for below, and mended
         with np.errstate(all="ignore"):
@@ -97,37 +103,46 @@ def _likelihood_fit(features, targets, weights, start):
 
 
 def _fit_logistic(features, y, weights, start):
-    "Parameters, their standard errors, and whether Platt's targets had to stand in for the outcomes."
+    """Parameters, their standard errors, and whether Platt's targets had to stand in for the
+    outcomes."""
     used = weights > 0
     features, y, weights = features[used], y[used], weights[used]
     result = None if np.all(y == y[0]) else _likelihood_fit(features, y, weights, start)
     smooth = result is None or (_in_doubt(result, features, start) and _is_separable(features, y))
     if smooth:
         ones, zeros = weights @ y, weights @ (1 - y)
-        result = _likelihood_fit(features, np.where(y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2)), weights, start)
+        result = _likelihood_fit(features, np.where(y == 1, (ones + 1) / (ones + 2),
+                                                    1 / (zeros + 2)), weights, start)
     return start + result.params, result.bse, bool(smooth)
 
 
 def _in_doubt(result, features, start):
-    "Whether the fit may have run away: it did not converge, is not finite, or is certain of some points."
-    if not (result.converged and np.all(np.isfinite(result.params)) and np.all(np.isfinite(result.bse))): return True
+    """Whether the fit may have run away: it did not converge, is not finite, or is certain of some
+    points."""
+    if not (result.converged and np.all(np.isfinite(result.params))
+            and np.all(np.isfinite(result.bse))):
+        return True
     return np.abs(features @ (start + result.params)).max() > 15
 
 # %% ../nbs/44_recalibration.ipynb #cell-014
 class _Scaling(BaseEstimator):
     "Logistic regression on features of the score: what Platt and beta scaling share."
 
-    def fit(self,
-            y_prob: ArrayLike,  # scores, the model's probabilities of class 1, shape (n,), in [0, 1]
-            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-            sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); ones unless given
-            ) -> "_Scaling":  # the estimator itself
-        """Fit the map by maximum likelihood; by Platt's targets where the likelihood has no maximum.
+    def fit(
+        self,
+        y_prob: ArrayLike,  # scores, the model's probabilities of class 1, shape (n,), in [0, 1]
+        y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+        sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); ones unless given
+    ) -> "_Scaling":  # the estimator itself
+        """Fit the map by maximum likelihood; by Platt's targets where the likelihood has no
+        maximum.
 
-        Raises ValueError or TypeError for values outside [0, 1], outcomes other than 0 and 1, missing values, lengths that differ."""
+        Raises ValueError or TypeError for values outside [0, 1], outcomes other than 0 and 1,
+        missing values, lengths that differ."""
         p = check_probabilities(y_prob)
         y, weights = _outcomes(y_true, p.size), _weights(sample_weight, p.size)
-        self.coef_, self.standard_error_, self.smoothed_ = _fit_logistic(self._features(p), y, weights, np.array(self._identity))
+        self.coef_, self.standard_error_, self.smoothed_ = _fit_logistic(
+            self._features(p), y, weights, np.array(self._identity))
         self.n_ = p.size
         return self
 
@@ -142,7 +157,8 @@ class _Scaling(BaseEstimator):
     def to_frame(self) -> pd.DataFrame:
         "The parameters with their standard errors, from the curvature of the likelihood."
         _require_fit(self, "coef_")
-        table = {"estimate": self.coef_, "standard_error": self.standard_error_, "identity": self._identity}
+        table = {"estimate": self.coef_, "standard_error": self.standard_error_,
+                 "identity": self._identity}
         return pd.DataFrame(table, index=pd.Index(self._names, name="parameter"))
 
     def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
@@ -152,21 +168,25 @@ class _Scaling(BaseEstimator):
 
 # %% ../nbs/44_recalibration.ipynb #cell-015
 class PlattScaling(_Scaling):
-    """σ(a·logit p + b), with scores clipped at 1e-5; (1, 0) is the identity. Source: Platt (1999)."""
+    """σ(a·logit p + b), with scores clipped at 1e-5; (1, 0) is the identity. Source: Platt
+    (1999)."""
     _identity, _names = (1.0, 0.0), ("a", "b")
 
     def _features(self, p): return _platt_features(p, CLIP)
 
 
 class BetaScaling(_Scaling):
-    """σ(a·ln p + b·ln(1 − p) + c), with scores clipped at 1e-5; (1, −1, 0) is the identity. Source: Kull et al. (2017)."""
+    """σ(a·ln p + b·ln(1 − p) + c), with scores clipped at 1e-5; (1, −1, 0) is the identity. Source:
+    Kull et al. (2017)."""
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
 
     def _features(self, p): return _beta_features(p, CLIP)
 
 
 def _require_fit(estimator, attribute):
-    if not hasattr(estimator, attribute): raise ValueError(f"{type(estimator).__name__} has not been fitted: call fit(y_prob, y_true) first")
+    if not hasattr(estimator, attribute):
+        raise ValueError(f"{type(estimator).__name__} has not been fitted: call fit(y_prob, "
+                         "y_true) first")
 
 
 def _plot_map(estimator, ax):
@@ -177,32 +197,40 @@ def _plot_map(estimator, ax):
     ax.plot([0, 1], [0, 1], ls="--", color="0.4", lw=1)
     ax.plot(grid, estimator.predict(grid), color="#0072B2", lw=2)
     ax.annotate("dashed: score as it is", (0.97, 0.03), ha="right", color="0.4")
-    ax.set(xlabel="score (probability stated by the model)", ylabel="recalibrated probability", xlim=(0, 1), ylim=(0, 1))
+    ax.set(xlabel="score (probability stated by the model)", ylabel="recalibrated probability",
+           xlim=(0, 1), ylim=(0, 1))
     return ax
 
 # %% ../nbs/44_recalibration.ipynb #cell-022
 class HistogramBinning(BaseEstimator):
     """The mean outcome in bins that hold equally many scores. Source: Zadrozny and Elkan (2001)."""
 
-    def __init__(self, n_bins: int = 20):  # bins, ≥ 1; fewer are made where scores are equal or too few
+    def __init__(
+        self, n_bins: int = 20,
+    ):  # bins, ≥ 1; fewer are made where scores are equal or too few
         self.n_bins = n_bins
 
-    def fit(self,
-            y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
-            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-            sample_weight: ArrayLike | None = None,  # weights ≥ 0 of the points within their bins, shape (n,); ones unless given
-            ) -> "HistogramBinning":  # the estimator itself
-        "Find the bins and their mean outcomes; raises ValueError or TypeError as `PlattScaling.fit`."
+    def fit(
+        self,
+        y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
+        y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+        sample_weight: ArrayLike | None = None,  # weights ≥ 0 of the points within their bins,
+                                                 # shape (n,); ones unless given
+    ) -> "HistogramBinning":  # the estimator itself
+        """Find the bins and their mean outcomes; raises ValueError or TypeError as
+        `PlattScaling.fit`."""
         p = check_probabilities(y_prob)
         y, weights = _outcomes(y_true, p.size), _weights(sample_weight, p.size)
         p, y, weights = p[weights > 0], y[weights > 0], weights[weights > 0]
         ordered = np.sort(p)
         groups = np.array_split(ordered, min(check_count(self.n_bins, "n_bins"), p.size))
-        self.edges_ = np.unique([group[-1] for group in groups[:-1]]) if len(groups) > 1 else np.array([])
+        self.edges_ = (np.unique([group[-1] for group in groups[:-1]]) if len(groups) > 1
+                       else np.array([]))
         self.edges_ = self.edges_[self.edges_ < ordered[-1]]
         bins = np.searchsorted(self.edges_, p, side="left")
         self.weight_ = np.bincount(bins, weights, self.edges_.size + 1)
-        self.mean_ = np.clip(np.bincount(bins, weights * y, self.edges_.size + 1) / self.weight_, 0, 1)
+        self.mean_ = np.clip(np.bincount(bins, weights * y, self.edges_.size + 1) / self.weight_, 0,
+                             1)
         self.count_ = np.bincount(bins, minlength=self.edges_.size + 1)
         return self
 
@@ -215,10 +243,12 @@ class HistogramBinning(BaseEstimator):
         return _given(self.mean_[np.searchsorted(self.edges_, p, side="left")], one)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each bin: its ends, number of points, mean outcome and the binomial standard error of that."
+        """A row for each bin: its ends, number of points, mean outcome and the binomial standard
+        error of that."""
         _require_fit(self, "mean_")
         low, high = np.r_[0.0, self.edges_], np.r_[self.edges_, 1.0]
-        table = {"low": low, "high": high, "count": self.count_, "mean": self.mean_, "standard_error": np.sqrt(self.mean_ * (1 - self.mean_) / self.count_)}
+        table = {"low": low, "high": high, "count": self.count_, "mean": self.mean_,
+                 "standard_error": np.sqrt(self.mean_ * (1 - self.mean_) / self.count_)}
         return pd.DataFrame(table).rename_axis("bin")
 
     def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
@@ -228,16 +258,19 @@ class HistogramBinning(BaseEstimator):
 
 # %% ../nbs/44_recalibration.ipynb #cell-027
 class PeriodicRefit(BaseEstimator):
-    """A calibrator refitted at fixed times on all outcomes seen. Source: Gupta and Ramdas (2023), § 2.3.
+    """A calibrator refitted at fixed times on all outcomes seen. Source: Gupta and Ramdas (2023), §
+    2.3.
 
     Before `warmup` outcomes are known the score passes through unchanged."""
 
-    def __init__(self,
-                 calibrator: BaseEstimator,  # what to refit: PlattScaling(), BetaScaling(), HistogramBinning(), or one with their methods
-                 *,
-                 every: int | None = 500,  # outcomes between two fits, ≥ 1; None fits once
-                 warmup: int = 1000,  # outcomes before the first fit, ≥ 1
-                 ):
+    def __init__(
+        self,
+        calibrator: BaseEstimator,  # what to refit: PlattScaling(), BetaScaling(),
+                                    # HistogramBinning(), or one with their methods
+        *,
+        every: int | None = 500,  # outcomes between two fits, ≥ 1; None fits once
+        warmup: int = 1000,  # outcomes before the first fit, ≥ 1
+    ):
         self.calibrator, self.every, self.warmup = calibrator, every, warmup
 
     def predict(self,
@@ -245,7 +278,8 @@ class PeriodicRefit(BaseEstimator):
                 ) -> float | np.ndarray:  # forecasts by the latest fit, of the same shape
         "The forecasts of the latest fit; the scores themselves before the first."
         p, one = _some(y_prob, check_probabilities)
-        return _given(p.copy() if getattr(self, "fitted_", None) is None else self.fitted_.predict(p), one)
+        return _given(p.copy() if getattr(self, "fitted_", None) is None
+                      else self.fitted_.predict(p), one)
 
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
@@ -266,7 +300,8 @@ class PeriodicRefit(BaseEstimator):
 
 # %% ../nbs/44_recalibration.ipynb #cell-028
 def _run_periodic_refit(window, p, y):
-    "Forecast up to the next fit, fit, and so on; the state changes at the end, when nothing can fail any more."
+    """Forecast up to the next fit, fit, and so on; the state changes at the end, when nothing can
+    fail any more."""
     every = None if window.every is None else check_count(window.every, "every")
     due = getattr(window, "due_", 0) or check_count(window.warmup, "warmup")
     seen, fitted = getattr(window, "seen_", []), getattr(window, "fitted_", None)

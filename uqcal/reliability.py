@@ -18,9 +18,11 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .bootstrap import run_chunks
-from .inputs import check_binary, check_choice, check_count, check_fraction, check_generator, check_labels, check_multiclass, check_weights, read_vector
+from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
+                          check_labels, check_multiclass, check_weights, read_vector)
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/40_reliability.ipynb #cell-009
@@ -29,10 +31,12 @@ def _edges(p, n_bins, strategy):
     if not isinstance(strategy, str):
         edges = read_vector(strategy, "strategy")
         if edges.size < 2 or edges[0] != 0 or edges[-1] != 1 or (np.diff(edges) <= 0).any():
-            raise ValueError(f"strategy must be 'uniform', 'quantile' or edges that increase from 0 to 1, got {edges.size} edges from {edges[0]:g} to {edges[-1]:g}")
+            raise ValueError("strategy must be 'uniform', 'quantile' or edges that increase from "
+                             f"0 to 1, got {edges.size} edges from {edges[0]:g} to {edges[-1]:g}")
         return edges, False
     n_bins = check_count(n_bins, "n_bins", maximum=10_000_000)
-    if check_choice(strategy, "strategy", ("uniform", "quantile")) == "uniform": return np.arange(n_bins + 1) / n_bins, True
+    if check_choice(strategy, "strategy", ("uniform", "quantile")) == "uniform":
+        return np.arange(n_bins + 1) / n_bins, True
     return np.concatenate([[0.0], np.quantile(p, np.arange(1, n_bins) / n_bins), [1.0]]), False
 
 
@@ -82,16 +86,20 @@ def _share_interval(share, count, confidence, interval):
     ones = share * count
     if interval == "clopper-pearson":
         low = np.where(ones > 0, stats.beta.ppf(tail, np.maximum(ones, 1e-12), count - ones + 1), 0)
-        return low, np.where(ones < count, stats.beta.isf(tail, ones + 1, np.maximum(count - ones, 1e-12)), 1)
+        return low, np.where(ones < count,
+                             stats.beta.isf(tail, ones + 1, np.maximum(count - ones, 1e-12)), 1)
     z2 = stats.norm.isf(tail)**2
-    centre, half = (ones + z2 / 2) / (count + z2), np.sqrt(z2 * (ones * (1 - share) + z2 / 4)) / (count + z2)
+    centre, half = (ones + z2 / 2) / (count + z2), np.sqrt(z2 * (ones * (1 - share) + z2 / 4)) / (
+        count + z2)
     return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
 
 # %% ../nbs/40_reliability.ipynb #cell-014
 @dataclass(frozen=True)
 class ReliabilityDiagram:
-    "Stated and observed shares by bins of the stated probability; what `reliability_diagram` returns."
-    bins: pd.DataFrame = field(repr=False)  # one row for each bin that holds points: edges, count, weight, mean_prob, mean_outcome, low, high
+    """Stated and observed shares by bins of the stated probability; what `reliability_diagram`
+    returns."""
+    bins: pd.DataFrame = field(repr=False)  # one row for each bin that holds points: edges, count,
+                                            # weight, mean_prob, mean_outcome, low, high
     ece: float  # expected calibration error, the L1 norm over these bins
     n: int  # points
     n_bins: int  # bins, with the empty ones
@@ -104,11 +112,13 @@ class ReliabilityDiagram:
 
     def plot(self, ax: "Axes | None" = None,  # axes to draw on; new ones unless given
              ) -> "Axes":
-        "Observed against stated share with intervals, the diagonal, and bars for the weight of each bin."
+        """Observed against stated share with intervals, the diagonal, and bars for the weight of
+        each bin."""
         return _plot_diagram(self, ax)
 
     def _repr_html_(self) -> str:
-        return f"<p>ECE {self.ece:.4g} over {len(self.bins)} of {self.n_bins} bins</p>" + self.bins.to_html(float_format="{:.4g}".format)
+        return (f"<p>ECE {self.ece:.4g} over {len(self.bins)} of {self.n_bins} bins</p>"
+                + self.bins.to_html(float_format="{:.4g}".format))
 
 # %% ../nbs/40_reliability.ipynb #cell-015
 def _plot_diagram(diagram, ax):
@@ -117,36 +127,45 @@ def _plot_diagram(diagram, ax):
     ax = plt.subplots(figsize=(5, 5), layout="constrained")[1] if ax is None else ax
     bins = diagram.bins
     x, y, low, high = (bins[k].to_numpy() for k in ("mean_prob", "mean_outcome", "low", "high"))
-    ax.bar(bins["edge_low"], 0.15 * bins["weight"] / bins["weight"].max(), bins["edge_high"] - bins["edge_low"], align="edge", color="0.88", edgecolor="white")
+    ax.bar(bins["edge_low"], 0.15 * bins["weight"] / bins["weight"].max(),
+           bins["edge_high"] - bins["edge_low"], align="edge", color="0.88", edgecolor="white")
     ax.plot([0, 1], [0, 1], color="0.4", lw=1, ls="--")
-    ax.annotate("calibrated", (0.5, 0.5), xytext=(2, -3), textcoords="offset points", va="top", rotation=45, rotation_mode="anchor", color="0.4")
-    ax.errorbar(x, y, yerr=np.abs([y - low, high - y]), fmt="o", ms=4.5, lw=1.2, color="#0072B2", ecolor="#56B4E9")
-    ax.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), xlabel="stated probability (mean of the bin)", ylabel="observed share of ones (bars: share of the points)")
+    ax.annotate("calibrated", (0.5, 0.5), xytext=(2, -3), textcoords="offset points", va="top",
+                rotation=45, rotation_mode="anchor", color="0.4")
+    ax.errorbar(x, y, yerr=np.abs([y - low, high - y]), fmt="o", ms=4.5, lw=1.2, color="#0072B2",
+                ecolor="#56B4E9")
+    ax.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), xlabel="stated probability (mean of the bin)",
+           ylabel="observed share of ones (bars: share of the points)")
     return ax
 
 # %% ../nbs/40_reliability.ipynb #cell-016
-def reliability_diagram(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                        y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-                        *,
-                        n_bins: int = 10,  # number of bins, ≥ 1
-                        strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
-                        sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                        confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
-                        interval: str = "wilson",  # or "clopper-pearson"
-                        ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
+def reliability_diagram(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    *,
+    n_bins: int = 10,  # number of bins, ≥ 1
+    strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
+    interval: str = "wilson",  # or "clopper-pearson"
+) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
     """Stated and observed shares in bins of the stated probability, with intervals.
 
     Raises ValueError for edges that do not run from 0 to 1, and for bad input."""
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
-    confidence, interval = check_fraction(confidence, "confidence"), check_choice(interval, "interval", ("wilson", "clopper-pearson"))
+    confidence, interval = check_fraction(confidence, "confidence"), check_choice(
+        interval, "interval", ("wilson", "clopper-pearson"))
     edges, regular = _edges(p, n_bins, strategy)
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)[0]
     held = sums[:, 1] > 0
     count, weight, sum_p, sum_y, squares = sums[held].T
     low, high = _share_interval(sum_y / weight, weight**2 / squares, confidence, interval)
-    bins = pd.DataFrame({"edge_low": edges[:-1][held], "edge_high": edges[1:][held], "count": count.astype(int), "weight": weight / weight.sum(), "mean_prob": sum_p / weight,
-                         "mean_outcome": sum_y / weight, "low": low, "high": high}).rename_axis("bin")
-    return ReliabilityDiagram(bins, _norm(sums[None], "l1")[0], y.size, edges.size - 1, confidence, interval)
+    bins = pd.DataFrame({"edge_low": edges[:-1][held], "edge_high": edges[1:][held],
+                         "count": count.astype(int), "weight": weight / weight.sum(),
+                         "mean_prob": sum_p / weight, "mean_outcome": sum_y / weight, "low": low,
+                         "high": high}).rename_axis("bin")
+    return ReliabilityDiagram(bins, _norm(sums[None], "l1")[0], y.size, edges.size - 1, confidence,
+                              interval)
 
 # %% ../nbs/40_reliability.ipynb #cell-018
 _NORMS = ("l1", "l2", "max")
@@ -158,7 +177,8 @@ def _norm(sums, norm):
     total = np.maximum(weight.sum(axis=-1), 1e-300)
     if norm == "l1": return gap.sum(axis=-1) / total
     distance = gap / np.where(weight > 0, weight, 1)
-    return np.sqrt((weight * distance**2).sum(axis=-1) / total) if norm == "l2" else distance.max(axis=-1)
+    return np.sqrt((weight * distance**2).sum(axis=-1) / total) if norm == "l2" else distance.max(
+        axis=-1)
 
 
 def _is_matrix(y_prob): return len(getattr(y_prob, "shape", np.shape(y_prob))) == 2
@@ -166,7 +186,8 @@ def _is_matrix(y_prob): return len(getattr(y_prob, "shape", np.shape(y_prob))) =
 # %% ../nbs/40_reliability.ipynb #cell-020
 @nb.njit(cache=True, nogil=True)
 def _tops(prob):
-    "The most probable class of each row, its probability, and whether all rows hold probabilities that sum to 1."
+    """The most probable class of each row, its probability, and whether all rows hold probabilities
+    that sum to 1."""
     chosen, top, good = np.empty(prob.shape[0], np.int64), np.empty(prob.shape[0]), True
     for i in range(prob.shape[0]):
         best, total, highest, lowest = 0, 0.0, -1.0, 0.0
@@ -188,73 +209,95 @@ def _top_label(y_true, y_prob, sample_weight):
     else:
         label, prob = check_multiclass(y_true, y_prob)
         chosen, top, _ = _tops(prob)
-    return _counted((label == chosen).astype(float), top, check_weights(sample_weight, label.size), chosen)
+    return _counted((label == chosen).astype(float), top, check_weights(sample_weight, label.size),
+                    chosen)
 
 # %% ../nbs/40_reliability.ipynb #cell-021
-def expected_calibration_error(y_true: ArrayLike,  # outcomes 0 or 1, shape (n,); or classes from 0, if y_prob has a column for each
-                               y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), or of all classes, shape (n, classes)
-                               *,
-                               n_bins: int = 15,  # number of bins, ≥ 1
-                               strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
-                               sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                               norm: str = "l1",  # "l1", "l2" or "max"
-                               ) -> float:  # from 0 to 1
-    """Mean distance between stated and observed shares over bins; with a column for each class, of the most probable class.
+def expected_calibration_error(
+    y_true: ArrayLike,  # outcomes 0 or 1, shape (n,); or classes from 0, if y_prob has a column for
+                        # each
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), or of all classes, shape (n,
+                        # classes)
+    *,
+    n_bins: int = 15,  # number of bins, ≥ 1
+    strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    norm: str = "l1",  # "l1", "l2" or "max"
+) -> float:  # from 0 to 1
+    """Mean distance between stated and observed shares over bins; with a column for each class, of
+    the most probable class.
 
     Raises ValueError or TypeError for bad input. Source: Naeini, Cooper & Hauskrecht (2015)."""
     check_choice(norm, "norm", _NORMS)
-    y, p, w = _top_label(y_true, y_prob, sample_weight)[:3] if _is_matrix(y_prob) else _counted(*check_binary(y_true, y_prob, sample_weight))
+    y, p, w = _top_label(y_true, y_prob, sample_weight)[:3] if _is_matrix(y_prob) else _counted(
+        *check_binary(y_true, y_prob, sample_weight))
     return float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy)), norm)[0])
 
 # %% ../nbs/40_reliability.ipynb #cell-024
-def top_label_ece(y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
-                  y_prob: ArrayLike,  # probabilities of all classes, shape (n, classes); or of the chosen class, shape (n,), with y_pred
-                  y_pred: ArrayLike | None = None,  # the chosen classes, shape (n,), if y_prob does not say
-                  *,
-                  n_bins: int = 15,  # number of bins, ≥ 1
-                  strategy: Any = "uniform",  # "uniform", "quantile" (of each class's own scores), or an array of edges from 0 to 1
-                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                  norm: str = "l1",  # "l1", "l2" or "max"
-                  average: str = "macro",  # over the chosen classes: all alike, or "weighted" by their points
-                  ) -> float:  # from 0 to 1
+def top_label_ece(
+    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_prob: ArrayLike,  # probabilities of all classes, shape (n, classes); or of the chosen class,
+                        # shape (n,), with y_pred
+    y_pred: ArrayLike | None = None,  # the chosen classes, shape (n,), if y_prob does not say
+    *,
+    n_bins: int = 15,  # number of bins, ≥ 1
+    strategy: Any = "uniform",  # "uniform", "quantile" (of each class's own scores), or an array of
+                                # edges from 0 to 1
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    norm: str = "l1",  # "l1", "l2" or "max"
+    average: str = "macro",  # over the chosen classes: all alike, or "weighted" by their points
+) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
     Raises ValueError or TypeError for bad input. Source: Gupta & Ramdas (2021)."""
     check_choice(norm, "norm", _NORMS)
     check_choice(average, "average", ("macro", "weighted"))
-    if _is_matrix(y_prob) and y_pred is None: y, p, w, chosen = _top_label(y_true, y_prob, sample_weight)
-    elif y_pred is None: raise ValueError("y_prob must have shape (n, classes), or y_pred must say which class each probability belongs to")
+    if _is_matrix(y_prob) and y_pred is None:
+        y, p, w, chosen = _top_label(y_true, y_prob, sample_weight)
+    elif y_pred is None:
+        raise ValueError("y_prob must have shape (n, classes), or y_pred must say which class each "
+                         "probability belongs to")
     else:
         label, answer = read_vector(y_true, "y_true"), read_vector(y_pred, "y_pred")
-        if label.size != answer.size: raise ValueError(f"y_true and y_pred must have the same length: {label.size} and {answer.size}")
-        y, p, w, chosen = _counted(*check_binary(label == answer, y_prob, sample_weight), np.unique(answer, return_inverse=True)[1])
+        if label.size != answer.size:
+            raise ValueError(f"y_true and y_pred must have the same length: {label.size} and "
+                             f"{answer.size}")
+        y, p, w, chosen = _counted(*check_binary(label == answer, y_prob, sample_weight),
+                                   np.unique(answer, return_inverse=True)[1])
     sums = _label_sums(p, y, w, chosen, int(chosen.max()) + 1, n_bins, strategy)
     sums = sums[sums[..., 1].any(axis=1)]
-    return float(np.average(_norm(sums, norm), weights=sums[..., 1].sum(axis=1) if average == "weighted" else None))
+    return float(np.average(_norm(sums, norm),
+                            weights=sums[..., 1].sum(axis=1) if average == "weighted" else None))
 
-
-def classwise_ece(y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if y_prob is a vector
-                  y_prob: ArrayLike,  # stated probabilities of all classes, shape (n, classes), or of 1, shape (n,)
-                  *,
-                  n_bins: int = 15,  # number of bins, ≥ 1
-                  strategy: Any = "uniform",  # "uniform", "quantile" (of each column), or an array of edges from 0 to 1
-                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                  norm: str = "l1",  # "l1", "l2" or "max"
-                  ) -> float:  # from 0 to 1
+# %% ../nbs/40_reliability.ipynb #cell-024b
+def classwise_ece(
+    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if
+                        # y_prob is a vector
+    y_prob: ArrayLike,  # stated probabilities of all classes, shape (n, classes), or of 1, shape
+                        # (n,)
+    *,
+    n_bins: int = 15,  # number of bins, ≥ 1
+    strategy: Any = "uniform",  # "uniform", "quantile" (of each column), or an array of edges from
+                                # 0 to 1
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    norm: str = "l1",  # "l1", "l2" or "max"
+) -> float:  # from 0 to 1
     """Mean over the classes of the calibration error of each class's own probability.
 
     Raises ValueError or TypeError for bad input. Source: Kull et al. (2019)."""
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
     if not _is_matrix(y_prob): return expected_calibration_error(y_true, y_prob, **options)
     label, prob = check_multiclass(y_true, y_prob)
-    return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options) for k in range(prob.shape[1])]))
+    return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options)
+                          for k in range(prob.shape[1])]))
 
 # %% ../nbs/40_reliability.ipynb #cell-025
 def _label_sums(p, y, w, group, n_groups, n_bins, strategy):
     "Sums for each label, with bins of its own where they are quantiles."
     if isinstance(strategy, str) and strategy == "quantile":
         own = [group == g for g in np.unique(group)]
-        return np.concatenate([_bin_sums(p[k], y[k], w[k], _ONE_GROUP, 1, *_edges(p[k], n_bins, strategy)) for k in own])
+        return np.concatenate([_bin_sums(p[k], y[k], w[k], _ONE_GROUP, 1,
+                                         *_edges(p[k], n_bins, strategy)) for k in own])
     return _bin_sums(p, y, w, group, n_groups, *_edges(p, n_bins, strategy))
 
 # %% ../nbs/40_reliability.ipynb #cell-030
@@ -309,18 +352,23 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              rng: int | np.random.Generator | None = None,  # seed or generator
              n_jobs: int = 1,  # joblib's number of jobs
              ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`
-    """Test calibration by the binned calibration error, against outcomes drawn from the stated probabilities.
+    """Test calibration by the binned calibration error, against outcomes drawn from the stated
+    probabilities.
 
     Raises ValueError or TypeError for bad input."""
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     check_choice(norm, "norm", _NORMS)
-    n_resamples, (edges, regular) = check_count(n_resamples, "n_resamples"), _edges(p, n_bins, strategy)
+    n_resamples, (edges,
+                  regular) = check_count(n_resamples, "n_resamples"), _edges(p, n_bins, strategy)
     observed = float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular), norm)[0])
     order, end = _by_bin(p, edges)
-    task = functools.partial(_null_task, p[order], w[order], end, np.add.reduceat(w[order], np.concatenate([[0], end[:-1]])), norm)
-    drawn = run_chunks(task, n_resamples, max(1, min(2**21 // y.size, 2**19 // end.size)), rng, n_jobs=n_jobs)
+    task = functools.partial(_null_task, p[order], w[order], end,
+                             np.add.reduceat(w[order], np.concatenate([[0], end[:-1]])), norm)
+    drawn = run_chunks(task, n_resamples, max(1, min(2**21 // y.size, 2**19 // end.size)), rng,
+                       n_jobs=n_jobs)
     pvalue = (1 + np.sum(drawn >= observed - 1e-9 * (observed + 1e-3))) / (n_resamples + 1)
-    return ECETest(observed, float(pvalue), float(drawn.mean()), float(np.quantile(drawn, 0.95)), y.size, edges.size - 1, n_resamples)
+    return ECETest(observed, float(pvalue), float(drawn.mean()), float(np.quantile(drawn, 0.95)),
+                   y.size, edges.size - 1, n_resamples)
 
 
 def _by_bin(p, edges):
@@ -336,7 +384,8 @@ def _debiased(sums):
     q = np.minimum(sums[..., 4] / weight**2, 1)
     used = (sums[..., 0] > 1) & (q < 1 - 1e-12)
     acc, gap = sums[..., 3] / weight, (sums[..., 3] - sums[..., 2]) / weight
-    terms = np.where(used, sums[..., 1] * (gap**2 - acc * (1 - acc) * q / np.where(used, 1 - q, 1)), 0)
+    terms = np.where(used, sums[..., 1] * (gap**2 - acc * (1 - acc) * q / np.where(used, 1 - q, 1)),
+                     0)
     return terms.sum(axis=-1) / np.maximum((sums[..., 1] * used).sum(axis=-1), 1e-300)
 
 
@@ -387,28 +436,32 @@ class CalibrationError:
         return self.to_frame().to_html(index=False, float_format="{:.4g}".format)
 
 # %% ../nbs/40_reliability.ipynb #cell-037
-def debiased_squared_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                           y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-                           *,
-                           n_bins: int = 15,  # number of bins, ≥ 1
-                           strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
-                           sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                           ) -> float:  # mean zero for a perfect model; may be negative
+def debiased_squared_error(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    *,
+    n_bins: int = 15,  # number of bins, ≥ 1
+    strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+) -> float:  # mean zero for a perfect model; may be negative
     """Squared calibration error without the bias of finite bins, equation (5).
 
-    Raises ValueError where every bin holds a single point, and for bad input. Source: Kumar, Liang & Ma (2019)."""
+    Raises ValueError where every bin holds a single point, and for bad input. Source: Kumar, Liang
+    & Ma (2019)."""
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     return _squared(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0])
 
 
 def _squared(sums):
     if not ((sums[:, 0] > 1) & (sums[:, 4] < (1 - 1e-12) * sums[:, 1]**2)).any():
-        raise ValueError(f"n_bins must leave two points of comparable weight in some bin: {int(sums[:, 0].sum())} points in {len(sums)} bins do not")
+        raise ValueError("n_bins must leave two points of comparable weight in some bin: "
+                         f"{int(sums[:, 0].sum())} points in {len(sums)} bins do not")
     return float(_debiased(sums))
 
 # %% ../nbs/40_reliability.ipynb #cell-039
 def _left_open(ece, gaps, strays, confidence):
-    "The smallest and the largest calibration error c·ECE under which the observed one is not too extreme."
+    """The smallest and the largest calibration error c·ECE under which the observed one is not too
+    extreme."""
     def level(c, q):
         "What a truth with gaps c·g shows at most in a share q of its data sets."
         return np.quantile(np.abs(c * gaps + strays).sum(axis=1), q)
@@ -425,27 +478,34 @@ def _left_open(ece, gaps, strays, confidence):
     return limits
 
 # %% ../nbs/40_reliability.ipynb #cell-040
-def calibration_error_interval(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                               y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-                               *,
-                               n_bins: int = 15,  # number of bins, ≥ 1
-                               strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
-                               sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                               confidence: float = 0.95,  # level of the intervals, in (0, 1)
-                               n_boot: int = 1999,  # bootstrap resamples
-                               rng: int | np.random.Generator | None = None,  # seed or generator
-                               n_jobs: int = 1,  # joblib's number of jobs
-                               ) -> CalibrationError:  # `.squared`, `.ece`, each with low and high
-    """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as they are.
+def calibration_error_interval(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    *,
+    n_bins: int = 15,  # number of bins, ≥ 1
+    strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    confidence: float = 0.95,  # level of the intervals, in (0, 1)
+    n_boot: int = 1999,  # bootstrap resamples
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+) -> CalibrationError:  # `.squared`, `.ece`, each with low and high
+    """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as
+    they are.
 
     Raises ValueError where every bin holds a single point, and for bad input."""
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
-    confidence, n_boot, rng = check_fraction(confidence, "confidence"), check_count(n_boot, "n_boot"), check_generator(rng)
+    confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
+                               check_count(n_boot, "n_boot"), check_generator(rng))
     edges, regular = _edges(p, n_bins, strategy)
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)
-    squared, (ece,), (l2,), gaps = _squared(sums[0]), _norm(sums, "l1"), _norm(sums, "l2"), _gaps(sums[0])
-    task = functools.partial(_bootstrap_task, p, y, w, np.searchsorted(edges[1:-1], p, side="left"), gaps)
-    drawn = run_chunks(task, n_boot, max(1, min(2**21 // y.size, 2**18 // edges.size)), rng, n_jobs=n_jobs)
+    squared, (ece,), (l2,), gaps = _squared(sums[0]), _norm(sums, "l1"), _norm(sums, "l2"), _gaps(
+        sums[0])
+    task = functools.partial(_bootstrap_task, p, y, w, np.searchsorted(edges[1:-1], p, side="left"),
+                             gaps)
+    drawn = run_chunks(task, n_boot, max(1, min(2**21 // y.size, 2**18 // edges.size)), rng,
+                       n_jobs=n_jobs)
     low, high = np.quantile(drawn[:, 0], [(1 - confidence) / 2, (1 + confidence) / 2])
     ece_low, ece_high = _left_open(ece, gaps, drawn[:, 1:], confidence)
-    return CalibrationError(squared, float(squared + l2**2 - high), float(squared + l2**2 - low), float(ece), float(ece_low), float(ece_high), confidence, n_boot)
+    return CalibrationError(squared, float(squared + l2**2 - high), float(squared + l2**2 - low),
+                            float(ece), float(ece_low), float(ece_high), confidence, n_boot)

@@ -48,24 +48,27 @@ class Verdict:
     findings: tuple[Finding, ...] = ()  # one for each question
 
     def _repr_html_(self) -> str:
-        return _ENVIRONMENT.from_string('{% import "parts.html" as parts %}{{ parts.verdict(verdict) }}').render(verdict=self)
+        return _ENVIRONMENT.from_string(
+            '{% import "parts.html" as parts %}{{ parts.verdict(verdict) }}').render(verdict=self)
 
 # %% ../nbs/60_report.ipynb #cell-011
-_QUESTIONS = {"average": ("On average", ("zms", "nll", "rce")), "range": ("Over the range", ("ence", "zmse", "correlation")),
+_QUESTIONS = {"average": ("On average", ("zms", "nll", "rce")),
+              "range": ("Over the range", ("ence", "zmse", "correlation")),
               "link": ("Link with the errors", ("cc",))}
-_ANSWERS = {
-    ("average", "valid"): "The errors scatter as widely as stated.",
-    ("average", "invalid"): "The uncertainties are {direction}.",
-    ("range", "valid"): "The errors scatter as widely as stated where uncertainties are small and where they are large.",
-    ("range", "invalid"): "Somewhere between the smallest and the largest uncertainties, errors do not scatter as stated.",
-    ("link", "valid"): "The uncertainties rank the errors as perfect ones would.",
-    ("link", "invalid"): "The uncertainties do not rank the errors as perfect ones would.",
-}
-_OPEN = "Not decided: what perfect uncertainties would show depends on the distribution of the errors, which is not known."
+_ANSWERS = {("average", "valid"): "The errors scatter as widely as stated.",
+            ("average", "invalid"): "The uncertainties are {direction}.",
+            ("range", "valid"): "The errors scatter as widely as stated where uncertainties are "
+            "small and where they are large.", ("range", "invalid"): "Somewhere between the "
+            "smallest and the largest uncertainties, errors do not scatter as stated.",
+            ("link", "valid"): "The uncertainties rank the errors as perfect ones would.",
+            ("link", "invalid"): "The uncertainties do not rank the errors as perfect ones would."}
+_OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
+         "errors, which is not known.")
 
 
 def _direction(validation, names):
-    "Whether uncertainties are too small or too large, from the first statistic that says they are wrong."
+    """Whether uncertainties are too small or too large, from the first statistic that says they are
+    wrong."""
     name = next(name for name in names if validation.verdicts[name] == "invalid")
     row = validation.rows[validation.rows["statistic"] == name].iloc[0]
     return "too small" if (row["estimate"] > row["reference"]) != (name == "rce") else "too large"
@@ -79,27 +82,39 @@ def _finding(validation, key):
     found = [validation.verdicts[name] for name in names]
     status = next(s for s in ("invalid", "undecided", "valid") if s in found)
     undefined = [name for name in names if name not in validation.intervals]
-    answer = validation.explanation[undefined[0]] if undefined and status == "undecided" else _ANSWERS.get((key, status), _OPEN)
-    answer = answer.format(direction=_direction(validation, names)) if (key, status) == ("average", "invalid") else answer
-    apart = f" ({', '.join(f'{_label(name)}: {validation.verdicts[name]}' for name in names)})" if len(set(found)) > 1 else ""
+    answer = (validation.explanation[undefined[0]] if undefined and status == "undecided"
+              else _ANSWERS.get((key, status), _OPEN))
+    answer = (answer.format(direction=_direction(validation, names))
+              if (key, status) == ("average", "invalid") else answer)
+    apart = (f" ({', '.join(f'{_label(name)}: {validation.verdicts[name]}' for name in names)})"
+             if len(set(found)) > 1 else "")
     return Finding(question, status, answer + apart)
 
 # %% ../nbs/60_report.ipynb #cell-013
 def _headline(status, direction, link, is_relative=False):
-    "One to three sentences from the status of each question; link: what good ones do; is_relative: whether all but the average is judged apart from it."
-    said, where = [], {"average": "on average", "range": "over their range"} | {key: key for key in status if key not in ("average", "range", "link")}
+    """One to three sentences from the status of each question; link: what good ones do;
+    is_relative: whether all but the average is judged apart from it."""
+    said, where = [], {"average": "on average", "range": "over their range"} | {
+        key: key for key in status if key not in ("average", "range", "link")}
     def _who(): return "they" if said else "the stated uncertainties"
-    def _found(wanted): return _shortened([words for key, words in where.items() if status.get(key) == wanted])
+    def _found(wanted):
+        return _shortened([words for key, words in where.items() if status.get(key) == wanted])
     believed, wrong, evenly = _listed(_found("valid")), _found("invalid"), ""
-    if is_relative and wrong[:1] == ["on average"]: believed, evenly = "", believed and f", with no sign of differences {believed}"
+    if is_relative and wrong[:1] == ["on average"]:
+        believed, evenly = "", believed and f", with no sign of differences {believed}"
     if believed: said.append(f"{_who()} can be believed {believed}")
     if wrong[1:] and wrong[0] == "on average":
-        said.append(f"{_who()} can be believed neither on average (they are {direction}) nor {' nor '.join(wrong[1:])}")
-    elif wrong: said.append(f"{_who()} cannot be believed {' or '.join(wrong)}" + (f": they are {direction}{evenly}" if wrong == ["on average"] else ""))
+        said.append(f"{_who()} can be believed neither on average (they are {direction}) nor "
+                    f"{' nor '.join(wrong[1:])}")
+    elif wrong:
+        said.append(f"{_who()} cannot be believed {' or '.join(wrong)}"
+                    + (f": they are {direction}{evenly}" if wrong == ["on average"] else ""))
     ranked = {"valid": link, "invalid": f"do not {link}"}.get(status.get("link"))
     if ranked: said.append(f"{_who()} {ranked}")
-    undecided = [f"can be believed {words}" for words in _found("undecided")] + ([link] if status.get("link") == "undecided" else [])
-    if undecided: said.append(f"not decided: whether {_who()} {' and whether they '.join(undecided)}")
+    undecided = [f"can be believed {words}" for words in _found("undecided")] + (
+        [link] if status.get("link") == "undecided" else [])
+    if undecided:
+        said.append(f"not decided: whether {_who()} {' and whether they '.join(undecided)}")
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said)
 
 
@@ -110,22 +125,26 @@ def _listed(words):
 def _shortened(words):
     "More than three features are counted, not named."
     along = [one for one in words if one.startswith("along ")]
-    return words if len(along) <= 3 else [one for one in words if one not in along] + [f"along {len(along)} features"]
+    return words if len(along) <= 3 else [one for one in words if one not in along] + [
+        f"along {len(along)} features"]
 
 # %% ../nbs/60_report.ipynb #cell-014
 def conclude(validation: Validation,  # what `uqcal.validation.validate` returned
              ) -> Verdict:  # a headline, and an answer to each question that was asked
-    "What a validation says about the average, the range, the link between uncertainties and errors, and each feature."
+    """What a validation says about the average, the range, the link between uncertainties and
+    errors, and each feature."""
     if validation.grounds: return _concluded(validation.grounds)
     findings = {key: _finding(validation, key) for key in _QUESTIONS}
     findings = {key: finding for key, finding in findings.items() if finding}
     names = [name for name in _QUESTIONS["average"][1] if name in validation.verdicts]
     wrong = "average" in findings and findings["average"].status == "invalid"
-    headline = _headline({key: finding.status for key, finding in findings.items()}, _direction(validation, names) if wrong else "", "rank the errors as they should")
+    headline = _headline({key: finding.status for key, finding in findings.items()}, _direction(
+                             validation, names) if wrong else "", "rank the errors as they should")
     return Verdict(headline, tuple(findings.values()))
 
 # %% ../nbs/60_report.ipynb #cell-015
-_KEYS = {"average calibration": ("average", "On average"), "consistency": ("range", "Over the range"), "error-uncertainty link": ("link", "Link with the errors")}
+_KEYS = {"average calibration": ("average", "On average"), "consistency": (
+             "range", "Over the range"), "error-uncertainty link": ("link", "Link with the errors")}
 
 
 def _concluded(grounds):
@@ -137,7 +156,8 @@ def _concluded(grounds):
         status[key] = one.status
         findings.append(Finding(title, one.status, one.sentence))
     zms = grounds["average calibration"].result.estimate
-    return Verdict(_headline(status, "too small" if zms > 1 else "too large", "tell larger errors from smaller ones", is_relative=True), tuple(findings))
+    return Verdict(_headline(status, "too small" if zms > 1 else "too large", "tell larger errors "
+                             "from smaller ones", is_relative=True), tuple(findings))
 
 # %% ../nbs/60_report.ipynb #cell-019
 @dataclass(frozen=True)
@@ -167,7 +187,8 @@ def draw_picture(draw: Callable[["Axes"], Any],  # draws on the axes that it is 
     import matplotlib.style
     from matplotlib.figure import Figure
 
-    with matplotlib.style.context(["default", {"svg.hashsalt": "uqcal", "axes.spines.top": False, "axes.spines.right": False}]):
+    with matplotlib.style.context(["default", {"svg.hashsalt": "uqcal", "axes.spines.top": False,
+                                               "axes.spines.right": False}]):
         figure, page = Figure(figsize=(width, height), layout="constrained"), io.StringIO()
         draw(figure.subplots())
         figure.savefig(page, format="svg", dpi=200, metadata={"Date": None})
@@ -178,15 +199,20 @@ def score_picture(validation: Validation,  # what `uqcal.validation.validate` re
                   ) -> Picture:  # a line for each statistic and reference
     "The ζ-scores of a validation, with the band of agreement."
     rows = validation.to_frame()
-    scores = "; ".join(f"{_compared(row)}: {_round(row['zeta'])}" for row in rows.to_dict("records"))
-    return draw_picture(validation.plot, f"ζ-scores by statistic and reference. {scores}.", width=5.2, height=0.36 * max(len(rows), 4) + 0.9,
-                        caption="A score within ±1 (shaded) agrees with its reference, round mark; a square mark does not. "
-                                "For ENCE and ZMSE, sizes of an error, a score below −1 agrees as well.")
+    scores = "; ".join(f"{_compared(row)}: {_round(row['zeta'])}"
+                       for row in rows.to_dict("records"))
+    return draw_picture(validation.plot, f"ζ-scores by statistic and reference. {scores}.",
+                        width=5.2, height=0.36 * max(len(rows), 4) + 0.9,
+                        caption="A score within ±1 (shaded) agrees with its reference, round mark; "
+                        "a square mark does not. For ENCE and ZMSE, sizes of an error, a score "
+                        "below −1 agrees as well.")
 
 
 def _compared(row):
     "A statistic and the reference it is compared with."
-    distribution = "known reference" if row["distribution"] == "known" else f"{_DISTRIBUTION_WORDS.get(row['distribution'], row['distribution'])} errors"
+    distribution = ("known reference" if row["distribution"] == "known"
+                    else f"{_DISTRIBUTION_WORDS.get(row['distribution'], row['distribution'])} "
+                    "errors")
     return f"{_label(row['statistic'])}, {distribution}"
 
 
@@ -198,75 +224,95 @@ def _round(value):
 
 # %% ../nbs/60_report.ipynb #cell-023
 def _references(validation, name):
-    "Rows of a statistic to draw: the known reference where there is one, else one for each distribution."
+    """Rows of a statistic to draw: the known reference where there is one, else one for each
+    distribution."""
     rows = validation.rows[validation.rows["statistic"] == name].to_dict("records")
     return [row for row in rows if row["distribution"] == "known"] or rows
 
 
 def _interval_picture(validation, name):
     "Bootstrap values of a statistic with the interval and the references."
-    interval, references, label = validation.intervals[name], _references(validation, name), _label(name)
+    interval, references, label = validation.intervals[name], _references(validation, name), _label(
+        name)
 
     def _draw(ax):
         interval.plot(ax)
         bottom, top = ax.get_ylim()
-        lines = [(row["reference"], "calibrated" if row["distribution"] == "known" else _DISTRIBUTION_WORDS.get(row["distribution"], row["distribution"])) for row in references]
-        for (x, _), dashes in zip(lines, itertools.cycle(("--", ":", "-.", (0, (1, 3))))): ax.axvline(x, color="k", ls=dashes, lw=1.6)
+        lines = [(row["reference"], "calibrated" if row["distribution"] == "known"
+                  else _DISTRIBUTION_WORDS.get(row["distribution"], row["distribution"]))
+                 for row in references]
+        for (x, _), dashes in zip(lines, itertools.cycle(("--", ":", "-.", (0, (1, 3))))):
+            ax.axvline(x, color="k", ls=dashes, lw=1.6)
         ax.texts[0].remove()
         for k, (x, says) in enumerate([(interval.estimate, "data"), *lines]):
             right = x > np.mean(ax.get_xlim())
-            ax.annotate(says, (x, top * (1.03 + 0.09 * k)), xytext=(-4 if right else 4, 0), textcoords="offset points", ha="right" if right else "left",
+            ax.annotate(says, (x, top * (1.03 + 0.09 * k)), xytext=(-4 if right else 4, 0),
+                        textcoords="offset points", ha="right" if right else "left",
                         color="k" if k else "#D55E00", bbox=dict(fc="w", ec="none", pad=1))
-        ax.set(xlabel=f"{label} in {interval.values.size:,} resamples", ylabel="resamples", ylim=(bottom, top * (1.12 + 0.09 * len(lines))))
+        ax.set(xlabel=f"{label} in {interval.values.size:,} resamples", ylabel="resamples",
+               ylim=(bottom, top * (1.12 + 0.09 * len(lines))))
 
     targets = "; ".join(f"{_compared(row)} {_round(row['reference'])}" for row in references)
-    alt = (f"Histogram of {label} in resamples. Data {_round(interval.estimate)}, {100 * interval.confidence:g} % interval {_round(interval.low)} to "
+    alt = (f"Histogram of {label} in resamples. Data {_round(interval.estimate)}, "
+           f"{100 * interval.confidence:g} % interval {_round(interval.low)} to "
            f"{_round(interval.high)}. References: {targets}.")
     outside = sum(not interval.low <= row["reference"] <= interval.high for row in references)
-    where = {0: "inside the interval", len(references): "outside the interval"}.get(outside, "some inside and some outside the interval")
-    noun = "The reference (broken line) lies" if len(references) == 1 else "The references (broken lines) lie"
+    where = {0: "inside the interval", len(references): "outside the interval"}.get(
+        outside, "some inside and some outside the interval")
+    noun = ("The reference (broken line) lies" if len(references) == 1
+            else "The references (broken lines) lie")
     return draw_picture(_draw, alt, caption=f"{noun} {where} (thick line).")
 
 # %% ../nbs/60_report.ipynb #cell-025
 def _reliability_picture(validation):
     "Observed against stated dispersion, bin by bin."
-    bins = conditional_calibration(validation.error, validation.uncertainty, n_bins=validation.settings["n_bins"],
+    bins = conditional_calibration(validation.error, validation.uncertainty,
+                                   n_bins=validation.settings["n_bins"],
                                    confidence=validation.settings["confidence"])
     table = bins.to_frame()
-    over, under = int((table["rmse_low"] > table["rmv"]).sum()), int((table["rmse_high"] < table["rmv"]).sum())
-    says = f"Of {len(table)} bins, {over} {'has' if over == 1 else 'have'} errors larger than stated and {under} smaller, beyond their intervals."
+    over, under = int((table["rmse_low"] > table["rmv"]).sum()), int(
+        (table["rmse_high"] < table["rmv"]).sum())
+    says = (f"Of {len(table)} bins, {over} {'has' if over == 1 else 'have'} errors larger than "
+            f"stated and {under} smaller, beyond their intervals.")
 
     def _draw(ax):
         bins.plot(ax)
-        ax.set(xlabel="stated: root mean variance of the bin", ylabel="observed: root mean squared error")
+        ax.set(xlabel="stated: root mean variance of the bin",
+               ylabel="observed: root mean squared error")
 
-    return draw_picture(_draw, f"Reliability diagram: observed against stated dispersion. {says}", caption=says, height=4.4)
+    return draw_picture(_draw, f"Reliability diagram: observed against stated dispersion. {says}",
+                        caption=says, height=4.4)
 
-
+# %% ../nbs/60_report.ipynb #cell-025b
 def _link_picture(validation):
     "Absolute errors against uncertainties, with medians of bins of equal count."
     from matplotlib.ticker import LogLocator, NullFormatter
 
     size, u = np.abs(validation.error), validation.uncertainty
-    order, start = np.argsort(u, kind="stable"), equal_count_bins(u.size, min(validation.settings["n_bins"], u.size // 2))
+    order, start = np.argsort(u, kind="stable"), equal_count_bins(
+        u.size, min(validation.settings["n_bins"], u.size // 2))
     groups = [order[a:b] for a, b in zip(start[:-1], start[1:])]
     x, y = (np.array([np.median(values[group]) for group in groups]) for values in (u, size))
     zero = int(np.sum(size == 0))
 
     def _draw(ax):
-        ax.plot(u[size > 0], size[size > 0], ".", color="#56B4E9", ms=3, alpha=float(np.clip(1000 / u.size, 0.02, 0.5)), rasterized=True)
+        ax.plot(u[size > 0], size[size > 0], ".", color="#56B4E9", ms=3,
+                alpha=float(np.clip(1000 / u.size, 0.02, 0.5)), rasterized=True)
         ax.plot(u[order[[0, -1]]], u[order[[0, -1]]], "k--", lw=1)
         ax.plot(x[y > 0], y[y > 0], "o-", color="#D55E00", ms=4, lw=1)
-        ax.set(xscale="log", yscale="log", xlabel="stated uncertainty u", ylabel="absolute error |E|", title="dots: medians of bins; broken line: |E| = u")
+        ax.set(xscale="log", yscale="log", xlabel="stated uncertainty u",
+               ylabel="absolute error |E|", title="dots: medians of bins; broken line: |E| = u")
         ax.title.set_size("medium")
         wide = u.max() > 30 * u.min()
         ax.xaxis.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5)))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
 
-    says = f"The median absolute error goes from {_round(y[0])} where uncertainties are smallest to {_round(y[-1])} where they are largest."
+    says = (f"The median absolute error goes from {_round(y[0])} where uncertainties are smallest "
+            f"to {_round(y[-1])} where they are largest.")
     hidden = f" {zero:,} errors of exactly 0 are not drawn." if zero else ""
-    return draw_picture(_draw, f"Absolute errors against stated uncertainties. {says}", caption=says + hidden, height=4.2)
+    return draw_picture(_draw, f"Absolute errors against stated uncertainties. {says}",
+                        caption=says + hidden, height=4.2)
 
 # %% ../nbs/60_report.ipynb #cell-030
 def _graph_picture(conclusion):
@@ -275,12 +321,17 @@ def _graph_picture(conclusion):
 
     def _draw(ax):
         test.plot_graph(ax)
-        ax.set_title(f"along {_plain_text(name)}" if test.by != "uncertainty" else "along the uncertainty", size="medium")
+        ax.set_title(f"along {_plain_text(name)}" if test.by != "uncertainty"
+                     else "along the uncertainty", size="medium")
 
-    caption = ("A mark to the right of the grey band: uncertainties of this group are too small, compared with the average; to the left: too large." if test.by == "groups" else
-               "Where the graph climbs, uncertainties are too small, compared with their average; where it falls, too large. Grey: 95 % of shuffles.")
-    kind = "Mean squared scaled errors by group" if test.by == "groups" else "Cumulative excess of squared scaled errors"
-    return draw_picture(_draw, f"{kind}, {name}. {conclusion.sentence}", caption=caption, width=5.2, height=4.2)
+    caption = ("A mark to the right of the grey band: uncertainties of this group are too small, "
+               "compared with the average; to the left: too large." if test.by == "groups"
+               else "Where the graph climbs, uncertainties are too small, compared with their "
+               "average; where it falls, too large. Grey: 95 % of shuffles.")
+    kind = ("Mean squared scaled errors by group" if test.by == "groups"
+            else "Cumulative excess of squared scaled errors")
+    return draw_picture(_draw, f"{kind}, {name}. {conclusion.sentence}", caption=caption, width=5.2,
+                        height=4.2)
 
 # %% ../nbs/60_report.ipynb #cell-033
 @dataclass(frozen=True)
@@ -291,7 +342,8 @@ class Section:
     paragraphs: tuple[str, ...] = ()  # plain text
     pictures: tuple[Picture, ...] = ()  # side by side where there is room
     items: tuple[str, ...] = ()  # a list of sentences
-    table: pd.DataFrame | None = field(default=None, compare=False)  # cells as text, as they shall be read
+    table: pd.DataFrame | None = field(default=None, compare=False)  # cells as text, as they shall
+                                                                     # be read
     facts: Mapping[str, str] = field(default_factory=dict)  # names and values
     sources: tuple[tuple[str, str], ...] = ()  # citation and DOI
 
@@ -302,24 +354,30 @@ _STYLE = """
 body { margin: 0; background: #fff; color: #1a1a1a; font: 1rem/1.5 system-ui, sans-serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
 h1 { font-size: 1rem; font-weight: 600; color: #555; margin: 0 0 .5rem; }
-h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.2rem 0 .4rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.2rem 0 .4rem; border-top: 1px solid #ddd;
+  padding-top: 1rem; }
 p, li, dd, dt { max-width: 44rem; }
-.headline { font-size: clamp(1.3rem, 4.5vw, 1.7rem); line-height: 1.25; font-weight: 650; margin: 0 0 1rem; max-width: 52rem; }
-.findings { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; }
+.headline { font-size: clamp(1.3rem, 4.5vw, 1.7rem); line-height: 1.25; font-weight: 650;
+  margin: 0 0 1rem; max-width: 52rem; }
+.findings { list-style: none; margin: 0; padding: 0; display: grid;
+  grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; }
 .findings li { border: 1px solid #ccc; border-radius: .4rem; padding: .6rem .8rem; }
 .findings strong { display: block; }
 .findings p { margin: .3rem 0 0; }
-.badge { display: inline-block; white-space: nowrap; padding: 0 .5em; border-radius: .3em; font-size: 1rem; font-weight: 600; border: 1px solid; }
+.badge { display: inline-block; white-space: nowrap; padding: 0 .5em; border-radius: .3em;
+  font-size: 1rem; font-weight: 600; border: 1px solid; }
 .valid { background: #d9f2e6; color: #00563e; }
 .invalid { background: #fbe0d3; color: #8a2b00; }
 .undecided { background: #fff3c4; color: #5c4700; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem 2rem; margin: 1rem 0; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr));
+  gap: 1rem 2rem; margin: 1rem 0; }
 figure { margin: 0; max-width: 30rem; }
 figure img { display: block; width: 100%; height: auto; }
 figcaption { color: #333; font-size: .95em; }
 .table { overflow-x: auto; margin: 1rem 0; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .8rem .25rem 0; text-align: left; white-space: nowrap; border-bottom: 1px solid #ddd; }
+th, td { padding: .25rem .8rem .25rem 0; text-align: left; white-space: nowrap;
+  border-bottom: 1px solid #ddd; }
 th { border-bottom-color: #888; }
 th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
 dl { display: grid; grid-template-columns: minmax(8rem, auto) 1fr; gap: .15rem 1rem; }
@@ -328,20 +386,28 @@ dd { margin: 0; }
 a { color: #004f87; }
 @page { margin: 16mm; }
 @media print {
-  body { font-size: 10pt; } main { padding: 0; max-width: none; } .badge { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  section, figure, tr, li, dl { break-inside: avoid; } .badge { font-size: 1em; } h2 { break-after: avoid; } .table { overflow: visible; } table { font-size: 8pt; }
-  th:first-child, td:first-child { position: static; } figure img { width: auto; max-width: 100%; max-height: 62mm; }
-  .pictures { grid-template-columns: 1fr 1fr; } .findings { grid-template-columns: repeat(3, 1fr); } a { color: inherit; }
+  body { font-size: 10pt; } main { padding: 0; max-width: none; }
+  .badge { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  section, figure, tr, li, dl { break-inside: avoid; } .badge { font-size: 1em; }
+  h2 { break-after: avoid; } .table { overflow: visible; } table { font-size: 8pt; }
+  th:first-child, td:first-child { position: static; }
+  figure img { width: auto; max-width: 100%; max-height: 62mm; }
+  .pictures { grid-template-columns: 1fr 1fr; }
+  .findings { grid-template-columns: repeat(3, 1fr); } a { color: inherit; }
 }
 """
 
 # %% ../nbs/60_report.ipynb #cell-037
 _PARTS = """
-{% macro badge(status) %}{% if status %}<span class="badge {{ status }}"><span aria-hidden="true">{{ signs.get(status, "•") }}</span> {{ status }}</span>{% endif %}
+{% macro badge(status) %}
+{% if status %}<span class="badge {{ status }}">{% set sign = signs.get(status, "•") %}
+<span aria-hidden="true">{{ sign }}</span> {{ status }}</span>{% endif %}
 {% endmacro %}
 {% macro verdict(verdict) %}<p class="headline">{{ verdict.headline }}</p>
 {% if verdict.findings %}<ul class="findings">
-{% for finding in verdict.findings %}<li><strong>{{ finding.question }}</strong> {{ badge(finding.status) }}<p>{{ finding.answer }}</p></li>
+{% for finding in verdict.findings %}
+<li><strong>{{ finding.question }}</strong> {{ badge(finding.status) }}
+<p>{{ finding.answer }}</p></li>
 {% endfor %}</ul>{% endif %}
 {% endmacro %}
 {% macro pictures(pictures) %}<div class="pictures">
@@ -349,9 +415,11 @@ _PARTS = """
 {% if picture.caption %}<figcaption>{{ picture.caption }}</figcaption>{% endif %}</figure>
 {% endfor %}</div>
 {% endmacro %}
-{% macro table(frame, title) %}<div class="table" role="region" aria-label="{{ title }}" tabindex="0"><table>
+{% macro table(frame, title) %}
+<div class="table" role="region" aria-label="{{ title }}" tabindex="0"><table>
 <thead><tr>{% for name in frame.columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
-<tbody>{% for row in frame.itertuples(index=False, name=None) %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
+<tbody>{% for row in frame.itertuples(index=False, name=None) %}
+<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table></div>
 {% endmacro %}
 {% macro section(section) %}<section>
@@ -359,11 +427,15 @@ _PARTS = """
 {% for paragraph in section.paragraphs %}<p>{{ paragraph }}</p>
 {% endfor %}
 {% if section.pictures %}{{ pictures(section.pictures) }}{% endif %}
-{% if section.items %}<ul>{% for item in section.items %}<li>{{ item }}</li>{% endfor %}</ul>{% endif %}
+{% if section.items %}
+<ul>{% for item in section.items %}<li>{{ item }}</li>{% endfor %}</ul>{% endif %}
 {% if section.table is not none %}{{ table(section.table, section.title) }}{% endif %}
-{% if section.facts %}<dl>{% for name, value in section.facts.items() %}<dt>{{ name }}</dt><dd>{{ value }}</dd>{% endfor %}</dl>{% endif %}
+{% if section.facts %}
+<dl>{% for name, value in section.facts.items() %}
+<dt>{{ name }}</dt><dd>{{ value }}</dd>{% endfor %}</dl>{% endif %}
 {% if section.sources %}<ol>
-{% for citation, doi in section.sources %}<li>{{ citation }} <a href="https://doi.org/{{ doi }}">doi:{{ doi }}</a></li>
+{% for citation, doi in section.sources %}
+<li>{{ citation }} <a href="https://doi.org/{{ doi }}">doi:{{ doi }}</a></li>
 {% endfor %}</ol>{% endif %}
 </section>{% endmacro %}
 """
@@ -374,7 +446,8 @@ _PAGE = """{% import "parts.html" as parts %}<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <meta name="generator" content="uqcal {{ uqcal }}">
 <title>{{ title }}</title>
 <style>{% include "style.css" %}</style>
@@ -389,10 +462,13 @@ _PAGE = """{% import "parts.html" as parts %}<!DOCTYPE html>
 </body>
 </html>
 """
-_ENVIRONMENT = jinja2.Environment(loader=jinja2.DictLoader({"style.css": _STYLE, "parts.html": _PARTS, "page.html": _PAGE}), autoescape=True,
-                                  undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-                                  finalize=lambda value: value.replace(" %", "\u00a0%") if type(value) is str else value)
-_ENVIRONMENT.globals.update(signs={"valid": "✓", "invalid": "✗", "undecided": "?"}, uqcal=__version__)
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.DictLoader({"style.css": _STYLE, "parts.html": _PARTS, "page.html": _PAGE}),
+    autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+    lstrip_blocks=True, keep_trailing_newline=True,
+    finalize=lambda value: value.replace(" %", "\u00a0%") if type(value) is str else value)
+_ENVIRONMENT.globals.update(signs={"valid": "✓", "invalid": "✗", "undecided": "?"},
+                            uqcal=__version__)
 
 # %% ../nbs/60_report.ipynb #cell-039
 def render_page(title: str,  # the question that the page answers; plain text, as all that follows
@@ -400,28 +476,36 @@ def render_page(title: str,  # the question that the page answers; plain text, a
                 sections: Sequence[Section],  # what it says then, in this order
                 ) -> str:  # a whole HTML document
     "A page that needs nothing but a browser."
-    return _ENVIRONMENT.get_template("page.html").render(title=title, verdict=verdict, sections=sections)
+    return _ENVIRONMENT.get_template("page.html").render(title=title, verdict=verdict,
+                                                         sections=sections)
 
 # %% ../nbs/60_report.ipynb #cell-043
 def check_target(path: str | os.PathLike,  # where a file is to be written
                  ) -> Path:  # the file itself, links followed
     """Where a file can be written, as far as can be told without writing it.
 
-    Raises FileNotFoundError for a missing folder, IsADirectoryError for a folder, PermissionError and OSError for what may not be replaced."""
+    Raises FileNotFoundError for a missing folder, IsADirectoryError for a folder, PermissionError
+    and OSError for what may not be replaced."""
     given, target = os.fspath(path), Path(os.path.realpath(path))
     if target.is_dir(): raise IsADirectoryError(f"{given} is a folder; name a file in it")
-    if not target.parent.is_dir(): raise FileNotFoundError(f"{given} can't be written: there is no folder {target.parent.name or target.parent}")
-    if target.exists() and not target.is_file(): raise OSError(f"{given} can't be written: it is a device or a pipe, not a file")
-    if not os.access(target if target.exists() else target.parent, os.W_OK): raise PermissionError(f"{given} can't be written: permission denied")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{given} can't be written: there is no folder "
+                                f"{target.parent.name or target.parent}")
+    if target.exists() and not target.is_file():
+        raise OSError(f"{given} can't be written: it is a device or a pipe, not a file")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise PermissionError(f"{given} can't be written: permission denied")
     return target
 
 
-def write_whole(text: str,  # all that the file shall hold
-                path: str | os.PathLike,  # where; an existing file is replaced, in an existing folder
-                ) -> Path:  # the path as it was given
+def write_whole(
+    text: str,  # all that the file shall hold
+    path: str | os.PathLike,  # where; an existing file is replaced, in an existing folder
+) -> Path:  # the path as it was given
     """Write a text file in one step: readers find the old content or the new, never a part.
 
-    Raises what `check_target` raises, and OSError where writing fails; the file is then as it was."""
+    Raises what `check_target` raises, and OSError where writing fails; the file is then as it
+    was."""
     target = check_target(path)
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
     try:
@@ -431,26 +515,37 @@ def write_whole(text: str,  # all that the file shall hold
             os.fsync(file.fileno())
         if target.exists(): shutil.copymode(target, temporary)
         os.replace(temporary, target)
-    except OSError as error: raise type(error)(f"{os.fspath(path)} can't be written: {error.strerror or error}") from error
+    except OSError as error:
+        raise type(error)(
+            f"{os.fspath(path)} can't be written: {error.strerror or error}") from error
     finally: temporary.unlink(missing_ok=True)
     return Path(path)
 
 # %% ../nbs/60_report.ipynb #cell-046
-_ASKS = {
-    "zms": ("ZMS, mean squared scaled error", "Squared errors, each divided by its stated variance, should be 1 on average."),
-    "nll": ("NLL, negative log-likelihood", "How probable the errors are if the stated uncertainties are normal standard deviations; compared with its value for calibrated ones."),
-    "rce": ("RCE, relative calibration error", "The root mean squared error should equal the root of the mean stated variance; their relative difference should be 0."),
-    "cc": ("CC, rank correlation of |E| and u", "Larger errors should tend to come with larger uncertainties, as strongly as they do for perfect uncertainties."),
-    "correlation": ("Correlation of |E|/u with u", "Scaled errors should have nothing to do with the uncertainties: their rank correlation should be 0, whatever the distribution of the errors."),
-    "ence": ("ENCE, expected normalised calibration error", "Points are sorted by uncertainty into bins; the stated and the observed dispersion of each bin should agree."),
-    "zmse": ("ZMSE, calibration error from ZMS in bins", "As ENCE, with the mean squared scaled error of each bin, which should be 1 in every bin."),
-}
-_SOURCES = (
-    ("P. Pernot, Validation of ML-UQ calibration statistics using simulated reference values: a sensitivity analysis (2024); data and code:", "10.5281/zenodo.10730985"),
-    ("D. Levi, L. Gispan, N. Giladi, E. Fetaya, Evaluating and calibrating uncertainty prediction in regression tasks, Sensors 22, 5540 (2022),", "10.3390/s22155540"),
-    ("B. Phipson, G. K. Smyth, Permutation p-values should never be zero, Stat. Appl. Genet. Mol. Biol. 9, 39 (2010),", "10.2202/1544-6115.1585"),
-    ("T. J. DiCiccio, B. Efron, Bootstrap confidence intervals, Statist. Sci. 11, 189 (1996),", "10.1214/ss/1032280214"),
-)
+_ASKS = {"zms": ("ZMS, mean squared scaled error",
+                 "Squared errors, each divided by its stated variance, should be 1 on average."),
+         "nll": ("NLL, negative log-likelihood",
+                 "How probable the errors are if the stated uncertainties are normal standard "
+                 "deviations; compared with its value for calibrated ones."),
+         "rce": ("RCE, relative calibration error", "The root mean squared error should equal the "
+                 "root of the mean stated variance; their relative difference should be 0."),
+         "cc": ("CC, rank correlation of |E| and u", "Larger errors should tend to come with "
+                "larger uncertainties, as strongly as they do for perfect uncertainties."),
+         "correlation": ("Correlation of |E|/u with u",
+                         "Scaled errors should have nothing to do with the uncertainties: their "
+                         "rank correlation should be 0, whatever the distribution of the errors."),
+         "ence": ("ENCE, expected normalised calibration error", "Points are sorted by uncertainty "
+                  "into bins; the stated and the observed dispersion of each bin should agree."),
+         "zmse": ("ZMSE, calibration error from ZMS in bins", "As ENCE, with the mean squared "
+                  "scaled error of each bin, which should be 1 in every bin.")}
+_SOURCES = (("P. Pernot, Validation of ML-UQ calibration statistics using simulated reference "
+             "values: a sensitivity analysis (2024); data and code:", "10.5281/zenodo.10730985"),
+            ("D. Levi, L. Gispan, N. Giladi, E. Fetaya, Evaluating and calibrating uncertainty "
+             "prediction in regression tasks, Sensors 22, 5540 (2022),", "10.3390/s22155540"),
+            ("B. Phipson, G. K. Smyth, Permutation p-values should never be zero, Stat. Appl. "
+             "Genet. Mol. Biol. 9, 39 (2010),", "10.2202/1544-6115.1585"),
+            ("T. J. DiCiccio, B. Efron, Bootstrap confidence intervals, Statist. Sci. 11, 189 "
+             "(1996),", "10.1214/ss/1032280214"))
 
 
 def _statistic_section(validation, name, is_first_binned):
@@ -459,17 +554,25 @@ def _statistic_section(validation, name, is_first_binned):
     if pictures and name == "cc": pictures.insert(0, _link_picture(validation))
     if pictures and is_first_binned: pictures.insert(0, _reliability_picture(validation))
     title, asks = _ASKS[name]
-    return Section(title, validation.verdicts[name], (asks, validation.explanation[name]), tuple(pictures))
+    return Section(title, validation.verdicts[name], (asks, validation.explanation[name]),
+                   tuple(pictures))
 
 # %% ../nbs/60_report.ipynb #cell-048
 def _conclusions_section(validation):
-    "What was concluded without an assumed distribution, from which test, and where uncertainties fail."
+    """What was concluded without an assumed distribution, from which test, and where uncertainties
+    fail."""
     grounds = validation.grounds.values()
-    facts = {one.question: f"{one.status}; {one.test}" + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
-    pictures = tuple(_graph_picture(one) for one in grounds if isinstance(one.result, ConsistencyTest))
-    says = ("The answers above assume no particular distribution of the errors, only the same one for all points: the data are compared with the same scaled errors, shuffled over the points (the average: with resamples). "
-            "A small p-value speaks against the uncertainties; for the link alone it speaks for them, since there the errors are compared with errors that have no link.")
-    return Section("Conclusions without an assumed distribution of the errors", paragraphs=(says,), pictures=pictures, facts=facts)
+    facts = {one.question: f"{one.status}; {one.test}"
+             + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
+    pictures = tuple(_graph_picture(one) for one in grounds
+                     if isinstance(one.result, ConsistencyTest))
+    says = ("The answers above assume no particular distribution of the errors, only the same one "
+            "for all points: the data are compared with the same scaled errors, shuffled over the "
+            "points (the average: with resamples). A small p-value speaks against the "
+            "uncertainties; for the link alone it speaks for them, since there the errors are "
+            "compared with errors that have no link.")
+    return Section("Conclusions without an assumed distribution of the errors", paragraphs=(says,),
+                   pictures=pictures, facts=facts)
 
 # %% ../nbs/60_report.ipynb #cell-050
 def _table(validation):
@@ -478,11 +581,13 @@ def _table(validation):
     rows = []
     for row in validation.rows.to_dict("records"):
         known = row["distribution"] == "known"
-        rows.append({"statistic": _label(row["statistic"]), "estimate": _round(row["estimate"]), "bias": _round(row["bias"]),
-                     f"{level} interval": f"{_round(row['low'])} to {_round(row['high'])}",
-                     "distribution of errors": "any" if known else _DISTRIBUTION_WORDS.get(row["distribution"], row["distribution"]), "reference": _round(row["reference"]),
-                     "ζ": _round(row["zeta"]), "agrees": "yes" if _agrees(row) else "no",
-                     "simulated range": "–" if known else f"{_round(row['simulated_low'])} to {_round(row['simulated_high'])}",
+        rows.append({"statistic": _label(row["statistic"]), "estimate": _round(row["estimate"]),
+                     "bias": _round(row["bias"]), f"{level} interval": f"{_round(row['low'])} to "
+                     f"{_round(row['high'])}", "distribution of errors": "any" if known
+                     else _DISTRIBUTION_WORDS.get(row["distribution"], row["distribution"]),
+                     "reference": _round(row["reference"]), "ζ": _round(row["zeta"]),
+                     "agrees": "yes" if _agrees(row) else "no", "simulated range": "–" if known
+                     else f"{_round(row['simulated_low'])} to {_round(row['simulated_high'])}",
                      "ζ, simulated": _round(row["zeta_simulated"])})
     return pd.DataFrame(rows)
 
@@ -490,42 +595,60 @@ def _table(validation):
 def _facts(validation, details):
     "Settings and versions, as text."
     settings = validation.settings
-    distribution = settings["distribution"] or f"not stated; compared: {', '.join(settings['n_mc'])}"
+    distribution = (settings["distribution"]
+                    or f"not stated; compared: {', '.join(settings['n_mc'])}")
     sets = ", ".join(f"{n:,} ({distribution})" for distribution, n in settings["n_mc"].items())
-    return {**details, "Points": f"{settings['n']:,}", "Bins of equal count": f"{settings['n_bins']}", "Bootstrap resamples": f"{settings['n_boot']:,}",
-            "Simulated sets": sets or "none", "Level of intervals": f"{100 * settings['confidence']:g} %", "Distribution of the errors": distribution, "uqcal": __version__,
-            **{name: version(name) for name in ("numpy", "scipy")}, "Python": platform.python_version()}
+    return {**details, "Points": f"{settings['n']:,}",
+            "Bins of equal count": f"{settings['n_bins']}",
+            "Bootstrap resamples": f"{settings['n_boot']:,}", "Simulated sets": sets or "none",
+            "Level of intervals": f"{100 * settings['confidence']:g} %",
+            "Distribution of the errors": distribution, "uqcal": __version__,
+            **{name: version(name) for name in ("numpy", "scipy")},
+            "Python": platform.python_version()}
 
 # %% ../nbs/60_report.ipynb #cell-051
-def report_sections(validation: Validation,  # what `uqcal.validation.validate` returned
-                    details: Mapping[str, str],  # further facts for the settings, such as the file and the seed
-                    ) -> list[Section]:  # in the order of the report
+def report_sections(
+    validation: Validation,  # what `uqcal.validation.validate` returned
+    details: Mapping[str, str],  # further facts for the settings, such as the file and the seed
+) -> list[Section]:  # in the order of the report
     "The parts of a validation's report, to reorder, extend or leave out before `render_page`."
     names = list(validation.verdicts)
-    binned = next((name for name in names if name in ("ence", "zmse") and name in validation.intervals), None)
+    binned = next((name for name in names if name in ("ence", "zmse")
+                   and name in validation.intervals), None)
     scored = not validation.rows.empty
     scores = Section("All scores", pictures=(score_picture(validation),), paragraphs=(
-        "A ζ-score is the distance of a statistic from its reference, in units of the half of its interval that faces the reference.",)) if scored else None
+                         "A ζ-score is the distance of a statistic from its reference, in units of "
+                         "the half of its interval that faces the reference.",)) if scored else None
     decided = _conclusions_section(validation) if validation.grounds else None
-    parts = [decided, scores, *(_statistic_section(validation, name, name == binned) for name in names),
+    parts = [decided, scores,
+             *(_statistic_section(validation, name, name == binned) for name in names),
              Section("All numbers", table=_table(validation)) if scored else None,
-             Section("Cautions", items=validation.cautions, paragraphs=() if validation.cautions else ("None: the conditions that were checked are met.",)),
-             Section("Settings and versions", facts=_facts(validation, details)), Section("References", sources=_SOURCES)]
+             Section("Cautions", items=validation.cautions, paragraphs=() if validation.cautions
+                     else ("None: the conditions that were checked are met.",)),
+             Section("Settings and versions", facts=_facts(validation, details)),
+             Section("References", sources=_SOURCES)]
     return [part for part in parts if part]
 
 
-def write_report(validation: Validation,  # what `uqcal.validation.validate` returned
-                 path: str | os.PathLike,  # the HTML file; its folder must exist
-                 *,
-                 title: str | None = None,  # plain text; "Can these uncertainties be believed?" unless given
-                 details: Mapping[str, str] | None = None,  # further facts for the settings, such as {"File": "errors.csv", "Seed": "0"}
-                 ) -> Path:  # the path as it was given
+def write_report(
+    validation: Validation,  # what `uqcal.validation.validate` returned
+    path: str | os.PathLike,  # the HTML file; its folder must exist
+    *,
+    title: str | None = None,  # plain text; "Can these uncertainties be believed?" unless given
+    details: Mapping[str, str] | None = None,  # further facts for the settings, such as {"File":
+                                               # "errors.csv", "Seed": "0"}
+) -> Path:  # the path as it was given
     """Write a validation as one HTML file, self-contained and readable offline.
 
-    Raises TypeError for anything but a validation, and what `check_target` and `write_whole` raise, with an existing file left as it was."""
-    if not isinstance(validation, Validation): raise TypeError(f"validation must be what validate(...) returns, got {type(validation).__name__}")
-    if not isinstance(title, str | None): raise TypeError(f"title must be text, got {type(title).__name__}")
+    Raises TypeError for anything but a validation, and what `check_target` and `write_whole` raise,
+    with an existing file left as it was."""
+    if not isinstance(validation, Validation):
+        raise TypeError("validation must be what validate(...) returns, got "
+                        f"{type(validation).__name__}")
+    if not isinstance(title, str | None):
+        raise TypeError(f"title must be text, got {type(title).__name__}")
     check_target(path)
     details = {str(name): str(value) for name, value in (details or {}).items()}
-    page = render_page(title or "Can these uncertainties be believed?", conclude(validation), report_sections(validation, details))
+    page = render_page(title or "Can these uncertainties be believed?", conclude(validation),
+                       report_sections(validation, details))
     return write_whole(page, path)

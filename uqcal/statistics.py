@@ -17,16 +17,19 @@ from scipy import stats
 
 from .inputs import check_column, check_count, check_errors, check_fraction, read_vector
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/20_statistics.ipynb #cell-007
-def zms(error: ArrayLike,  # errors, reference minus prediction, shape (n,), in the quantity's unit
-        uncertainty: ArrayLike,  # standard uncertainties of the same points, shape (n,), same unit, > 0
-        ) -> float:  # dimensionless, ≥ 0; 1 is expected of calibrated uncertainties
+def zms(
+    error: ArrayLike,  # errors, reference minus prediction, shape (n,), in the quantity's unit
+    uncertainty: ArrayLike,  # standard uncertainties of the same points, shape (n,), same unit, > 0
+) -> float:  # dimensionless, ≥ 0; 1 is expected of calibrated uncertainties
     """Mean of the squared scaled errors, ⟨(E/u)²⟩.
 
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source: Pernot (2024), Eq. 14."""
+    Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source:
+    Pernot (2024), Eq. 14."""
     error, uncertainty = check_errors(error, uncertainty)
     return float(np.mean((error / uncertainty)**2))
 
@@ -36,7 +39,8 @@ def nll(error: ArrayLike,  # errors, shape (n,)
         ) -> float:  # in nats; the unit of u enters through ln u²
     """Negative log-likelihood per point of normal errors with standard deviations u.
 
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source: Pernot (2024), Eq. 15."""
+    Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source:
+    Pernot (2024), Eq. 15."""
     return nll_reference(uncertainty) + 0.5 * (zms(error, uncertainty) - 1)
 
 
@@ -44,7 +48,8 @@ def nll_reference(uncertainty: ArrayLike,  # standard uncertainties, shape (n,),
                   ) -> float:  # in nats
     """The NLL that the same uncertainties have when they are calibrated.
 
-    Raises ValueError or TypeError for input that `uqcal.inputs.read_vector` refuses. Source: Pernot (2024), Eq. 16."""
+    Raises ValueError or TypeError for input that `uqcal.inputs.read_vector` refuses. Source: Pernot
+    (2024), Eq. 16."""
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     return float(0.5 * (1 + 2 * np.mean(np.log(uncertainty)) + np.log(2 * np.pi)))
 
@@ -54,7 +59,8 @@ def rce(error: ArrayLike,  # errors, shape (n,)
         ) -> float:  # dimensionless, < 1; negative where uncertainties are too small
     """Relative calibration error, (RMV − RMSE)/RMV.
 
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source: Pernot (2024), Eq. 10."""
+    Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source:
+    Pernot (2024), Eq. 10."""
     error, uncertainty = check_errors(error, uncertainty)
     return float(1 - np.sqrt(np.mean(error**2) / np.mean(uncertainty**2)))
 
@@ -64,7 +70,8 @@ def cc(error: ArrayLike,  # errors, shape (n,)
        ) -> float:  # in [−1, 1]
     """Spearman's rank correlation between absolute errors and uncertainties.
 
-    Raises ValueError where all uncertainties, or all absolute errors, are equal. Source: Pernot (2024), Eq. 18."""
+    Raises ValueError where all uncertainties, or all absolute errors, are equal. Source: Pernot
+    (2024), Eq. 18."""
     error, uncertainty = check_errors(error, uncertainty)
     return _spearman(np.abs(error), uncertainty, "the absolute errors", "the uncertainties")
 
@@ -73,22 +80,30 @@ def _spearman(x, y, name_x, name_y):
     "Pearson's correlation of the mid-ranks, exact where they do not vary."
     for values, name in ((x, name_x), (y, name_y)):
         if np.all(values == values[0]):
-            raise ValueError(f"a rank correlation needs values that differ: {name} are all {values[0]:.6g} ({values.size} values)")
+            raise ValueError(f"a rank correlation needs values that differ: {name} are all "
+                             f"{values[0]:.6g} ({values.size} values)")
     rank_x, rank_y = stats.rankdata(x) - (x.size + 1) / 2, stats.rankdata(y) - (y.size + 1) / 2
     return float(rank_x @ rank_y / np.sqrt((rank_x @ rank_x) * (rank_y @ rank_y)))
 
 # %% ../nbs/20_statistics.ipynb #cell-020
-def scaled_error_correlation(error: ArrayLike,  # errors, shape (n,), whose |error| / uncertainty are not all equal
-                             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal unless `by` is given
-                             *,
-                             by: ArrayLike | None = None,  # what to correlate with, shape (n,): the uncertainties, unless a feature is given
-                             ) -> float:  # in [−1, 1]; 0 is expected of consistent uncertainties, whatever the distribution of the errors
-    """Spearman's rank correlation between absolute scaled errors |E|/u and uncertainties, or a feature.
+def scaled_error_correlation(
+    error: ArrayLike,  # errors, shape (n,), whose |error| / uncertainty are not all equal
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal unless `by` is
+                             # given
+    *,
+    by: ArrayLike | None = None,  # what to correlate with, shape (n,): the uncertainties, unless a
+                                  # feature is given
+) -> float:  # in [−1, 1]; 0 is expected of consistent uncertainties, whatever the distribution of
+             # the errors
+    """Spearman's rank correlation between absolute scaled errors |E|/u and uncertainties, or a
+    feature.
 
-    Raises ValueError where all scaled errors, or all uncertainties (values of `by`), are equal. Source: Pernot (2024), Eq. 2, of which it follows."""
+    Raises ValueError where all scaled errors, or all uncertainties (values of `by`), are equal.
+    Source: Pernot (2024), Eq. 2, of which it follows."""
     error, uncertainty = check_errors(error, uncertainty)
     key = uncertainty if by is None else check_column(by, error.size)
-    return _spearman(_rounded(np.abs(error) / uncertainty), key, "the absolute scaled errors", "the uncertainties" if by is None else "the values of by")
+    return _spearman(_rounded(np.abs(error) / uncertainty), key, "the absolute scaled errors",
+                     "the uncertainties" if by is None else "the values of by")
 
 # %% ../nbs/20_statistics.ipynb #cell-021
 def _bits(x):
@@ -101,15 +116,18 @@ def _rounded(x):
     return (_bits(x) << 16).view(np.float64)
 
 # %% ../nbs/20_statistics.ipynb #cell-026
-def equal_count_bins(n: int,  # number of points, ≥ 2
-                     n_bins: int,  # number of bins, from 1 to n // 2
-                     ) -> np.ndarray:  # n_bins + 1 integers: bin i holds ranks start[i] ≤ rank < start[i + 1]
+def equal_count_bins(
+    n: int,  # number of points, ≥ 2
+    n_bins: int,  # number of bins, from 1 to n // 2
+) -> np.ndarray:  # n_bins + 1 integers: bin i holds ranks start[i] ≤ rank < start[i + 1]
     """Where bins of (nearly) equal count begin in n sorted points.
 
-    Raises ValueError if some bin would hold fewer than two points. Source: Pernot (2024), App. A, with his quantiles in closed form."""
+    Raises ValueError if some bin would hold fewer than two points. Source: Pernot (2024), App. A,
+    with his quantiles in closed form."""
     n, n_bins = check_count(n, "n", minimum=2), check_count(n_bins, "n_bins")
     if n_bins > n // 2:
-        raise ValueError(f"n_bins must leave at least two points in each bin: at most {n // 2} bins for {n} points, got {n_bins}")
+        raise ValueError(f"n_bins must leave at least two points in each bin: at most {n // 2} "
+                         f"bins for {n} points, got {n_bins}")
     return _bin_starts(n, n_bins)
 
 
@@ -117,35 +135,43 @@ def _bin_starts(n, n_bins):
     return (2 * n * np.arange(n_bins + 1) + n_bins) // (2 * n_bins)
 
 # %% ../nbs/20_statistics.ipynb #cell-029
-def ence(error: ArrayLike,  # errors, shape (n,)
-         uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
-         *,
-         n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
-         by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature is given
-         ) -> float:  # dimensionless, ≥ 0
+def ence(
+    error: ArrayLike,  # errors, shape (n,)
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
+    *,
+    n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
+    by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
+                                  # is given
+) -> float:  # dimensionless, ≥ 0
     """Expected normalized calibration error: mean over the bins of |RMV − RMSE|/RMV.
 
-    Raises ValueError for a constant `by` or for too many bins. Source: Levi et al. (2022); Pernot (2024), Eq. 11."""
+    Raises ValueError for a constant `by` or for too many bins. Source: Levi et al. (2022); Pernot
+    (2024), Eq. 11."""
     return conditional_calibration(error, uncertainty, n_bins=n_bins, by=by).ence
 
 
-def zmse(error: ArrayLike,  # errors, shape (n,)
-         uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
-         *,
-         n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
-         by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature is given
-         ) -> float:  # dimensionless, ≥ 0
+def zmse(
+    error: ArrayLike,  # errors, shape (n,)
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
+    *,
+    n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
+    by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
+                                  # is given
+) -> float:  # dimensionless, ≥ 0
     """ZMS-based mean calibration error: mean over the bins of |ln ZMS|.
 
-    Raises ValueError as `ence`, and where the errors of a bin are all zero. Source: Pernot (2024), Eq. 17."""
+    Raises ValueError as `ence`, and where the errors of a bin are all zero. Source: Pernot (2024),
+    Eq. 17."""
     return conditional_calibration(error, uncertainty, n_bins=n_bins, by=by).zmse
 
 # %% ../nbs/20_statistics.ipynb #cell-031
 def _sorted_by(by, uncertainty):
-    "The order of the points, the values they are sorted by, and whether those are the uncertainties."
+    """The order of the points, the values they are sorted by, and whether those are the
+    uncertainties."""
     key = uncertainty if by is None else check_column(by, uncertainty.size)
     if by is not None and np.all(key == key[0]):
-        raise ValueError(f"by must not be constant: all {key.size} values are {key[0]:.6g}, so its order says nothing")
+        raise ValueError(f"by must not be constant: all {key.size} values are {key[0]:.6g}, so its "
+                         "order says nothing")
     return np.argsort(key, kind="stable"), key
 
 
@@ -161,17 +187,21 @@ def _log_interval(values, start, confidence):
     size, mean = np.diff(start), _bin_means(values, start)
     spread = np.sqrt(np.maximum(_bin_means(values**2, start) - mean**2, 0) * size / (size - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        half = np.where(mean > 0, stats.t.ppf((1 + confidence) / 2, size - 1) * spread / (mean * np.sqrt(size)), 0.0)
+        half = np.where(mean > 0, stats.t.ppf((1 + confidence) / 2, size - 1) * spread
+                        / (mean * np.sqrt(size)), 0.0)
     return scale * mean * np.exp(-half), scale * mean * np.exp(np.minimum(half, 20))
 
 # %% ../nbs/20_statistics.ipynb #cell-034
 @dataclass(frozen=True)
 class ConditionalCalibration:
-    "What was stated and what came in each bin of equal count; what `conditional_calibration` returns."
+    """What was stated and what came in each bin of equal count; what `conditional_calibration`
+    returns."""
     n_bins: int  # number of bins
     confidence: float  # level of the intervals
-    is_consistency: bool  # True where the points are sorted by their uncertainty, False for a feature
-    bins: pd.DataFrame  # a row for each bin: count, by_low, by_high, rmv, rmse, rmse_low, rmse_high, zms, zms_low, zms_high
+    is_consistency: bool  # True where the points are sorted by their uncertainty, False for a
+                          # feature
+    bins: pd.DataFrame  # a row for each bin: count, by_low, by_high, rmv, rmse, rmse_low,
+                        # rmse_high, zms, zms_low, zms_high
 
     @property
     def ence(self) -> float:
@@ -183,8 +213,9 @@ class ConditionalCalibration:
         "Mean over the bins of |ln ZMS|; refuses a bin whose errors are all zero."
         empty = np.flatnonzero(self.bins["zms"] == 0)
         if empty.size:
-            raise ValueError(f"error must not be all zero within a bin, where ln ZMS is infinite: "
-                             f"{empty.size} of {self.n_bins} bins, the first is bin {empty[0]}; use fewer bins, or ence")
+            raise ValueError("error must not be all zero within a bin, where ln ZMS is infinite: "
+                             f"{empty.size} of {self.n_bins} bins, the first is bin {empty[0]}; "
+                             "use fewer bins, or ence")
         return float(np.mean(np.abs(np.log(self.bins["zms"]))))
 
     def to_frame(self) -> pd.DataFrame:
@@ -203,20 +234,24 @@ class ConditionalCalibration:
 def _plot_conditional(result, ax):
     import matplotlib.pyplot as plt
 
-    ax = plt.subplots(figsize=(5, 5) if result.is_consistency else (6, 4.5))[1] if ax is None else ax
+    ax = plt.subplots(figsize=(5, 5) if result.is_consistency
+                      else (6, 4.5))[1] if ax is None else ax
     bins, style = result.bins, dict(fmt="o", ms=4, lw=1, color="#0072B2", ecolor="#56B4E9")
     if result.is_consistency:
         x, y, low, high = (bins[c].to_numpy() for c in ("rmv", "rmse", "rmse_low", "rmse_high"))
         ends = np.array([min(x.min(), y.min()), max(x.max(), y.max())]) * [0.8, 1.25]
         ax.plot(ends, ends, color="0.4", lw=1, ls="--")
-        ax.annotate("dashed: calibrated", (0.97, 0.04), xycoords="axes fraction", ha="right", color="0.4")
-        ax.set(xscale="log", yscale="log", xlabel="stated: root mean variance of the bin (unit of u)",
-               ylabel="observed: root mean squared error of the bin (unit of E)")
+        ax.annotate("dashed: calibrated", (0.97, 0.04), xycoords="axes fraction", ha="right",
+                    color="0.4")
+        ax.set(xscale="log", yscale="log", xlabel="stated: root mean variance of the bin (unit of "
+               "u)", ylabel="observed: root mean squared error of the bin (unit of E)")
         _plain_ticks(ax.xaxis, ax.yaxis)
     else:
-        x, y, low, high = ((bins["by_low"] + bins["by_high"]) / 2, *(bins[c].to_numpy() for c in ("zms", "zms_low", "zms_high")))
+        x, y, low, high = ((bins["by_low"] + bins["by_high"]) / 2,
+                           *(bins[c].to_numpy() for c in ("zms", "zms_low", "zms_high")))
         ax.axhline(1, color="0.4", lw=1, ls="--")
-        ax.annotate("calibrated", (x.iloc[-1], 1), xytext=(0, 4), textcoords="offset points", ha="right", color="0.4")
+        ax.annotate("calibrated", (x.iloc[-1], 1), xytext=(0, 4), textcoords="offset points",
+                    ha="right", color="0.4")
         ax.set(yscale="log", xlabel="feature (its own unit, middle of the bin)", ylabel="local ZMS")
         _plain_ticks(ax.yaxis)
     ax.errorbar(x, y, yerr=[y - low, high - y], **style)
@@ -233,16 +268,20 @@ def _plain_ticks(*axes):
         axis.set_minor_formatter(NullFormatter())
 
 # %% ../nbs/20_statistics.ipynb #cell-037
-def conditional_calibration(error: ArrayLike,  # errors, shape (n,)
-                            uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
-                            *,
-                            n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
-                            by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature is given
-                            confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
-                            ) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
-    """Stated and observed dispersion in bins of equal count, sorted by the uncertainty or a feature.
+def conditional_calibration(
+    error: ArrayLike,  # errors, shape (n,)
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
+    *,
+    n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
+    by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
+                                  # is given
+    confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
+) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
+    """Stated and observed dispersion in bins of equal count, sorted by the uncertainty or a
+    feature.
 
-    Raises ValueError for a constant `by`, or if a bin would hold fewer than two points. Source: Levi et al. (2022); Pernot (2024), § II B."""
+    Raises ValueError for a constant `by`, or if a bin would hold fewer than two points. Source:
+    Levi et al. (2022); Pernot (2024), § II B."""
     error, uncertainty = check_errors(error, uncertainty)
     confidence = check_fraction(confidence, "confidence")
     start = equal_count_bins(error.size, n_bins)
@@ -250,10 +289,12 @@ def conditional_calibration(error: ArrayLike,  # errors, shape (n,)
     squared, scaled = error[order]**2, (error[order] / uncertainty[order])**2
     low, high = _log_interval(squared, start, confidence)
     zms_low, zms_high = _log_interval(scaled, start, confidence)
-    bins = pd.DataFrame({"count": np.diff(start), "by_low": key[order[start[:-1]]], "by_high": key[order[start[1:] - 1]],
-                         "rmv": np.sqrt(_bin_means(uncertainty[order]**2, start)), "rmse": np.sqrt(_bin_means(squared, start)),
-                         "rmse_low": np.sqrt(low), "rmse_high": np.sqrt(high),
-                         "zms": _bin_means(scaled, start), "zms_low": zms_low, "zms_high": zms_high})
+    bins = pd.DataFrame({"count": np.diff(start), "by_low": key[order[start[:-1]]],
+                         "by_high": key[order[start[1:] - 1]],
+                         "rmv": np.sqrt(_bin_means(uncertainty[order]**2, start)),
+                         "rmse": np.sqrt(_bin_means(squared, start)), "rmse_low": np.sqrt(low),
+                         "rmse_high": np.sqrt(high), "zms": _bin_means(scaled, start),
+                         "zms_low": zms_low, "zms_high": zms_high})
     return ConditionalCalibration(int(n_bins), confidence, by is None, bins.rename_axis("bin"))
 
 # %% ../nbs/20_statistics.ipynb #cell-040
@@ -261,7 +302,8 @@ def skewness_gm(x: ArrayLike,  # values, shape (n,), not all equal
                 ) -> float:  # in [−1, 1]; 0 for symmetric distributions
     """Groeneveld and Meeden's robust skewness, with the Harrell–Davis median.
 
-    Raises ValueError for constant values. Source: Groeneveld & Meeden (1984); Pernot (2024), § III A."""
+    Raises ValueError for constant values. Source: Groeneveld & Meeden (1984); Pernot (2024), § III
+    A."""
     x = _varied(x)
     median = _harrell_davis(x, [0.5])[0]
     return float((x.mean() - median) / np.abs(x - median).mean())
@@ -271,17 +313,20 @@ def kurtosis_cs(x: ArrayLike,  # values, shape (n,), whose middle half varies
                 ) -> float:  # 0 for the normal distribution, larger for heavier tails
     """Crow and Siddiqui's robust excess kurtosis, with Harrell–Davis quantiles.
 
-    Raises ValueError where the middle half of the values does not vary. Source: Crow & Siddiqui (1967)."""
+    Raises ValueError where the middle half of the values does not vary. Source: Crow & Siddiqui
+    (1967)."""
     low, first, third, high = _harrell_davis(_varied(x), [0.025, 0.25, 0.75, 0.975])
     if not third > first:
-        raise ValueError("x must vary in its middle half: its quartiles are equal, so the kurtosis has no scale")
+        raise ValueError("x must vary in its middle half: its quartiles are equal, so the kurtosis "
+                         "has no scale")
     return float((high - low) / (third - first) - 2.91)
 
 # %% ../nbs/20_statistics.ipynb #cell-041
 def _varied(x):
     x = read_vector(x, "x")
     if np.all(x == x[0]):
-        raise ValueError(f"x must not be constant: all {x.size} values are {x[0]:.6g}, so its shape is undefined")
+        raise ValueError(f"x must not be constant: all {x.size} values are {x[0]:.6g}, so its "
+                         "shape is undefined")
     return x / np.abs(x).max()
 
 

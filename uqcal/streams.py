@@ -23,13 +23,15 @@ from .inputs import check_choice
 from .online import OnlineBetaScaling, OnlinePlattScaling
 
 # %% ../nbs/48_streams.ipynb #cell-007
-_METHODS = {"ops": OnlinePlattScaling, "tops": tops, "hops": hops, "obs": OnlineBetaScaling, "tobs": tobs, "hobs": hobs}
+_METHODS = {"ops": OnlinePlattScaling, "tops": tops, "hops": hops, "obs": OnlineBetaScaling,
+            "tobs": tobs, "hobs": hobs}
 
 
-def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hobs"
-                    *,
-                    rng: int | np.random.Generator | None = None,  # a seed or generator, for hedging
-                    ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
+def make_forecaster(
+    method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hobs"
+    *,
+    rng: int | np.random.Generator | None = None,  # a seed or generator, for hedging
+) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
     "A forecaster by its short name; raises ValueError for another name, naming the closest."
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     return make(rng=rng) if method in ("hops", "hobs") else make()
@@ -53,33 +55,39 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         part = make_forecaster(self.method, rng=self.rng)
         self.model_ = clone(self.model).fit(X, y)
         self.classes_ = np.asarray(self.model_.classes_)
-        if self.classes_.size < 2: raise ValueError(f"y must hold at least two classes, got {self.classes_.size}")
+        if self.classes_.size < 2:
+            raise ValueError(f"y must hold at least two classes, got {self.classes_.size}")
         self.forecaster_ = part if self.classes_.size == 2 else OneAgainstAll(part, normalize=True)
         return self
 
-    def predict_proba(self, X: ArrayLike,  # features, shape (n, features)
-                      ) -> np.ndarray:  # recalibrated probabilities of `classes_`, shape (n, classes)
+    def predict_proba(
+        self, X: ArrayLike,  # features, shape (n, features)
+    ) -> np.ndarray:  # recalibrated probabilities of `classes_`, shape (n, classes)
         "Recalibrated probabilities in the present state."
         P, learnt = self.model_.predict_proba(X), self.forecaster_
-        return _both_classes(learnt.predict(P[:, 1])) if self.classes_.size == 2 else learnt.predict(P)
+        return (_both_classes(learnt.predict(P[:, 1])) if self.classes_.size == 2
+                else learnt.predict(P))
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         "The likeliest class of each row of X, shape (n,), after recalibration."
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def partial_fit(self, X: ArrayLike,  # features of cases in the order of time, shape (n, features)
-                    y: ArrayLike,  # what came of them, shape (n,)
-                    ) -> "RecalibratedClassifier":  # the estimator itself
+    def partial_fit(
+        self, X: ArrayLike,  # features of cases in the order of time, shape (n, features)
+        y: ArrayLike,  # what came of them, shape (n,)
+    ) -> "RecalibratedClassifier":  # the estimator itself
         "Learn outcomes; the model itself stays as it was trained."
         self.prequential(X, y)
         return self
 
-    def prequential(self, X: ArrayLike,  # features in the order of time, shape (n, features)
-                    y: ArrayLike,  # classes, shape (n,)
-                    ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome was seen
+    def prequential(
+        self, X: ArrayLike,  # features in the order of time, shape (n, features)
+        y: ArrayLike,  # classes, shape (n,)
+    ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome was seen
         "Forecast and learn a whole stream, from the present state on."
         P, label = self.model_.predict_proba(X), _positions(y, self.classes_)
-        return _both_classes(self.forecaster_.prequential(P[:, 1], label)) if self.classes_.size == 2 else self.forecaster_.prequential(P, label)
+        return (_both_classes(self.forecaster_.prequential(P[:, 1], label))
+                if self.classes_.size == 2 else self.forecaster_.prequential(P, label))
 
 # %% ../nbs/48_streams.ipynb #cell-010
 def _both_classes(q): return np.column_stack([1 - q, q])
@@ -88,23 +96,27 @@ def _both_classes(q): return np.column_stack([1 - q, q])
 def _positions(y, classes):
     "The position of each label among the classes."
     values = np.asarray(y)
-    where = np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind or {values.dtype.kind, classes.dtype.kind} <= set("iufb") else np.array([])
+    where = (np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind
+             or {values.dtype.kind, classes.dtype.kind} <= set("iufb") else np.array([]))
     known = where.size == values.size and classes[np.minimum(where, classes.size - 1)] == values
     if not np.all(known):
         first = int(np.argmin(known)) if np.size(known) == values.size else 0
-        raise ValueError(f"y must hold the classes of the training, {classes.tolist()}: the first other one is at position {first} ({values.ravel()[first]!r})")
+        raise ValueError(f"y must hold the classes of the training, {classes.tolist()}: the first "
+                         f"other one is at position {first} ({values.ravel()[first]!r})")
     return where
 
 # %% ../nbs/48_streams.ipynb #cell-014
 class RecalibratedOnline:
-    "A binary online model in river's manner, with recalibrated probabilities; it has the model's own methods."
+    """A binary online model in river's manner, with recalibrated probabilities; it has the model's
+    own methods."""
 
-    def __init__(self,
-                 model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`
-                 method: str = "tops",  # a name that `make_forecaster` knows
-                 *,
-                 rng: int | None = 0,  # seed of hedging's draws
-                 ):
+    def __init__(
+        self,
+        model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`
+        method: str = "tops",  # a name that `make_forecaster` knows
+        *,
+        rng: int | None = 0,  # seed of hedging's draws
+    ):
         self.model, self.forecaster = model, make_forecaster(method, rng=rng)
 
     def predict_proba_one(self, x: dict,  # the features of one case
@@ -129,19 +141,23 @@ class RecalibratedOnline:
 
     def _score(self, x):
         stated = self.model.predict_proba_one(x)
-        return float(stated.get(True, stated.get(1, 0.5)))        # a model that has learnt nothing states nothing
+        # a model that has learnt nothing states nothing
+        return float(stated.get(True, stated.get(1, 0.5)))
 
 # %% ../nbs/48_streams.ipynb #cell-018
 @dataclass
 class StreamSummary:
-    "What went through `recalibrate_rows`: counts, calibration before and after, and the monitor's alarm."
+    """What went through `recalibrate_rows`: counts, calibration before and after, and the monitor's
+    alarm."""
     method: str  # the method's short name
     rows: int = 0  # rows written
     learnt: int = 0  # rows that had an outcome
     brier_before: float = 0.0  # Brier score of the column of scores
     brier_after: float = 0.0  # Brier score of the forecasts
-    alarm: int | None = None  # after how many outcomes the score's monitor first rang (α = 0.05); None if it never did
-    curve: list[tuple[int, float, float]] = field(default_factory=list, repr=False)  # outcomes seen, calibration error before and after
+    alarm: int | None = None  # after how many outcomes the score's monitor first rang (α = 0.05);
+                              # None if it never did
+    curve: list[tuple[int, float, float]] = field(default_factory=list, repr=False)  # outcomes
+    # seen, calibration error before and after
 
     @property
     def error_before(self) -> float:
@@ -154,7 +170,8 @@ class StreamSummary:
         return self.curve[-1][2] if self.curve else 0.0
 
     def to_frame(self) -> pd.DataFrame:
-        "The calibration errors at some two hundred times of the stream, evenly spaced on a logarithmic axis."
+        """The calibration errors at some two hundred times of the stream, evenly spaced on a
+        logarithmic axis."""
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../nbs/48_streams.ipynb #cell-019
@@ -162,7 +179,8 @@ class _Tally:
     "Sums from which the summary is made; their number is fixed."
 
     def __init__(self, method):
-        self.summary, self.bins, self.squares, self.due = StreamSummary(method), np.zeros((2, 2, 10)), np.zeros(2), 1.0
+        self.summary, self.bins, self.squares, self.due = (StreamSummary(method),
+                                                           np.zeros((2, 2, 10)), np.zeros(2), 1.0)
         self.monitor, self.edges = CalibrationMonitor(), np.arange(1, 11) / 10
 
     def add(self, p, y, q):
@@ -174,7 +192,8 @@ class _Tally:
         self.summary.learnt += y.size
         for k, forecast in enumerate((p, q)):
             where = np.searchsorted(self.edges, forecast, side="left")
-            for j, values in enumerate((y, forecast)): self.bins[k, j] += np.bincount(where, values, 10)
+            for j, values in enumerate((y, forecast)):
+                self.bins[k, j] += np.bincount(where, values, 10)
             self.squares[k] += np.sum((y - forecast)**2)
         self.monitor.partial_fit(p, y)
         if self.summary.learnt >= self.due: self.note()
@@ -185,7 +204,8 @@ class _Tally:
         if not n or (s.curve and s.curve[-1][0] == n): return
         before, after = np.abs(self.bins[:, 0] - self.bins[:, 1]).sum(axis=1) / n
         s.curve.append((n, float(before), float(after)))
-        s.brier_before, s.brier_after, s.alarm, self.due = *(self.squares / n).tolist(), self.monitor.alarm_, 1.05 * n
+        s.brier_before, s.brier_after, s.alarm, self.due = *(
+            self.squares / n).tolist(), self.monitor.alarm_, 1.05 * n
 
 # %% ../nbs/48_streams.ipynb #cell-021
 def _arrived(source: BinaryIO) -> Iterator[list[str]]:
@@ -201,19 +221,25 @@ def _arrived(source: BinaryIO) -> Iterator[list[str]]:
         if not chunk: return
 
 
-_OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0,
-             **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
+_OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
+             "yes": 1.0, **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
 
 
 def _row(line, delimiter, width, columns, names):
     "Score and outcome of a line; a ValueError says what is wrong with it."
-    cells = line.split(delimiter) if '"' not in line else next(csv.reader([line], delimiter=delimiter, strict=True))
+    cells = line.split(delimiter) if '"' not in line else next(
+        csv.reader([line], delimiter=delimiter, strict=True))
     if len(cells) != width: raise ValueError(f"{len(cells)} cells where the header has {width}")
     text, said = cells[columns[0]].strip(), cells[columns[1]].strip().lower()
     try: p = float(text)
-    except ValueError: raise ValueError(f"column {names[0]!r} must hold a probability, got {text[:40]!r}") from None
-    if not 0.0 <= p <= 1.0: raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
-    if said not in _OUTCOMES: raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome is not known, got {said[:40]!r}")
+    except ValueError:
+        raise ValueError(
+            f"column {names[0]!r} must hold a probability, got {text[:40]!r}") from None
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
+    if said not in _OUTCOMES:
+        raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome is "
+                         f"not known, got {said[:40]!r}")
     return p, _OUTCOMES[said]
 
 # %% ../nbs/48_streams.ipynb #cell-022
@@ -223,11 +249,18 @@ def _header(line, names, added):
     header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     for name in names:
         if header.count(name) == 1: continue
-        if name in header: raise ValueError(f"{header.count(name)} columns are called {name!r}; rename all but one")
+        if name in header:
+            raise ValueError(
+                f"{header.count(name)} columns are called {name!r}; rename all but one")
         close = difflib.get_close_matches(name, header, n=1, cutoff=0.5)
-        raise ValueError(f"there is no column {name!r}, the columns are {', '.join(map(repr, header[:12]))}" + (f"; did you mean {close[0]!r}?" if close else ""))
-    if names[0] == names[1]: raise ValueError(f"score and outcome must be two columns, got {names[0]!r} for both")
-    if added in header: raise ValueError(f"there is a column {added!r} already; choose another name for the forecasts")
+        raise ValueError(f"there is no column {name!r}, the columns are "
+                         f"{', '.join(map(repr, header[:12]))}"
+                         + (f"; did you mean {close[0]!r}?" if close else ""))
+    if names[0] == names[1]:
+        raise ValueError(f"score and outcome must be two columns, got {names[0]!r} for both")
+    if added in header:
+        raise ValueError(f"there is a column {added!r} already; choose another name for the "
+                         "forecasts")
     return delimiter, len(header), [header.index(name) for name in names]
 
 
@@ -235,22 +268,26 @@ def _forecast_rows(forecaster, p, y):
     "Forecasts of rows in order, learning where there is an outcome."
     known, q = ~np.isnan(y), np.empty(p.size)
     for run in np.split(np.arange(p.size), np.flatnonzero(np.diff(known)) + 1):
-        q[run] = forecaster.prequential(p[run], y[run]) if known[run[0]] else forecaster.predict(p[run])
+        q[run] = forecaster.prequential(p[run], y[run]) if known[run[0]] else forecaster.predict(
+            p[run])
     return q
 
 # %% ../nbs/48_streams.ipynb #cell-023
-def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
-                     write: Callable[[str], object],  # takes whole lines of text, one or many at a time
-                     *,
-                     score: str,  # the column of scores, in [0, 1]
-                     outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
-                     method: str = "tops",  # a name that `make_forecaster` knows
-                     name: str = "recalibrated",  # the column that is added
-                     rng: int | None = 0,  # seed of hedging's draws
-                     ) -> StreamSummary:  # what went through
-    """Write each row again with a forecast that was made before the row's outcome was used; memory does not grow.
+def recalibrate_rows(
+    source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
+    write: Callable[[str], object],  # takes whole lines of text, one or many at a time
+    *,
+    score: str,  # the column of scores, in [0, 1]
+    outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
+    method: str = "tops",  # a name that `make_forecaster` knows
+    name: str = "recalibrated",  # the column that is added
+    rng: int | None = 0,  # seed of hedging's draws
+) -> StreamSummary:  # what went through
+    """Write each row again with a forecast that was made before the row's outcome was used; memory
+    does not grow.
 
-    Raises ValueError that begins with the number of the line for the first row that can't be used, after all rows before it were written."""
+    Raises ValueError that begins with the number of the line for the first row that can't be used,
+    after all rows before it were written."""
     forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(method), 0, None
     for lines in _arrived(source):
         kept, rows, fault = [], [], None
@@ -269,16 +306,18 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
                 break
         _emit(write, kept, rows, forecaster, tally, layout)
         if fault: raise fault
-    if layout is None: raise ValueError("line 1: there must be a line with the names of the columns, got nothing")
+    if layout is None:
+        raise ValueError("line 1: there must be a line with the names of the columns, got nothing")
     tally.note()
     return tally.summary
 
-
+# %% ../nbs/48_streams.ipynb #cell-023b
 def _emit(write, kept, rows, forecaster, tally, layout):
     "Forecast the rows of a chunk and write them out."
     if rows:
         p, y = np.array(rows).T
         q = _forecast_rows(forecaster, p, y)
-        kept[len(kept) - len(rows):] = [f"{line}{layout[0]}{value!r}" for line, value in zip(kept[len(kept) - len(rows):], q.tolist())]
+        kept[len(kept) - len(rows):] = [f"{line}{layout[0]}{value!r}" for line, value in zip(
+                                            kept[len(kept) - len(rows):], q.tolist())]
         tally.add(p, y, q)
     if kept: write("\n".join(kept) + "\n")

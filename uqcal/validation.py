@@ -24,26 +24,35 @@ from scipy.stats import rankdata
 from .bootstrap import BootstrapInterval, _chunk, bca_interval, bca_intervals, run_chunks
 from .conclusions import Conclusion, _columns, draw_conclusions
 from .distributions import _draw, distribution_name, standard_distribution
-from .inputs import check_choice, check_count, check_errors, check_fraction, check_generator, read_vector
-from .statistics import _bin_starts, _rounded, _sorted_by, equal_count_bins, nll_reference, skewness_gm
+from .inputs import (check_choice, check_count, check_errors, check_fraction, check_generator,
+                          read_vector)
+from .statistics import (_bin_starts, _rounded, _sorted_by, equal_count_bins, nll_reference,
+                              skewness_gm)
 
-if TYPE_CHECKING:          # matplotlib is imported where a figure is drawn: a script that draws none starts faster
+# matplotlib is imported where a figure is drawn: a script that draws none starts faster
+if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../nbs/51_validation.ipynb #cell-009
-def zeta_score(estimate: float,  # the statistic of the data
-               reference: float,  # what it should be
-               interval: BootstrapInterval | tuple[float, float],  # its interval: a BootstrapInterval, or (low, high)
-               *,
-               reference_uncertainty: float = 0.0,  # standard error of the reference, ≥ 0
-               ) -> float:  # within ±1 where they agree; ±inf where an interval of no width misses the reference
+def zeta_score(
+    estimate: float,  # the statistic of the data
+    reference: float,  # what it should be
+    interval: BootstrapInterval | tuple[float, float],  # its interval: a BootstrapInterval, or
+                                                        # (low, high)
+    *,
+    reference_uncertainty: float = 0.0,  # standard error of the reference, ≥ 0
+) -> float:  # within ±1 where they agree; ±inf where an interval of no width misses the reference
     """Signed distance to the reference in units of the facing half of the interval.
 
-    Raises ValueError where a number is not finite, or low > high. Source: Pernot (2024), Eqs 20–23."""
-    low, high = (interval.low, interval.high) if isinstance(interval, BootstrapInterval) else interval
-    estimate, reference, low, high, spread = read_vector([estimate, reference, low, high, reference_uncertainty], "the numbers of a ζ-score")
+    Raises ValueError where a number is not finite, or low > high. Source: Pernot (2024), Eqs
+    20–23."""
+    low, high = (interval.low, interval.high) if isinstance(interval,
+                                                            BootstrapInterval) else interval
+    estimate, reference, low, high, spread = read_vector(
+        [estimate, reference, low, high, reference_uncertainty], "the numbers of a ζ-score")
     if low > high or spread < 0:
-        raise ValueError(f"interval must have low ≤ high and reference_uncertainty must be ≥ 0, got ({low}, {high}) and {spread}")
+        raise ValueError("interval must have low ≤ high and reference_uncertainty must be ≥ 0, "
+                         f"got ({low}, {high}) and {spread}")
     distance = estimate - reference
     half = np.hypot((high if distance <= 0 else low) - estimate, 2 * spread)
     return _in_units(distance, half)
@@ -51,7 +60,8 @@ def zeta_score(estimate: float,  # the statistic of the data
 
 def _in_units(distance, half):
     "Distance over half-width, infinite where the width is zero or as good as."
-    return float(distance / half) if half > 1e-300 * abs(distance) else float(np.sign(distance) * np.inf) if distance else 0.0
+    return (float(distance / half) if half > 1e-300 * abs(distance)
+            else float(np.sign(distance) * np.inf) if distance else 0.0)
 
 # %% ../nbs/51_validation.ipynb #cell-012
 @nb.njit(cache=True, nogil=True)
@@ -79,7 +89,8 @@ def _simulated_binned(epsilon, u2, start):
 # %% ../nbs/51_validation.ipynb #cell-014
 @nb.njit(cache=True, nogil=True)
 def _sort_with(x, bits, y, place, cell, sorted_x, sorted_y):
-    "Values x ≥ 0 from the smallest to the largest, each with its y; bits: x viewed as int64; place, cell: room to work in."
+    """Values x ≥ 0 from the smallest to the largest, each with its y; bits: x viewed as int64;
+    place, cell: room to work in."""
     n, last = x.size, place.size - 2
     high, low = bits[0], np.int64(2**63 - 1)
     for i in range(n):
@@ -116,7 +127,8 @@ def _sort_with(x, bits, y, place, cell, sorted_x, sorted_y):
 # %% ../nbs/51_validation.ipynb #cell-015
 @nb.njit(cache=True, nogil=True)
 def _rank_correlation(x, rank_y, square_y):
-    "Spearman's coefficient from sorted x and the centred ranks of y beside it; ties in x share their mean rank."
+    """Spearman's coefficient from sorted x and the centred ranks of y beside it; ties in x share
+    their mean rank."""
     n = x.size
     product, square, i = 0.0, 0.0, 0
     while i < n:
@@ -148,7 +160,8 @@ def _simulated_spearman(epsilon, u, rank_u):
 # %% ../nbs/51_validation.ipynb #cell-016
 @dataclass(frozen=True)
 class SimulatedReference:
-    "What a statistic is, on average, for perfect uncertainties; what `simulated_reference` returns."
+    """What a statistic is, on average, for perfect uncertainties; what `simulated_reference`
+    returns."""
     value: float  # mean over the simulated sets
     standard_error: float  # of that mean
     low: float  # lower quantile of the simulated values
@@ -162,24 +175,28 @@ class SimulatedReference:
         return pd.DataFrame([vars(self)])
 
 
-def simulated_reference(statistic: str,  # "zms", "rce", "cc", "ence" or "zmse"
-                        uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
-                        *,
-                        distribution: Any = "normal",  # distribution of ε, see `uqcal.distributions.standard_distribution`
-                        n_mc: int = 10_000,  # number of simulated sets, ≥ 2
-                        n_bins: int = 20,  # bins of equal count for "ence" and "zmse"
-                        by: ArrayLike | None = None,  # what these bins are sorted by: the uncertainties unless given
-                        confidence: float = 0.95,  # share of simulated values between low and high
-                        rng: int | np.random.Generator | None = None,  # seed or generator
-                        n_jobs: int = 1,  # joblib's number of jobs
-                        progress: bool = False,  # show a bar on standard error
-                        ) -> SimulatedReference:  # mean, its standard error, range of simulated values
+def simulated_reference(
+    statistic: str,  # "zms", "rce", "cc", "ence" or "zmse"
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
+    *,
+    distribution: Any = "normal",  # distribution of ε, see
+                                   # `uqcal.distributions.standard_distribution`
+    n_mc: int = 10_000,  # number of simulated sets, ≥ 2
+    n_bins: int = 20,  # bins of equal count for "ence" and "zmse"
+    by: ArrayLike | None = None,  # what these bins are sorted by: the uncertainties unless given
+    confidence: float = 0.95,  # share of simulated values between low and high
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> SimulatedReference:  # mean, its standard error, range of simulated values
     """The value of a statistic for calibrated errors with these uncertainties.
 
-    Raises ValueError for an unknown statistic or distribution, or where the statistic is undefined. Source: Pernot (2024), § II D 2."""
+    Raises ValueError for an unknown statistic or distribution, or where the statistic is undefined.
+    Source: Pernot (2024), § II D 2."""
     check_choice(statistic, "statistic", SIMULATED)
-    values = _simulate((statistic,), read_vector(uncertainty, "uncertainty", positive=True), distribution, check_count(n_mc, "n_mc", minimum=2),
-                       n_bins, by, check_generator(rng), n_jobs, progress)
+    values = _simulate((statistic,), read_vector(uncertainty, "uncertainty", positive=True),
+                       distribution, check_count(n_mc, "n_mc", minimum=2), n_bins, by,
+                       check_generator(rng), n_jobs, progress)
     return _reference(values[statistic], distribution, check_fraction(confidence, "confidence"))
 
 # %% ../nbs/51_validation.ipynb #cell-017
@@ -189,12 +206,16 @@ SIMULATED = ("zms", "rce", "cc", "ence", "zmse")
 def _simulate(names, uncertainty, distribution, n_mc, n_bins, by, rng, n_jobs, progress):
     "Simulated values of each statistic, from the same error sets."
     if "cc" in names and np.all(uncertainty == uncertainty[0]):
-        raise ValueError(f"uncertainty must vary for cc: all {uncertainty.size} values are {uncertainty[0]:.6g}")
-    start = equal_count_bins(uncertainty.size, n_bins) if {"ence", "zmse"} & set(names) else _bin_starts(uncertainty.size, 1)
+        raise ValueError(f"uncertainty must vary for cc: all {uncertainty.size} values are "
+                         f"{uncertainty[0]:.6g}")
+    start = (equal_count_bins(uncertainty.size, n_bins) if {"ence", "zmse"} & set(names)
+             else _bin_starts(uncertainty.size, 1))
     u = uncertainty[_sorted_by(by, uncertainty)[0]]
     rank_u = rankdata(u) - (u.size + 1) / 2
-    task = functools.partial(_simulate_chunk, names, u, rank_u, start, standard_distribution(distribution))
-    rows = run_chunks(task, n_mc, _chunk(u.size), rng, n_jobs=n_jobs, progress=progress, description=f"reference, {distribution_name(distribution)}")
+    task = functools.partial(_simulate_chunk, names, u, rank_u, start,
+                             standard_distribution(distribution))
+    rows = run_chunks(task, n_mc, _chunk(u.size), rng, n_jobs=n_jobs, progress=progress,
+                      description=f"reference, {distribution_name(distribution)}")
     return dict(zip(names, rows.T))
 
 
@@ -212,8 +233,9 @@ def _reference(values, distribution, confidence):
     if values.size < 2:
         raise ValueError("the statistic is undefined for nearly all simulated sets: use fewer bins")
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return SimulatedReference(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)), float(low), float(high),
-                              distribution_name(distribution), values.size, confidence)
+    return SimulatedReference(float(values.mean()),
+                              float(values.std(ddof=1) / np.sqrt(values.size)), float(low),
+                              float(high), distribution_name(distribution), values.size, confidence)
 
 # %% ../nbs/51_validation.ipynb #cell-022
 _KNOWN = {"zms": 1.0, "rce": 0.0, "correlation": 0.0}
@@ -224,8 +246,9 @@ def _row(name, interval, distribution, reference, confidence):
     "One comparison of a statistic with a reference (a number where it is known beforehand)."
     known = not isinstance(reference, SimulatedReference)
     value, spread = (reference, 0.0) if known else (reference.value, reference.standard_error)
-    row = {"statistic": name, "estimate": interval.estimate, "bias": interval.bias, "low": interval.low, "high": interval.high,
-           "distribution": distribution, "reference": value, "reference_se": spread,
+    row = {"statistic": name, "estimate": interval.estimate, "bias": interval.bias,
+           "low": interval.low, "high": interval.high, "distribution": distribution,
+           "reference": value, "reference_se": spread,
            "zeta": zeta_score(interval.estimate, value, interval, reference_uncertainty=spread)}
     simulated = (None,) * 3
     if not known:
@@ -245,7 +268,8 @@ def _verdict(rows):
 
 
 def _agrees(row):
-    "Whether a score speaks for its reference; ENCE and ZMSE, being sizes of an error, are wrong only if too large."
+    """Whether a score speaks for its reference; ENCE and ZMSE, being sizes of an error, are wrong
+    only if too large."""
     return row["zeta"] <= 1 and (row["zeta"] >= -1 or row["statistic"] in ("ence", "zmse"))
 
 
@@ -255,48 +279,64 @@ def _differ(a, b):
 
 # %% ../nbs/51_validation.ipynb #cell-024
 _LINK = "A positive value says that the larger errors tend to have the larger uncertainties. "
-_INSTEAD = {"cc": _LINK + "Look at how the error shrinks as the least certain points are removed (confidence_curve)",
-            "ence": "Look at the reliability diagram (conditional_calibration)", "zmse": "Look at the reliability diagram (conditional_calibration)"}
+_INSTEAD = {"cc": _LINK + "Look at how the error shrinks as the least certain "
+            "points are removed (confidence_curve)",
+            "ence": "Look at the reliability diagram (conditional_calibration)",
+            "zmse": "Look at the reliability diagram (conditional_calibration)"}
 
 
 def _sentence(name, rows, verdict, confidence):
     "What a verdict means, in the words of a user."
     row, label = rows[0], _label(name)
     span = f"{100 * confidence:g} % interval {row['low']:.3g} to {row['high']:.3g}"
-    references = " and ".join(f"{r['reference']:.3g} for {_DISTRIBUTION_WORDS.get(r['distribution'], r['distribution'])} errors" for r in rows)
+    references = " and ".join(f"{r['reference']:.3g} for "
+                              f"{_DISTRIBUTION_WORDS.get(r['distribution'], r['distribution'])} "
+                              "errors" for r in rows)
     if verdict == "undecided":
-        missed = "" if any(map(_agrees, rows)) else "The interval contains none of these, but that of another distribution might lie inside. "
-        return (f"{label} is {row['estimate']:.3g} ({span}), but what perfect uncertainties would give depends on the distribution of the errors: "
-                f"{references}. {missed}{_INSTEAD.get(name, 'Use ZMS instead')}, or state the distribution if you know it.")
+        missed = ("" if any(map(_agrees, rows)) else "The interval contains none of these, but "
+                  "that of another distribution might lie inside. ")
+        return (f"{label} is {row['estimate']:.3g} ({span}), but what perfect uncertainties would "
+                f"give depends on the distribution of the errors: {references}. "
+                f"{missed}{_INSTEAD.get(name, 'Use ZMS instead')}, or state the distribution if "
+                "you know it.")
     agree = "excludes" if abs(row["zeta"]) > 1 else "contains"
     if name in ("ence", "zmse") and row["zeta"] < -1:
-        return f"{_meaning(name, row, verdict)}: {label} is {row['estimate']:.3g}, even less than perfect uncertainties give on average, {references}."
+        return (f"{_meaning(name, row, verdict)}: {label} is {row['estimate']:.3g}, even less than "
+                f"perfect uncertainties give on average, {references}.")
     against = f"{row['reference']:.3g}" if row["distribution"] == "known" else references
-    return f"{_meaning(name, row, verdict)}: {label} is {row['estimate']:.3g}, and its {span} {agree} what perfect uncertainties give, {against}."
+    return (f"{_meaning(name, row, verdict)}: {label} is {row['estimate']:.3g}, and its {span} "
+            f"{agree} what perfect uncertainties give, {against}.")
 
-
+# %% ../nbs/51_validation.ipynb #cell-024b
 def _label(name):
     "What a statistic is called in sentences and figures."
     return "Correlation" if name == "correlation" else name.upper()
 
 
-_DISTRIBUTION_WORDS = {"normal": "normal", "t6": "Student (t6)", "uniform": "uniform", "laplace": "Laplace"}
+_DISTRIBUTION_WORDS = {"normal": "normal", "t6": "Student (t6)", "uniform": "uniform",
+                       "laplace": "Laplace"}
 
 
 def _meaning(name, row, verdict):
     if name in ("zms", "nll", "rce"):
         if verdict == "valid":
             return "On average the uncertainties have the right size"
-        factor = {"zms": np.sqrt(row["estimate"]), "nll": np.sqrt(max(1 + 2 * (row["estimate"] - row["reference"]), 0)), "rce": 1 - row["estimate"]}[name]
+        factor = {"zms": np.sqrt(row["estimate"]),
+                  "nll": np.sqrt(max(1 + 2 * (row["estimate"] - row["reference"]), 0)),
+                  "rce": 1 - row["estimate"]}[name]
         return (f"On average the uncertainties are too {'small' if factor > 1 else 'large'}, "
                 f"the errors being {factor:.2f} times as large as stated")
     if name == "cc":
-        return "The uncertainties rank the errors " + ("as they should" if verdict == "valid" else
-                                                       "better than they should" if row["zeta"] > 0 else "worse than they should")
+        return "The uncertainties rank the errors " + (
+            "as they should" if verdict == "valid" else "better than they should" if row["zeta"] > 0
+            else "worse than they should")
     if name == "correlation":
-        return ("Scaled errors show no trend over the range of the uncertainties" if verdict == "valid" else
-                f"The uncertainties are spread too {'little' if row['zeta'] > 0 else 'much'} (compared with the average, large ones are too {'small' if row['zeta'] > 0 else 'large'})")
-    return "Over their range the uncertainties are " + ("consistent with the errors" if verdict == "valid" else "wrong in some places")
+        return ("Scaled errors show no trend over the range of the uncertainties"
+                if verdict == "valid" else "The uncertainties are spread too "
+                f"{'little' if row['zeta'] > 0 else 'much'} (compared with the average, large ones "
+                f"are too {'small' if row['zeta'] > 0 else 'large'})")
+    return "Over their range the uncertainties are " + (
+        "consistent with the errors" if verdict == "valid" else "wrong in some places")
 
 # %% ../nbs/51_validation.ipynb #cell-026
 def _cautions(error, uncertainty, intervals, n_bins):
@@ -306,24 +346,32 @@ def _cautions(error, uncertainty, intervals, n_bins):
         squares = (x / (np.abs(x).max() or 1.0))**2
         beta = skewness_gm(squares) if np.any(squares != squares[0]) else 0.0
         if beta > limit:
-            found.append(f"Heavy tails: the robust skewness of {label} is {beta:.2f}, over {limit}; means of squares are unreliable then.")
+            found.append(f"Heavy tails: the robust skewness of {label} is {beta:.2f}, over "
+                         f"{limit}; means of squares are unreliable then.")
     if abs(z.mean()) > max(0.05, 2 / np.sqrt(n)) * z.std():
-        found.append(f"Biased errors: the mean of E/u is {z.mean():.3f}, with a standard deviation of {z.std():.3f}.")
+        found.append(f"Biased errors: the mean of E/u is {z.mean():.3f}, with a standard deviation "
+                     f"of {z.std():.3f}.")
     distinct = np.unique(uncertainty).size
     if distinct == 1:
-        found.append("All uncertainties are equal: there is nothing to rank and nothing to be consistent with.")
+        found.append("All uncertainties are equal: there is nothing to rank and nothing to be "
+                     "consistent with.")
     elif distinct < n / 2:
-        found.append(f"Stratified uncertainties: only {distinct} distinct values in {n} points; bins depend on the order of the rows.")
+        found.append(f"Stratified uncertainties: only {distinct} distinct values in {n} points; "
+                     "bins depend on the order of the rows.")
     if {"ence", "zmse"} & set(intervals) and n // n_bins < 30:
         found.append(f"Small bins: {n // n_bins} points in a bin, fewer than 30.")
     for name, interval in intervals.items():
         if abs(interval.z0) > 0.4:
-            found.append(f"The interval of {_label(name)} rests on few bootstrap values: resampling shifts the statistic so much (z₀ = {interval.z0:.2f}) "
-                         f"that only {min(interval.extreme)} of {interval.n_boot} lie beyond one limit; it changes with the seed, and its level is not the nominal one.")
+            found.append(f"The interval of {_label(name)} rests on few bootstrap values: "
+                         f"resampling shifts the statistic so much (z₀ = {interval.z0:.2f}) that "
+                         f"only {min(interval.extreme)} of {interval.n_boot} lie beyond one limit; "
+                         "it changes with the seed, and its level is not the nominal one.")
         if not interval.contains_estimate:
-            found.append(f"The interval of {_label(name)} does not contain its own estimate; |ζ| ≤ 1 and the interval test may disagree.")
+            found.append(f"The interval of {_label(name)} does not contain its own estimate; |ζ| ≤ "
+                         "1 and the interval test may disagree.")
         if interval.n_dropped:
-            found.append(f"{_label(name)} was undefined in {interval.n_dropped} of {interval.n_boot} resamples, which were left out.")
+            found.append(f"{_label(name)} was undefined in {interval.n_dropped} of "
+                         f"{interval.n_boot} resamples, which were left out.")
     return tuple(found)
 
 # %% ../nbs/51_validation.ipynb #cell-028
@@ -336,22 +384,32 @@ class Validation:
     explanation: dict[str, str]  # a sentence for each statistic
     cautions: tuple[str, ...]  # conditions that the data do not meet
     intervals: dict[str, BootstrapInterval] = field(repr=False)  # BCa interval of each statistic
-    references: dict[str, dict[str, SimulatedReference]] = field(repr=False)  # by statistic, by distribution
+    references: dict[str, dict[str, SimulatedReference]] = field(repr=False)  # by statistic, by
+    # distribution
     settings: dict[str, Any]  # n, n_bins, n_boot, n_mc by distribution, confidence, distribution
     rows: pd.DataFrame = field(repr=False)  # what `to_frame` returns
-    conclusions: dict[str, str] = field(default_factory=dict)  # without an assumed distribution: "valid", "invalid" or "undecided" for each question
-    grounds: dict[str, Conclusion] = field(default_factory=dict, repr=False)  # test, p-value and sentence of each conclusion
+    conclusions: dict[str, str] = field(default_factory=dict)  # without an assumed distribution:
+                                                               # "valid", "invalid" or "undecided"
+                                                               # for each question
+    grounds: dict[str, Conclusion] = field(default_factory=dict, repr=False)  # test, p-value and
+    # sentence of each conclusion
 
     def to_frame(self) -> pd.DataFrame:
         "A row for each statistic and reference; what does not apply to a known reference is <NA>."
         return self.rows.copy()
 
     def to_json(self) -> str:
-        "Conclusions with their grounds, verdicts, explanations, cautions, table and settings as JSON; infinite scores become null."
-        table = [{key: _plain(value) for key, value in row.items()} for row in self.rows.to_dict("records")]
-        grounds = {name: {key: getattr(one, key) for key in ("status", "test", "pvalue", "sentence")} for name, one in self.grounds.items()}
-        return json.dumps({"conclusions": self.conclusions, "grounds": grounds, "verdicts": self.verdicts, "explanation": self.explanation, "cautions": self.cautions,
-                           "table": table, "settings": self.settings}, ensure_ascii=False, allow_nan=False, indent=1)
+        """Conclusions with their grounds, verdicts, explanations, cautions, table and settings as
+        JSON; infinite scores become null."""
+        table = [{key: _plain(value) for key, value in row.items()}
+                 for row in self.rows.to_dict("records")]
+        grounds = {
+            name: {key: getattr(one, key) for key in ("status", "test", "pvalue", "sentence")}
+            for name, one in self.grounds.items()}
+        return json.dumps({"conclusions": self.conclusions, "grounds": grounds,
+                           "verdicts": self.verdicts, "explanation": self.explanation,
+                           "cautions": self.cautions, "table": table, "settings": self.settings},
+                          ensure_ascii=False, allow_nan=False, indent=1)
 
     def plot(self, ax: "Axes | None" = None  # axes to draw on; new ones unless given
              ) -> "Axes":
@@ -359,20 +417,25 @@ class Validation:
         return _plot_scores(self, ax)
 
     def _repr_html_(self) -> str:
-        drawn = "".join(f"<li><b>{escape(name)}: {one.status}</b>. {escape(one.sentence)}</li>" for name, one in self.grounds.items())
-        verdicts = "".join(f"<li><b>{_label(name)}: {verdict}</b>. {self.explanation[name]}</li>" for name, verdict in self.verdicts.items())
-        return (f"<ul>{drawn}</ul>" if drawn else "") + f"<ul>{verdicts}</ul>" + self.rows.style.format(precision=4).hide(axis="index").to_html(uuid="validation")
+        drawn = "".join(f"<li><b>{escape(name)}: {one.status}</b>. {escape(one.sentence)}</li>"
+                        for name, one in self.grounds.items())
+        verdicts = "".join(f"<li><b>{_label(name)}: {verdict}</b>. {self.explanation[name]}</li>"
+                           for name, verdict in self.verdicts.items())
+        return ((f"<ul>{drawn}</ul>" if drawn else "") + f"<ul>{verdicts}</ul>"
+                + self.rows.style.format(precision=4).hide(axis="index").to_html(uuid="validation"))
 
-
+# %% ../nbs/51_validation.ipynb #cell-028b
 def _plain(value):
-    return None if value is pd.NA or (isinstance(value, float) and not np.isfinite(value)) else value
+    return None if value is pd.NA or (isinstance(value, float)
+                                      and not np.isfinite(value)) else value
 
 # %% ../nbs/51_validation.ipynb #cell-029
 def _plot_scores(result, ax):
     import matplotlib.pyplot as plt
 
     rows = result.rows[::-1].reset_index(drop=True)
-    ax = plt.subplots(figsize=(7, 0.42 * max(len(rows), 4) + 1.2), layout="constrained")[1] if ax is None else ax
+    ax = plt.subplots(figsize=(7, 0.42 * max(len(rows), 4) + 1.2),
+                      layout="constrained")[1] if ax is None else ax
     ax.axvspan(-1, 1, color="#009E73", alpha=0.15, lw=0)
     ax.axvline(0, color="0.5", lw=0.8)
     zeta = np.clip(rows["zeta"].to_numpy(float), -12, 12)
@@ -380,66 +443,93 @@ def _plot_scores(result, ax):
     ax.hlines(np.arange(zeta.size), 0, zeta, color="0.6", lw=1)
     ax.plot(zeta[inside], np.flatnonzero(inside), "o", color="#0072B2", ms=7)
     ax.plot(zeta[~inside], np.flatnonzero(~inside), "s", color="#D55E00", ms=7)
-    ax.set_yticks(range(len(rows)), [f"{_label(name)}, {'reference known' if distribution == 'known' else _DISTRIBUTION_WORDS.get(distribution, distribution) + ' errors'}"
-                                     for name, distribution in zip(rows["statistic"], rows["distribution"])])
+    words = {d: f"{word} errors" for d, word in _DISTRIBUTION_WORDS.items()}
+    words["known"] = "reference known"
+    ax.set_yticks(range(len(rows)), [f"{_label(name)}, {words.get(d, f'{d} errors')}"
+                                     for name, d in zip(rows["statistic"], rows["distribution"])])
     for name, verdict in result.verdicts.items():
         where = np.flatnonzero(rows["statistic"] == name)
         if where.size:
-            ax.annotate(verdict, (1.02, where.mean()), xycoords=("axes fraction", "data"), va="center", weight="bold")
+            ax.annotate(verdict, (1.02, where.mean()), xycoords=("axes fraction", "data"),
+                        va="center", weight="bold")
             ax.axhline(where.max() + 0.5, color="0.85", lw=0.8)
     reach = max(2.0, 1.15 * np.abs(zeta).max(initial=0))
-    ax.set(xlim=(-reach, reach), ylim=(-0.6, len(rows) - 0.4), xlabel="ζ-score (blue dot: agrees with its reference)")
+    ax.set(xlim=(-reach, reach), ylim=(-0.6, len(rows) - 0.4),
+           xlabel="ζ-score (blue dot: agrees with its reference)")
     return ax
 
 # %% ../nbs/51_validation.ipynb #cell-031
-def validate(error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
-             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
-             *,
-             statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # also "rce", "correlation" (of scaled errors), and "nll" with distribution="normal"
-             conclusions: bool = True,  # whether to draw conclusions by tests that need no assumed distribution
-             features: Any = None,  # for them: DataFrame or dict of name → column, shape (n,) each: numbers, or text and categories as groups
-             distribution: Any = None,  # the distribution of ε where it is known; None where it is not
-             distributions: Sequence[Any] = ("normal", "t6"),  # distributions to compare where it is not known, at least two
-             n_bins: int = 20,  # bins of equal count for ENCE and ZMSE
-             n_boot: int = 5000,  # bootstrap resamples; conclusions rest on 2·n_boot − 1 shuffles
-             n_mc: int | str = 10_000,  # simulated sets for each distribution, or "auto": as many as the interval's width asks for
-             confidence: float = 0.95,  # level of the intervals
-             rng: int | np.random.Generator | None = None,  # seed or generator
-             n_jobs: int = 1,  # joblib's number of jobs
-             progress: bool = False,  # show bars on standard error
-             ) -> Validation:  # conclusions, verdicts, explanations, cautions, table
-    """Conclude whether the stated uncertainties agree with the errors, and decide for each statistic whether it does.
+def validate(
+    error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
+    *,
+    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # also "rce", "correlation" (of
+                                                                # scaled errors), and "nll" with
+                                                                # distribution="normal"
+    conclusions: bool = True,  # whether to draw conclusions by tests that need no assumed
+                               # distribution
+    features: Any = None,  # for them: DataFrame or dict of name → column, shape (n,) each: numbers,
+                           # or text and categories as groups
+    distribution: Any = None,  # the distribution of ε where it is known; None where it is not
+    distributions: Sequence[Any] = ("normal", "t6"),  # distributions to compare where it is not
+                                                      # known, at least two
+    n_bins: int = 20,  # bins of equal count for ENCE and ZMSE
+    n_boot: int = 5000,  # bootstrap resamples; conclusions rest on 2·n_boot − 1 shuffles
+    n_mc: int | str = 10_000,  # simulated sets for each distribution, or "auto": as many as the
+                               # interval's width asks for
+    confidence: float = 0.95,  # level of the intervals
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show bars on standard error
+) -> Validation:  # conclusions, verdicts, explanations, cautions, table
+    """Conclude whether the stated uncertainties agree with the errors, and decide for each
+    statistic whether it does.
 
-    Raises ValueError or TypeError for bad data or settings, naming the argument. Source: Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`."""
+    Raises ValueError or TypeError for bad data or settings, naming the argument. Source: Pernot
+    (2024), Fig. 1 and App. A; `uqcal.conclusions`."""
     error, uncertainty = check_errors(error, uncertainty)
     features = _check_features(features, uncertainty, conclusions)
-    names, distributions = _check_names(statistics, distribution), _check_distributions(distribution, distributions)
-    n_bins, confidence, n_mc, rng = check_count(n_bins, "n_bins"), check_fraction(confidence, "confidence"), _check_n_mc(n_mc), check_generator(rng)
+    names, distributions = _check_names(statistics, distribution), _check_distributions(
+        distribution, distributions)
+    n_bins, confidence, n_mc, rng = check_count(n_bins, "n_bins"), check_fraction(
+        confidence, "confidence"), _check_n_mc(n_mc), check_generator(rng)
     undefined = _undefined(error, uncertainty, names)
     usable = [name for name in names if name not in undefined]
-    intervals = _intervals(usable, error, uncertainty, n_boot=n_boot, confidence=confidence, n_bins=n_bins, rng=rng, n_jobs=n_jobs, progress=progress)
-    references = _references(usable, uncertainty, distributions, n_mc, intervals, n_bins, confidence, rng, n_jobs, progress)
-    rows = {name: _rows(name, intervals[name], references[name], uncertainty, confidence) for name in usable}
+    intervals = _intervals(usable, error, uncertainty, n_boot=n_boot, confidence=confidence,
+                           n_bins=n_bins, rng=rng, n_jobs=n_jobs, progress=progress)
+    references = _references(usable, uncertainty, distributions, n_mc, intervals, n_bins,
+                             confidence, rng, n_jobs, progress)
+    rows = {name: _rows(name, intervals[name], references[name], uncertainty, confidence)
+            for name in usable}
     verdicts = {name: _verdict(rows[name]) if name in rows else "undecided" for name in names}
-    explanation = {name: _sentence(name, rows[name], verdicts[name], confidence) if name in rows else undefined[name] for name in names}
-    settings = {"n": error.size, "n_bins": n_bins, "n_boot": n_boot, "n_mc": {r.distribution: r.n_mc for name in usable for r in references[name].values()},
-                "confidence": confidence, "distribution": None if distribution is None else distribution_name(distribution)}
+    explanation = {name: _sentence(name, rows[name], verdicts[name], confidence) if name in rows
+                   else undefined[name] for name in names}
+    settings = {"n": error.size, "n_bins": n_bins, "n_boot": n_boot,
+                "n_mc": {r.distribution: r.n_mc for name in usable
+                         for r in references[name].values()}, "confidence": confidence,
+                "distribution": None if distribution is None else distribution_name(distribution)}
     table = pd.DataFrame([row for name in usable for row in rows[name]])
-    table[["simulated_low", "simulated_high", "zeta_simulated"]] = table[["simulated_low", "simulated_high", "zeta_simulated"]].astype("Float64")
-    grounds = _grounds(error, uncertainty, intervals, n_boot, confidence=confidence, features=features, rng=rng, n_jobs=n_jobs, progress=progress) if conclusions else {}
-    return Validation(error, uncertainty, verdicts, explanation, _cautions(error, uncertainty, intervals, n_bins), intervals, references, settings, table,
-                      {name: one.status for name, one in grounds.items()}, grounds)
+    table[["simulated_low", "simulated_high", "zeta_simulated"]] = table[
+        ["simulated_low", "simulated_high", "zeta_simulated"]].astype("Float64")
+    grounds = _grounds(error, uncertainty, intervals, n_boot, confidence=confidence,
+                       features=features, rng=rng, n_jobs=n_jobs,
+                       progress=progress) if conclusions else {}
+    return Validation(error, uncertainty, verdicts, explanation,
+                      _cautions(error, uncertainty, intervals, n_bins), intervals, references,
+                      settings, table, {name: one.status for name, one in grounds.items()}, grounds)
 
 # %% ../nbs/51_validation.ipynb #cell-032
 def _check_names(names, distribution):
     "Known statistics without repetition; NLL only where errors are stated to be normal."
     if isinstance(names, str):
-        raise TypeError(f"statistics must be a sequence of names, got the string {names!r}; write ({names!r},)")
+        raise TypeError(f"statistics must be a sequence of names, got the string {names!r}; write "
+                        f"({names!r},)")
     names = tuple(dict.fromkeys(check_choice(name, "statistics", _STATISTICS) for name in names))
     if not names:
         raise ValueError("statistics must name at least one statistic, got none")
     if "nll" in names and distribution != "normal":
-        raise ValueError(f'statistics may hold "nll" only with distribution="normal", whose likelihood it is; got distribution={distribution!r}')
+        raise ValueError('statistics may hold "nll" only with distribution="normal", whose '
+                         f'likelihood it is; got distribution={distribution!r}')
     return names
 
 # %% ../nbs/51_validation.ipynb #cell-033
@@ -455,36 +545,48 @@ def _check_features(features, uncertainty, conclusions):
 def _grounds(error, uncertainty, intervals, n_boot, **options):
     "The distribution-free conclusions, with the interval of the ZMS that is there already."
     common = {key: options[key] for key in ("confidence", "rng", "n_jobs", "progress")}
-    average = intervals["zms"] if "zms" in intervals else bca_interval("zms", error, uncertainty, n_boot=n_boot, **common)
-    return draw_conclusions(error, uncertainty, average=average, n_resamples=2 * n_boot - 1, **options)
+    average = intervals["zms"] if "zms" in intervals else bca_interval("zms", error, uncertainty,
+                                                                       n_boot=n_boot, **common)
+    return draw_conclusions(error, uncertainty, average=average, n_resamples=2 * n_boot - 1,
+                            **options)
 
 # %% ../nbs/51_validation.ipynb #cell-034
 def _check_distributions(distribution, distributions):
     "Name and distribution of each simulation; all must exist and have a variance."
     if isinstance(distributions, str):
-        raise TypeError(f"distributions must be a sequence of distributions, got the string {distributions!r}; use distribution={distributions!r} for one known distribution")
-    chosen = {distribution_name(one): one for one in ([distribution] if distribution is not None else distributions) if standard_distribution(one)}
+        raise TypeError("distributions must be a sequence of distributions, got the string "
+                        f"{distributions!r}; use distribution={distributions!r} for one known "
+                        "distribution")
+    chosen = {distribution_name(one): one
+              for one in ([distribution] if distribution is not None else distributions)
+              if standard_distribution(one)}
     if distribution is None and len(chosen) < 2:
-        raise ValueError(f"distributions must hold at least two different distributions to compare, got {len(chosen)}; use distribution= for one known distribution")
+        raise ValueError("distributions must hold at least two different distributions to "
+                         f"compare, got {len(chosen)}; use distribution= for one known "
+                         "distribution")
     return chosen
 
 
 def _check_n_mc(n_mc):
-    return n_mc if isinstance(n_mc, str) and n_mc == "auto" else check_count(n_mc, "n_mc", minimum=2)
+    return n_mc if isinstance(n_mc, str) and n_mc == "auto" else check_count(
+        n_mc, "n_mc", minimum=2)
 
 
 def _undefined(error, uncertainty, names):
     "Why a statistic has no value for these data: a sentence for each such statistic."
-    equal = "All uncertainties are equal, so there is nothing to {}: only their average size (ZMS) can be judged."
+    equal = ("All uncertainties are equal, so there is nothing to {}: only their average size "
+             "(ZMS) can be judged.")
     reasons = {}
     if np.all(uncertainty == uncertainty[0]):
-        reasons = {"cc": equal.format("rank"), "ence": equal.format("be consistent with"), "zmse": equal.format("be consistent with")}
+        reasons = {"cc": equal.format("rank"), "ence": equal.format("be consistent with"),
+                   "zmse": equal.format("be consistent with")}
         reasons["correlation"] = equal.format("correlate with")
     elif np.all(np.abs(error) == np.abs(error[0])):
         reasons = {"cc": "All absolute errors are equal, so there is nothing to rank."}
     scaled = _rounded(np.abs(error) / uncertainty)
     if np.all(scaled == scaled[0]):
-        reasons["correlation"] = "All scaled errors have the same size, so there is nothing to correlate."
+        reasons["correlation"] = (
+            "All scaled errors have the same size, so there is nothing to correlate.")
     return {name: reasons[name] for name in names if name in reasons}
 
 # %% ../nbs/51_validation.ipynb #cell-036
@@ -492,40 +594,49 @@ def _intervals(names, error, uncertainty, **options):
     "BCa interval of each statistic; the NLL's follows from the ZMS's."
     needed = tuple(dict.fromkeys("zms" if name == "nll" else name for name in names))
     found = bca_intervals(needed, error, uncertainty, **options) if needed else {}
-    return {name: _as_nll(found["zms"], uncertainty) if name == "nll" else found[name] for name in names}
+    return {name: _as_nll(found["zms"], uncertainty) if name == "nll" else found[name]
+            for name in names}
 
 
 def _as_nll(zms, uncertainty):
     shift = nll_reference(uncertainty) - 0.5
     moved = {key: shift + 0.5 * getattr(zms, key) for key in ("estimate", "low", "high", "values")}
-    return dataclasses.replace(zms, **moved, bias=zms.bias / 2, standard_error=zms.standard_error / 2)
+    return dataclasses.replace(zms, **moved, bias=zms.bias / 2,
+                               standard_error=zms.standard_error / 2)
 
 
 def _rows(name, interval, simulated, uncertainty, confidence):
     "The known reference, if there is one, then one for each distribution."
     known = {"nll": nll_reference(uncertainty)} | _KNOWN
     references = ({"known": known[name]} if name in known else {}) | simulated
-    return [_row(name, interval, distribution, reference, confidence) for distribution, reference in references.items()]
+    return [_row(name, interval, distribution, reference, confidence)
+            for distribution, reference in references.items()]
 
 # %% ../nbs/51_validation.ipynb #cell-038
-def _references(names, uncertainty, distributions, n_mc, intervals, n_bins, confidence, rng, n_jobs, progress):
+def _references(names, uncertainty, distributions, n_mc, intervals, n_bins, confidence, rng, n_jobs,
+                progress):
     "Simulated references of each statistic under each distribution."
-    needed = tuple(dict.fromkeys("zms" if name == "nll" else name for name in names if name != "correlation"))
+    needed = tuple(dict.fromkeys("zms" if name == "nll" else name for name in names
+                                 if name != "correlation"))
     out = {name: {} for name in names}
     for label, distribution in distributions.items() if needed else ():
         def draw(n, distribution=distribution):
             "n simulated sets under this distribution."
-            return _simulate(needed, uncertainty, distribution, n, n_bins, None, rng, n_jobs, progress)
+            return _simulate(needed, uncertainty, distribution, n, n_bins, None, rng, n_jobs,
+                             progress)
 
         values = draw(1000 if n_mc == "auto" else n_mc)
         if n_mc == "auto":
-            more = min(100_000, max(_sets_needed(values[name], intervals[name]) for name in names if name in values)) - 1000
+            more = min(100_000, max(_sets_needed(values[name], intervals[name]) for name in names
+                                    if name in values)) - 1000
             if more > 0:
-                values = {name: np.concatenate([values[name], extra]) for name, extra in draw(more).items()}
+                values = {name: np.concatenate([values[name], extra])
+                          for name, extra in draw(more).items()}
         for name in names:
             if name == "correlation":          # zero under every distribution
                 continue
-            shown = nll_reference(uncertainty) + 0.5 * (values["zms"] - 1) if name == "nll" else values[name]
+            shown = nll_reference(uncertainty) + 0.5 * (values["zms"]
+                                                        - 1) if name == "nll" else values[name]
             out[name][label] = _reference(shown, distribution, confidence)
     return out
 
