@@ -34,7 +34,7 @@ class Interval(NamedTuple):
 
 # %% ../nbs/01_results.ipynb #cell-021
 def three_digits(value: Any,  # a number, or None
-                 ) -> str:  # three significant digits with their zeros, "–" where there is no number
+                 ) -> str:  # three significant digits with their zeros, "–" for no number
     "A number as a sentence or a table shows it, with a minus sign that is not a hyphen."
     if value is None or value is pd.NA or np.isnan(value): return "–"
     if np.isinf(value): return "∞" if value > 0 else "−∞"
@@ -100,8 +100,8 @@ class SignificanceTest(Result):
     method: str  # how the p-value was found
     n: int  # number of points
     n_resamples: int | None = None  # sets behind the null distribution; None where none were drawn
-    null_distribution: np.ndarray | None = field(default=None, repr=False, compare=False)
-    # the statistic of each of these sets, shape (n_resamples,); NaN where undefined
+    null_distribution: np.ndarray | None = field(  # statistic of each set, shape (n_resamples,)
+        default=None, repr=False, compare=False)
 
     @property
     def null_interval(self) -> Interval | None:

@@ -33,8 +33,7 @@ class _Runs:
     def of(cls,
            values: np.ndarray,  # numbers without gaps, shape (n,)
            kind: str = "feature",  # "uncertainty", "feature" or "groups"
-           names: np.ndarray | None = None,
-           # for groups: what each whole number in `values` stands for
+           names: np.ndarray | None = None,  # of groups, one for each whole number in `values`
            ) -> Ordering:  # equal values in the order of their rows
         "Sort a column."
         order = np.argsort(values, kind="stable")
@@ -120,10 +119,8 @@ def eleven_digits(x: np.ndarray,  # float64 ≥ 0, any shape
 class _Columns:
     "Two columns, checked, and what needs no order."
 
-    error: np.ndarray = field(repr=False)
-    # errors, reference minus prediction, shape (n,)
-    uncertainty: np.ndarray = field(repr=False)
-    # standard uncertainties, shape (n,), same unit, > 0
+    error: np.ndarray = field(repr=False)  # errors, reference minus prediction, shape (n,)
+    uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), > 0
 
     def __post_init__(self):
         checked = check_errors(self.error, self.uncertainty)
@@ -242,15 +239,14 @@ class RegressionErrors(Sample):
 # %% ../nbs/10_sample.ipynb #cell-045
 def bin_starts(n: int,  # number of points
                n_bins: int,  # number of bins, ≥ 1
-               ) -> np.ndarray:  # n_bins + 1 whole numbers, start[i] ≤ rank < start[i + 1] in bin i
+               ) -> np.ndarray:  # n_bins + 1 places: bin i holds start[i] ≤ place < start[i + 1]
     "Where bins of (nearly) equal count begin in n sorted points, however small they are."
     return (2 * n * np.arange(n_bins + 1) + n_bins) // (2 * n_bins)
 
 
 def equal_count_bins(n: int,  # number of points, ≥ 2
                      n_bins: int,  # number of bins, from 1 to n // 2
-                     ) -> np.ndarray:
-                     # n_bins + 1 whole numbers, start[i] ≤ rank < start[i + 1] in bin i
+                     ) -> np.ndarray:  # n_bins + 1 places: bin i holds start[i] to start[i + 1] − 1
     """Where bins of (nearly) equal count begin in n sorted points.
 
     Raises ValueError if some bin would hold fewer than two points. Source: Pernot (2024), App. A,
