@@ -126,49 +126,6 @@ def test_each_shuffle_is_that_of_the_slow_twin(name, tied):
         np.testing.assert_allclose(found[r], expected, rtol=1e-9, atol=1e-13)
 
 
-def plain_shuffle(values, state):
-    "xoshiro256++, Lemire's choice and Fisher–Yates in Python's integers."
-    mask, (a, b, c, d), halves = 2**64 - 1, map(int, state), []
-
-    def rotated(x, k):
-        return (x << k | x >> 64 - k) & mask
-
-    values = list(values)
-    for i in range(len(values) - 1, 0, -1):
-        while True:
-            if not halves:
-                word = (rotated((a + d) & mask, 23) + a) & mask
-                c, d, t = c ^ a, d ^ b, b << 17 & mask
-                b, a = b ^ c, a ^ d
-                c, d = c ^ t, rotated(d, 45)
-                halves = [word >> 32, word & (2**32 - 1)]
-            product = halves.pop(0) * (i + 1)
-            if product % 2**32 >= 2**32 % (i + 1):
-                break
-        j = product >> 32
-        values[i], values[j] = values[j], values[i]
-    return values, [a, b, c, d]
-
-
-@pytest.mark.parametrize("n", [2, 3, 10, 1001])
-def test_shuffle_is_that_of_the_slow_twin(n):
-    state = np.random.default_rng(n).integers(1, 2**64, size=4, dtype=np.uint64)
-    values = np.arange(float(n))
-    for _ in range(3):
-        expected, moved = plain_shuffle(values, state)
-        _shuffle(values, state)
-        assert values.tolist() == expected and state.tolist() == moved
-
-
-def test_shuffle_is_fair():
-    state, deck, n = np.random.default_rng(3).integers(1, 2**64, size=4, dtype=np.uint64), np.arange(5.0), 120_000
-    counts = dict.fromkeys(itertools.permutations(range(5)), 0)
-    for _ in range(n):
-        _shuffle(deck, state)
-        counts[tuple(deck.astype(int))] += 1
-    assert stats.chisquare(list(counts.values())).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_shuffles_draw_from_all_pairings_alike(name, tied):
