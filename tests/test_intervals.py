@@ -291,13 +291,6 @@ def test_calibration_ranks_do_not_suffer_from_rounding():
         np.testing.assert_allclose(iv._tails(3, 5, level, m)[0], stats.betabinom(5, rank, m + 1 - rank).cdf(3), rtol=1e-12)
 
 
-def test_holm_is_that_of_statsmodels():
-    from statsmodels.stats.multitest import multipletests
-    for seed in range(20):
-        p = np.random.default_rng(seed).random(1 + seed)**3
-        np.testing.assert_allclose(iv._holm(p), multipletests(p, method="holm")[1], rtol=1e-12)
-
-
 def test_stratified_test_keeps_its_level_and_finds_a_bad_group():
     rng, rejected, found = np.random.default_rng(11), 0, 0
     for _ in range(400):

@@ -18,7 +18,7 @@ from .inputs import (check_choice, check_count, check_fraction, check_weights, r
                           refuse)
 from .resampling import (ALTERNATIVES, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state)
-from .results import Interval, Result, SignificanceTest, new_axes, plot_null
+from .results import Interval, SignificanceTest, new_axes, plot_null
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from .inputs import check_choice, check_count, check_generator, read_vector
 
 # %% auto #0
-__all__ = ['ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'run_chunks', 'shuffle', 'shuffle_last', 'shuffle_within',
+__all__ = ['ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last', 'shuffle_within',
            'shuffle_state', 'as_observed', 'under_shuffles', 'monte_carlo_pvalue', 'holm']
 
 # %% ../nbs/11_resampling.ipynb #cell-017
@@ -39,6 +39,14 @@ def chunk_size(n: int,  # numbers that one replicate handles
                ) -> int:  # replicates in a chunk, ≥ 1
     "How many replicates make a chunk."
     return max(1, budget // n)
+
+# %% ../nbs/11_resampling.ipynb #cell-001
+def affordable(n_resamples: int,  # resamples that were asked for
+               n: int,  # numbers that one of them handles
+               budget: int = 2 * 10**9,  # numbers that all of them may handle
+               ) -> int:  # at most `n_resamples`; never cut below 199
+    "How many resamples are drawn where their work is bounded."
+    return min(n_resamples, max(199, budget // n))
 
 # %% ../nbs/11_resampling.ipynb #cell-020
 def run_chunks(task: Callable,  # task(n_replicates, generator) gives a row for each replicate
