@@ -23,6 +23,7 @@ from uqcal import reliability as reliability
 from uqcal import report as report
 from uqcal import statistics as statistics
 from uqcal import streams as streams
+from uqcal import references as references
 from uqcal import validation as validation
 from uqcal.bin_scaling import extrapolate as extrapolate
 from uqcal.bin_scaling import bin_scaling_reference as bin_scaling_reference
@@ -64,7 +65,7 @@ from uqcal.statistics import ence as ence
 from uqcal.statistics import zms as zms
 from uqcal.statistics import zmse as zmse
 from uqcal.streams import RecalibratedClassifier as RecalibratedClassifier
-from uqcal.validation import simulated_reference as simulated_reference
+from uqcal.references import simulated_reference as simulated_reference
 from uqcal.validation import validate as validate
 
 __version__: str
