@@ -140,7 +140,7 @@ def _open(question, reason):
 
 # %% ../nbs/50_conclusions.ipynb #cell-026
 def _columns(features, sample):
-    "The order of the points along each feature, by name."
+    "Features by name, each one checked."
     if features is None:
         return {}
     if not isinstance(features, Mapping) and not (hasattr(features, "columns")
@@ -153,8 +153,9 @@ def _columns(features, sample):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise ValueError(f"features must have different names: {twice!r} is there "
                          f"{labels.count(twice)} times")
-    return {label: sample.along(features[name], f"features[{label!r}]")
-            for label, name in zip(labels, names)}
+    found = {label: features[name] for label, name in zip(labels, names)}
+    for label, column in found.items(): sample.along(column, f"features[{label!r}]")
+    return found
 
 
 def _reason(error, uncertainty, needs_spread):
@@ -217,7 +218,8 @@ def _adaptivity(sample, columns, level, options):
         return [_open(f"adaptivity: {name}", reason) for name in columns]
     enough = options | {"n_resamples": max(options["n_resamples"],
                                            int(np.ceil(2 * len(columns) / level)))}
-    tests = {name: consistency_of(sample, along, **enough) for name, along in columns.items()}
+    tests = {name: consistency_of(sample, sample.along(column), **enough)
+             for name, column in columns.items()}
     adjusted = holm([test.pvalue for test in tests.values()])
     note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
     return [_dependence(f"adaptivity: {name}", test, p, level, name, note)
