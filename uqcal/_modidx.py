@@ -26,6 +26,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.bin_scaling._finite_values': ('bin_scaling.html#_finite_values', 'uqcal/bin_scaling.py'),
                                    'uqcal.bin_scaling._fit_scaling': ('bin_scaling.html#_fit_scaling', 'uqcal/bin_scaling.py'),
                                    'uqcal.bin_scaling._intercept_weights': ('bin_scaling.html#_intercept_weights', 'uqcal/bin_scaling.py'),
+                                   'uqcal.bin_scaling._line': ('bin_scaling.html#_line', 'uqcal/bin_scaling.py'),
                                    'uqcal.bin_scaling._mean_below_one': ('bin_scaling.html#_mean_below_one', 'uqcal/bin_scaling.py'),
                                    'uqcal.bin_scaling._mean_of_g': ('bin_scaling.html#_mean_of_g', 'uqcal/bin_scaling.py'),
                                    'uqcal.bin_scaling._names': ('bin_scaling.html#_names', 'uqcal/bin_scaling.py'),
