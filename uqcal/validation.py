@@ -283,7 +283,7 @@ def validate(
     Raises ValueError or TypeError for bad data or settings, naming the argument. Source: Pernot
     (2024), Fig. 1 and App. A; `uqcal.conclusions`."""
     error, uncertainty = check_errors(error, uncertainty)
-    features = _check_features(features, uncertainty, conclusions)
+    features = _check_features(features, Sample(error, uncertainty), conclusions)
     names, distributions = _check_names(statistics, distribution), _check_distributions(
         distribution, distributions)
     n_bins, confidence, n_mc, rng = check_count(n_bins, "n_bins"), check_fraction(
@@ -329,13 +329,13 @@ def _check_names(names, distribution):
     return names
 
 # %% ../nbs/51_validation.ipynb #cell-033
-def _check_features(features, uncertainty, conclusions):
+def _check_features(features, sample, conclusions):
     "Features by name, checked before anything is computed."
     if not isinstance(conclusions, (bool, np.bool_)):
         raise TypeError(f"conclusions must be True or False, got {conclusions!r:.40}")
     if features is not None and not conclusions:
         raise ValueError("features go with conclusions=True, for which they are needed")
-    return _columns(features, uncertainty)
+    return _columns(features, sample)
 
 
 def _grounds(error, uncertainty, intervals, n_boot, **options):
