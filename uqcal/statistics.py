@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room', 'rank_correlation_of_products',
-           'scaled_error_correlation', 'ence', 'zmse', 'numeric_order', 'ConditionalCalibration',
+           'numeric_order', 'scaled_error_correlation', 'ence', 'zmse', 'ConditionalCalibration',
            'conditional_calibration', 'conditional_calibration_of', 'statistic_of', 'skewness_gm', 'kurtosis_cs']
 
 # %% ../nbs/20_statistics.ipynb #cell-007
@@ -47,7 +47,7 @@ def nll(error: ArrayLike,  # errors, shape (n,)
 
     Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source:
     Pernot (2024), Eq. 15."""
-    return statistic_of("nll", Sample(error, uncertainty))
+    return _nll(Sample(error, uncertainty))
 
 
 def nll_reference(uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
@@ -71,7 +71,7 @@ def rce(error: ArrayLike,  # errors, shape (n,)
 
     Raises ValueError or TypeError for input that `uqcal.inputs.check_errors` refuses. Source:
     Pernot (2024), Eq. 10."""
-    return statistic_of("rce", Sample(error, uncertainty))
+    return _rce(Sample(error, uncertainty))
 
 
 def _rce(sample):
@@ -85,7 +85,7 @@ def cc(error: ArrayLike,  # errors, shape (n,)
 
     Raises ValueError where all uncertainties, or all absolute errors, are equal. Source: Pernot
     (2024), Eq. 18."""
-    return statistic_of("cc", Sample(error, uncertainty))
+    return _cc(Sample(error, uncertainty))
 
 
 def _cc(sample):
@@ -215,6 +215,20 @@ def rank_correlation_of_products(
         product, square_x = _with_ties(key, carried)
     return product / np.sqrt(square_x * square) if square_x * square > 0 else np.nan
 
+# %% ../nbs/20_statistics.ipynb #cell-021
+def numeric_order(
+    sample: Sample,  # errors and uncertainties
+    along: Ordering | None,  # from `sample.along`; None for the order of the uncertainties
+) -> Ordering:  # that order
+    """The order that bins are cut from and rank correlations refer to.
+
+    Raises TypeError for groups, which have no order."""
+    along = sample.by_uncertainty if along is None else along
+    if along.kind == "groups":
+        raise TypeError("by must hold numbers here: groups have no order to rank or to cut bins "
+                        "from; consistency_test takes groups")
+    return along
+
 # %% ../nbs/20_statistics.ipynb #cell-020
 def scaled_error_correlation(
     error: ArrayLike,  # errors, shape (n,), whose |error| / uncertainty are not all equal
@@ -232,7 +246,7 @@ def scaled_error_correlation(
     TypeError where `by` holds groups, which have no order. Source: Pernot (2024), Eq. 2, of which
     it follows."""
     sample = Sample(error, uncertainty)
-    return statistic_of("correlation", sample, along=sample.along(by))
+    return _correlation(sample, numeric_order(sample, sample.along(by)))
 
 
 def _correlation(sample, along):
@@ -274,20 +288,6 @@ def zmse(
     return statistic_of("zmse", sample, along=sample.along(by), n_bins=n_bins)
 
 # %% ../nbs/20_statistics.ipynb #cell-031
-def numeric_order(
-    sample: Sample,  # errors and uncertainties
-    along: Ordering | None,  # from `sample.along`; None for the order of the uncertainties
-) -> Ordering:  # that order
-    """The order that bins are cut from and rank correlations refer to.
-
-    Raises TypeError for groups, which have no order."""
-    along = sample.by_uncertainty if along is None else along
-    if along.kind == "groups":
-        raise TypeError("by must hold numbers here: groups have no order to rank or to cut bins "
-                        "from; consistency_test takes groups")
-    return along
-
-
 def _local(sample, along, start):
     "RMV, RMSE and ZMS of each bin, and squared errors and scaled errors in the order of the bins."
     error, uncertainty = sample.error[along.order], sample.uncertainty[along.order]
