@@ -110,6 +110,15 @@ def test_public_names_are_there_and_known_to_type_checkers():
     assert set(uqcal._CONTENTS) == set(MODULES), "uqcal/__init__.py lists every module in _CONTENTS, and uqcal/__init__.pyi imports it"
 
 
+def test_the_stub_is_made_from_the_table_of_contents(copy):
+    run(sys.executable, copy / "tools" / "stub.py", cwd=copy)
+    assert (copy / "uqcal" / "__init__.pyi").read_bytes() == (ROOT / "uqcal" / "__init__.pyi").read_bytes(), "run `make export`"
+
+
+def test_calls_as_users_write_them_pass_the_type_checker():
+    run(sys.executable, "-m", "mypy", cwd=ROOT)
+
+
 def _public(module):
     "The functions and methods that a module exports, with the name to report."
     for name in module.__all__:

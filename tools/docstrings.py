@@ -65,7 +65,7 @@ class Module:
         "The comment beside these lines and on the comment-only lines right below, as a sentence."
         found = [self.beside[number] for number in range(first, last + 1) if number in self.beside]
         while found and last + 1 in self.alone: found.append(self.alone[last := last + 1])
-        return sentence(" ".join(found))
+        return sentence(" ".join(found)).replace("\\", "\\\\")
 
     def parameters(self, function):
         "What a function takes, as in the signature, without self."
@@ -228,9 +228,9 @@ def rewritten(package, module, node, literal):
     paragraphs, raises, sources = taken_apart(doc)
     for title, lines in sections(package, module, node, raises, sources):
         if not lines: continue
-        lines = lines if prefix in ("r", "R") else [line.replace("\\", "\\\\") for line in lines]
+        if prefix in ("r", "R"): lines = [line.replace("\\\\", "\\") for line in lines]
         paragraphs.append([title, "-" * len(title), *lines])
-    if len(paragraphs) == 1: return literal
+    if len(paragraphs) == 1: return f'{prefix}"""{paragraphs[0][0]}"""' if "\n" in doc else literal
     margin = " " * node.body[0].col_offset
     text = "\n\n".join("\n".join(paragraph) for paragraph in paragraphs)
     return f'{prefix}"""{textwrap.indent(text, margin).lstrip()}\n{margin}"""'
