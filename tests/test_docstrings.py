@@ -40,6 +40,11 @@ def public(name):
             if (inspect.isfunction(found) or isinstance(found, property)) and is_ours(found): yield f"{key}.{member}", found
 
 
+def fields(thing):
+    "The fields of a dataclass or a named tuple."
+    return getattr(thing, "_fields", None) or [field.name for field in (dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ())]
+
+
 def described(thing, *sections):
     "What a docstring says of each name in some of its sections."
     doc = NumpyDocString(inspect.getdoc(thing) or "")
@@ -50,7 +55,7 @@ def described(thing, *sections):
 def test_numpydoc_accepts_every_public_docstring(module):
     faults = []
     for name, thing in public(module):
-        off = {*OFF, "PR01"} if dataclasses.is_dataclass(thing) else OFF  # a result's fields are Attributes; the next test asks for each
+        off = {*OFF, "PR01"} if fields(thing) else OFF  # a result's fields are Attributes; the next test asks for each
         faults += [f"{name}: {code} {text}" for code, text in validate(f"uqcal.{module}.{name}")["errors"] if code not in off]
     assert not faults, "\n".join(faults)
 
@@ -60,7 +65,7 @@ def test_help_describes_every_parameter(module):
     silent = []
     for name, thing in public(module):
         if isinstance(thing, property): continue
-        if dataclasses.is_dataclass(thing): names, said = [field.name for field in dataclasses.fields(thing)], described(thing, "Parameters", "Attributes")
+        if fields(thing): names, said = fields(thing), described(thing, "Parameters", "Attributes")
         elif inspect.isclass(thing) and not is_ours(thing.__init__): continue
         else: names, said = [one for one in inspect.signature(thing).parameters if one not in ("self", "cls")], described(thing, "Parameters")
         silent += [f"{name}: {one}" for one in names if not one.startswith("_") and not said.get(one)]

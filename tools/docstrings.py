@@ -91,7 +91,7 @@ class Module:
         return [Parameter("", self.type(node), None, "" if inline else self.comment(node.lineno, node.end_lineno))]
 
     def fields(self, cls):
-        "The public fields of a dataclass's own body."
+        "The public fields in the body of a dataclass or named tuple."
         own = [node for node in cls.body if isinstance(node, ast.AnnAssign) and not node.target.id.startswith("_")]
         return [Parameter(node.target.id, self.type(node.annotation), self.source(node.value), self.comment(node.lineno, node.end_lineno))
                 for node in own if not self.type(node.annotation).startswith("ClassVar")]
@@ -102,23 +102,23 @@ class Package:
 
     def __init__(self, folder):
         self.modules = [Module(path) for path in sorted(folder.glob("[a-z]*.py"))]
-        self.classes, self.docs, mentioned = {}, {}, []
+        self.classes, self.homes, self.docs, mentioned = {}, {}, {}, []
         for module in self.modules:
             for owner, node in definitions(module.tree):
-                if isinstance(node, ast.ClassDef): self.classes[node.name] = module, node
+                if isinstance(node, ast.ClassDef): self.classes[node.name], self.homes[node] = node, module
                 self.docs[f"{owner.name}.{node.name}" if owner else node.name] = ast.get_docstring(node) or ""
-                if isinstance(node, ast.ClassDef) and is_dataclass(node): mentioned += [field.type for field in module.fields(node)]
+                if isinstance(node, ast.ClassDef) and is_record(node): mentioned += [field.type for field in module.fields(node)]
                 if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"): mentioned.append(module.type(node.returns))
         self.results = set(re.findall(r"\w+", " ".join(mentioned))) & set(self.classes)
-        own = [name for name, (_, node) in self.classes.items() if any(re.search(r"(Error|Exception)$", ast.unparse(base)) for base in node.bases)]
+        own = [name for name, node in self.classes.items() if any(re.search(r"(Error|Exception)$", ast.unparse(base)) for base in node.bases)]
         self.error = r"(?<!\w)(?:[A-Z]\w*Error" + "".join(f"|{name}" for name in own) + r")(?!\w)"
 
     def bases(self, cls):
         "A class of the package with its ancestors in the package, itself first."
-        yield self.classes[cls.name]
+        yield self.homes[cls], cls
         for base in cls.bases:
             name = ast.unparse(base).split("[")[0].split(".")[-1]
-            if name in self.classes: yield from self.bases(self.classes[name][1])
+            if name in self.classes: yield from self.bases(self.classes[name])
 
     def methods(self, cls):
         "The functions of a class, its own and inherited ones, by name, each with the module it stands in."
@@ -126,13 +126,13 @@ class Package:
         return {function.name: (module, function) for module, function in found}
 
     def is_result(self, cls):
-        "Whether a class is a dataclass that functions return, or that such a dataclass holds."
-        return cls.name in self.results and any(is_dataclass(node) for _, node in self.bases(cls))
+        "Whether functions return a dataclass or named tuple, or another one holds it."
+        return cls.name in self.results and any(is_record(node) for _, node in self.bases(cls))
 
     def constructor(self, cls):
-        "What a class is made of: the fields of a dataclass, otherwise the parameters of its __init__."
+        "What a class is made of: the fields of a dataclass or named tuple, otherwise the parameters of its __init__."
         ancestors = list(self.bases(cls))
-        if any(is_dataclass(node) for _, node in ancestors):
+        if any(is_record(node) for _, node in ancestors):
             return list({field.name: field for module, node in reversed(ancestors) for field in module.fields(node)}.values())
         module, function = self.methods(cls).get("__init__", (None, None))
         return module.parameters(function) if function else []
@@ -171,8 +171,10 @@ def is_property(function):
     return any("property" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
-def is_dataclass(cls):
-    return any(ast.unparse(decorator).split("(")[0].endswith("dataclass") for decorator in cls.decorator_list)
+def is_record(cls):
+    "Whether a class is a dataclass or a named tuple, whose fields are what it is made of."
+    marks = [ast.unparse(node).split("(")[0].split(".")[-1] for node in (*cls.decorator_list, *cls.bases)]
+    return "dataclass" in marks or "NamedTuple" in marks
 
 
 def sentence(text):
@@ -249,10 +251,9 @@ def documented(package, module):
 
 
 def write(folder):
-    "Rewrite the modules in a folder."
+    "Rewrite the modules in a folder, all or none."
     package = Package(Path(folder))
-    for module in package.modules:
-        text = documented(package, module)
+    for module, text in [(module, documented(package, module)) for module in package.modules]:
         if text != module.bytes: module.path.write_bytes(text)
 
 
