@@ -36,5 +36,5 @@ uqcal.validate(error)  # type: ignore
 uqcal.validate(error, uncertainty, 20)  # type: ignore
 uqcal.ence(error, uncertainty, n_bins="20")  # type: ignore
 uqcal.bca_interval("zms", error, uncertainty, seed=1)  # type: ignore
-interval.verdict  # type: ignore
-uqcal.no_such_name  # type: ignore
+print(interval.verdict)  # type: ignore
+print(uqcal.no_such_name)  # type: ignore
