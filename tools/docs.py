@@ -14,7 +14,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import yaml
-from docstrings import Package
+from docstrings import Package, definitions
 from reference import describe
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,23 +71,22 @@ def filtered(path, package):
     from nbdev.processors import FilterDefaults, exec_show_docs
 
     class ShowDocs(Processor):
-        def begin(self):
-            named = [cell.directives_["default_exp"].strip() for cell in self.nb.cells if "default_exp" in cell.directives_]
-            self.module = next((module for module in package.modules if [module.path.stem] == named[:1]), None)
-
         def cell(self, cell):
-            if not (self.module and (shown := shown_name(cell))): return
-            cell.outputs = [{"output_type": "display_data", "metadata": {}, "data": {"text/markdown": describe(package, self.module, shown)}}]
+            if not (module and (shown := shown_name(cell))): return
+            cell.outputs = [{"output_type": "display_data", "metadata": {}, "data": {"text/markdown": describe(package, module, shown)}}]
 
     class Pages(FilterDefaults):
         def base_procs(self): return [ShowDocs if processor is exec_show_docs else processor for processor in super().base_procs()]
 
     notebook = read_nb(path)
+    named = [re.search(r"(?m)^#\| *default_exp +(\w+)", cell.source) for cell in notebook.cells if cell.cell_type == "code"]
+    module = next((module for module in package.modules if module.path.stem in [found[1] for found in named if found]), None)
+    places = {node.name: node.lineno for owner, node in definitions(module.tree) if not owner} if module else {}
     notebook.cells.append(mk_cell("<!-- end -->", "markdown"))  # nbdev looks at the cell after an exported one
     Pages()(notebook)
-    for shown, run in itertools.groupby(list(enumerate(notebook.cells)), lambda pair: bool(shown_name(pair[1]))):
-        places, cells = zip(*run)
-        if shown: notebook.cells[places[0]:places[-1] + 1] = cells[::-1]  # nbdev shows the functions of a cell from the last to the first
+    runs = [list(run) for _, run in itertools.groupby(notebook.cells, lambda cell: bool(shown_name(cell)))]
+    for run in runs: run.sort(key=lambda cell: places.get(shown_name(cell), 0))  # nbdev shows the functions of a cell from the last to the first
+    notebook.cells = [cell for run in runs for cell in run]
     return notebook
 
 
