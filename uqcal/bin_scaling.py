@@ -43,8 +43,28 @@ def reference_slope(
 ) -> float:  # the statistic of calibrated errors in units of √(N/M), for large bins
     """Slope of the reference line in √(N/M): √((κ − 1)/2π) for ENCE, twice that for ZMSE.
 
-    Raises ValueError for a distribution of infinite kurtosis, whose mean squares have no such
-    limit. Source: Eq. 3 of this page."""
+    Parameters
+    ----------
+    statistic : str
+        "ence" or "zmse".
+    distribution : Any, default "normal"
+        Distribution of ε, see `uqcal.distributions.standard_distribution`; its kurtosis
+        must be finite.
+
+    Returns
+    -------
+    float
+        The statistic of calibrated errors in units of √(N/M), for large bins.
+
+    Raises
+    ------
+    ValueError
+        For a distribution of infinite kurtosis, whose mean squares have no such limit.
+
+    References
+    ----------
+    Eq. 3 of this page.
+    """
     check_choice(statistic, "statistic", SCALING)
     kurtosis = float(standard_distribution(distribution).stats(moments="k")) + 3
     if not np.isfinite(kurtosis):
@@ -128,9 +148,36 @@ def bin_scaling_reference(
 ) -> float:  # mean of the statistic over calibrated sets, dimensionless
     """What ENCE or ZMSE of perfect uncertainties is on average.
 
-    Takes the uncertainty as constant within a bin unless uncertainties are given; that matters to
-    ENCE only. Raises ValueError where a bin would hold fewer than two points, or for an unknown
-    distribution. Source: Eqs 4 to 7 of this page."""
+    Takes the uncertainty as constant within a bin unless uncertainties are given; that
+    matters to ENCE only.
+
+    Parameters
+    ----------
+    statistic : str
+        "ence" or "zmse".
+    n : int
+        Number of points M, ≥ 2.
+    n_bins : int
+        Number of bins N of equal count, from 1 to n // 2.
+    distribution : Any, default "normal"
+        Distribution of ε, see `uqcal.distributions.standard_distribution`.
+    uncertainty : ArrayLike | None, optional
+        The uncertainties, shape (n,), > 0, where they vary much within a bin.
+
+    Returns
+    -------
+    float
+        Mean of the statistic over calibrated sets, dimensionless.
+
+    Raises
+    ------
+    ValueError
+        Where a bin would hold fewer than two points, or for an unknown distribution.
+
+    References
+    ----------
+    Eqs 4 to 7 of this page.
+    """
     check_choice(statistic, "statistic", SCALING)
     starts = equal_count_bins(n, n_bins)
     sizes, which = np.unique(np.diff(starts), return_inverse=True)
@@ -217,7 +264,19 @@ def _simulate_grid(epsilon, gap, table, edge, place, n_bins):
 # %% ../nbs/24_bin_scaling.ipynb #cell-025
 @dataclass(frozen=True)
 class BinScalingSimulation:
-    "Means of ENCE and ZMSE over calibrated sets, on a grid; what `simulate_bin_scaling` returns."
+    """Means of ENCE and ZMSE over calibrated sets, on a grid; what `simulate_bin_scaling` returns.
+
+    Attributes
+    ----------
+    distribution : str
+        The distribution of ε.
+    n_mc : int
+        Simulated sets for each number of points.
+    limits : dict[str, float]
+        Large-bin slope of each statistic; empty where the kurtosis is infinite.
+    rows : pd.DataFrame
+        What `to_frame` returns.
+    """
     distribution: str  # the distribution of ε
     n_mc: int  # simulated sets for each number of points
     limits: dict[str, float]  # large-bin slope of each statistic; empty where the kurtosis is
@@ -225,22 +284,50 @@ class BinScalingSimulation:
     rows: pd.DataFrame = field(repr=False)  # what `to_frame` returns
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean,
-        standard_error."""
+        """A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean, standard_error.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.rows.copy()
 
     def fit(self, confidence: float = 0.95  # level of the intervals, in (0, 1)
             ) -> pd.DataFrame:  # by statistic and term: estimate, low, high
-        """Intercept and slope of the mean in √(N/M), and the exponent of M in a power function, by
-        least squares.
+        """Intercept and slope of the mean in √(N/M), and the exponent of M in a power function, by least squares.
 
-        The exponent is left out where there is one n only. Raises ValueError for fewer than three
-        different N/M."""
+        The exponent is left out where there is one n only.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Level of the intervals, in (0, 1).
+
+        Returns
+        -------
+        pd.DataFrame
+            By statistic and term: estimate, low, high.
+
+        Raises
+        ------
+        ValueError
+            For fewer than three different N/M.
+        """
         return _fit_scaling(self.rows, check_fraction(confidence, "confidence"))
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Means against √(N/M) with the fitted lines and, dashed, the large-bin limits."
+        """Means against √(N/M) with the fitted lines and, dashed, the large-bin limits.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_scaling(self, ax)
 
     def _repr_html_(self) -> str:
@@ -311,8 +398,44 @@ def simulate_bin_scaling(
 ) -> BinScalingSimulation:  # `.to_frame()`, `.fit()`, `.plot()`
     """Mean ENCE and ZMSE of calibrated sets for every n, n_bins and dof.
 
-    Sets of one n serve all its n_bins, dof and statistics, so their errors are correlated. Raises
-    ValueError or TypeError for bad numbers, naming the argument. Source: Pernot (2024), App. B."""
+    Sets of one n serve all its n_bins, dof and statistics, so their errors are correlated.
+
+    Parameters
+    ----------
+    statistic : str | Sequence[str], default ("ence", "zmse")
+        One name or both.
+    n : int | Sequence[int]
+        Numbers of points M, each ≥ 2.
+    n_bins : int | Sequence[int]
+        Numbers of bins N, each from 1 to the smallest n // 2.
+    dof : float | Sequence[float]
+        `ν` of the inverse gamma distribution of u², as in `simulate_calibrated`, each ≥
+        0.5.
+    distribution : Any, default "normal"
+        Distribution of ε, see `uqcal.distributions.standard_distribution`.
+    n_mc : int, default 5000
+        Simulated sets for each n, ≥ 2.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    BinScalingSimulation
+        `.to_frame()`, `.fit()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad numbers, naming the argument.
+
+    References
+    ----------
+    Pernot (2024), App. B.
+    """
     names = _names(statistic)
     sizes, n_bins = (_counts(values, name) for values, name in ((n, "n"), (n_bins, "n_bins")))
     dofs = [_at_least(value, 0.5, "dof") for value in _several(dof, "dof", "number")]
@@ -446,8 +569,38 @@ def _intercept_weights(x):
 # %% ../nbs/24_bin_scaling.ipynb #cell-043
 @dataclass(frozen=True)
 class Extrapolation:
-    """ENCE or ZMSE extrapolated to zero bins, and whether that is compatible with calibration; what
-    `extrapolate` returns."""
+    """ENCE or ZMSE extrapolated to zero bins, and whether that is compatible with calibration; what `extrapolate` returns.
+
+    Attributes
+    ----------
+    statistic : str
+        "ence" or "zmse".
+    method : str
+        "permutation" or "paper".
+    n : int
+        Number of points M.
+    intercept : float
+        Of the fitted line, at √(N/M) = 0.
+    slope : float
+        Of the fitted line.
+    standard_error : float
+        Of the intercept, as least squares states it for independent points.
+    interval : tuple[float, float]
+        Of the intercept; upper end inf where only too large a value counts.
+    reference : float
+        What the interval must hold: mean intercept of the shuffled sets, or 0.
+    pvalue : float
+        Of the intercept.
+    verdict : str
+        "valid" where the interval holds the reference, otherwise "invalid".
+    confidence : float
+        Level of the interval.
+    points : pd.DataFrame
+        For each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also
+        their mean, shuffled, and the value's own pvalue.
+    null : np.ndarray
+        Intercepts of the shuffled sets, shape (n_resamples,); empty for "paper".
+    """
     statistic: str  # "ence" or "zmse"
     method: str  # "permutation" or "paper"
     n: int  # number of points M
@@ -467,7 +620,12 @@ class Extrapolation:
                                                          # (n_resamples,); empty for "paper"
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each number of bins, with the reference of normal and of t6 errors."
+        """A row for each number of bins, with the reference of normal and of t6 errors.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.points.assign(
             **{distribution: [
                 bin_scaling_reference(self.statistic, self.n, k, distribution=distribution)
@@ -475,8 +633,17 @@ class Extrapolation:
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The statistic against √(N/M), the line, its intercept with the interval, and the
-        reference lines of two distributions."""
+        """The statistic against √(N/M), the line, its intercept with the interval, and the reference lines of two distributions.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_extrapolation(self, ax)
 
     def _repr_html_(self) -> str:
@@ -547,8 +714,50 @@ def extrapolate(
 ) -> Extrapolation:  # intercept, interval, slope, pvalue, verdict
     """Test whether ENCE or ZMSE vanishes as the number of bins goes to zero.
 
-    Raises ValueError where fewer than three numbers of bins are left for the line, for constant
-    uncertainties, or where all errors of a bin are zero. Source: Pernot (2024), App. C."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,), not all zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0, not all equal unless `by` is given.
+    statistic : str, default "zmse"
+        Or "ence".
+    n_bins : Iterable[int], default range(10, 151, 10)
+        Numbers of bins to try.
+    min_bin_size : int, default 20
+        Only numbers of bins N with M/N above this are used, ≥ 2.
+    fit_above : int, default 20
+        The line is fitted to N above this, ≥ 0.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    method : str, default "permutation"
+        Or "paper": least squares as if the points of the line were independent.
+    n_resamples : int, default 9999
+        Shuffles of the scaled errors; unused by "paper".
+    confidence : float, default 0.95
+        Level of the interval and the verdict, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Extrapolation
+        Intercept, interval, slope, pvalue, verdict.
+
+    Raises
+    ------
+    ValueError
+        Where fewer than three numbers of bins are left for the line, for constant
+        uncertainties, or where all errors of a bin are zero.
+
+    References
+    ----------
+    Pernot (2024), App. C.
+    """
     check_choice(statistic, "statistic", SCALING), check_choice(method, "method",
                                                                 ("permutation", "paper"))
     error, uncertainty = check_errors(error, uncertainty)

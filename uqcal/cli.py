@@ -34,7 +34,20 @@ __all__ = ['app', 'Table', 'read_table', 'main']
 # %% ../nbs/70_cli.ipynb #cell-009
 @dataclass(frozen=True)
 class Table:
-    "Named columns, and where each row stood in its file; what `read_table` returns."
+    """Named columns, and where each row stood in its file; what `read_table` returns.
+
+    Attributes
+    ----------
+    source : str
+        What messages call it: the file's name, or "standard input".
+    columns : dict[str, np.ndarray]
+        `float64`, shape (n,) each, NaN where a cell says so; features may be objects, None
+        where missing.
+    places : np.ndarray
+        Line (CSV) or row (parquet) of each row, counted from 1.
+    place : str
+        "line" or "row".
+    """
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
                                                         # says so; features may be objects, None
@@ -48,8 +61,24 @@ class Table:
                 ) -> np.ndarray:  # finite float64, shape (n,)
         """A column, if all its values can be used.
 
-        Raises ValueError that names the column and the first place where a value is missing,
-        infinite or, if asked, not positive."""
+        Parameters
+        ----------
+        name : str
+            One of the columns.
+        positive : bool, default False
+            Whether values ≤ 0 are refused.
+
+        Returns
+        -------
+        np.ndarray
+            Finite float64, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            Names the column and the first place where a value is missing, infinite or, if
+            asked, not positive.
+        """
         values = self.columns[name]
         faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"),
                   (values <= 0, "is not positive")]
@@ -63,8 +92,21 @@ class Table:
                 ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
         """A column of numbers, or of text that stands for groups, without missing values.
 
-        Raises ValueError that names the column and the first place where a value is missing or
-        infinite."""
+        Parameters
+        ----------
+        name : str
+            One of the columns.
+
+        Returns
+        -------
+        np.ndarray
+            Finite float64, or text and truth values as objects, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            Names the column and the first place where a value is missing or infinite.
+        """
         values = self.columns[name]
         if values.dtype != object: return self.numbers(name)
         missing = np.array([value is None for value in values])
@@ -213,8 +255,26 @@ def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standar
                ) -> Table:  # these columns, in this order
     """Named columns from a file.
 
-    Raises ValueError or OSError in one line that names the file, the column and the line, for
-    whatever can't be read as numbers."""
+    Parameters
+    ----------
+    source : str
+        A CSV or .parquet file, or "-" for CSV on standard input.
+    names : Sequence[str]
+        Columns of numbers.
+    features : Sequence[str], default ()
+        Further columns, of numbers or text.
+
+    Returns
+    -------
+    Table
+        These columns, in this order.
+
+    Raises
+    ------
+    ValueError, OSError
+        In one line that names the file, the column and the line, for whatever can't be read
+        as numbers.
+    """
     names = list(dict.fromkeys(names))
     features = [name for name in dict.fromkeys(features) if name not in names]
     if source == "-":
@@ -1041,8 +1101,13 @@ def main(
     args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
                                         # own unless given
 ) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
-    error of uqcal itself."""
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
+
+    Parameters
+    ----------
+    args : Sequence[str] | None, optional
+        What follows `uqcal` on the command line; the process's own unless given.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:

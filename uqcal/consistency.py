@@ -126,7 +126,17 @@ class _Points:
            uncertainty,  # uncertainties, shape (n,)
            by,  # a feature or groups, shape (n,); None: the uncertainties
            ):
-        "Check, scale and sort."
+        """Check, scale and sort.
+
+        Parameters
+        ----------
+        error
+            Errors, shape (n,).
+        uncertainty
+            Uncertainties, shape (n,).
+        by
+            A feature or groups, shape (n,); None: the uncertainties.
+        """
         error, uncertainty = check_errors(error, uncertainty)
         z = _scaled(error, uncertainty)
         kind, key, names = _sort_key(by, uncertainty)
@@ -151,8 +161,13 @@ class _Points:
 
     def excess(self, name  # the statistic's name
                ):
-        """What the cumulative graph adds up: Z² − 1, or for the robust variant centred ranks of |Z|
-        as shares."""
+        """What the cumulative graph adds up: Z² − 1, or for the robust variant centred ranks of |Z| as shares.
+
+        Parameters
+        ----------
+        name
+            The statistic's name.
+        """
         return self.rank / self.z.size if name == "kuiper-rank" else self.z**2 - 1
 
 # %% ../nbs/23_consistency.ipynb #cell-016
@@ -414,7 +429,46 @@ STATISTICS = ("kuiper", "kuiper-rank", "correlation", "zmse", "ence", "cc")
 # %% ../nbs/23_consistency.ipynb #cell-035
 @dataclass(frozen=True)
 class ConsistencyTest:
-    "Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns."
+    """Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns.
+
+    Attributes
+    ----------
+    name : str
+        The statistic's name.
+    statistic : float
+        Its value for the data, scaled to ZMS = 1.
+    pvalue : float
+        (k + 1)/(n_resamples + 1).
+    reference : float
+        Its mean over the shuffles.
+    low : float
+        2.5 % quantile of the shuffles.
+    high : float
+        97.5 % quantile of the shuffles.
+    zeta : float
+        Signed distance to the reference in units of the facing half of low … high.
+    alternative : str
+        "greater", or "two-sided" for correlations.
+    by : str
+        What the points are sorted by: "uncertainty", "feature", or "groups", which have no
+        order.
+    zms : float
+        Mean squared scaled error of all points, before the scaling.
+    n : int
+        Number of points.
+    n_bins : int | None
+        Number of bins or groups; None where the statistic needs none.
+    n_resamples : int
+        Number of shuffles.
+    n_infinite : int
+        Shuffles with an infinite ZMSE (a bin of zero errors): they count in pvalue, not in
+        reference, low, high.
+    values : np.ndarray
+        The shuffles' statistics, shape (n_resamples,).
+    graph : pd.DataFrame
+        The cumulative graph: a row for each distinct value of u or `by`; for groups their
+        excesses.
+    """
     name: str  # the statistic's name
     statistic: float  # its value for the data, scaled to ZMS = 1
     pvalue: float  # (k + 1)/(n_resamples + 1)
@@ -438,7 +492,12 @@ class ConsistencyTest:
                                                             # groups their excesses
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame([{column.name: getattr(self, column.name)
                               for column in dataclasses.fields(self) if column.repr}])
 
@@ -449,13 +508,32 @@ class ConsistencyTest:
 
     def plot(self, ax: Axes | None = None  # axes to divide in two; new ones unless given
              ) -> Axes:
-        "The shuffles' histogram with the data's value, returned; below it `plot_graph`."
+        """The shuffles' histogram with the data's value, returned; below it `plot_graph`.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to divide in two; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_test(self, ax)
 
     def plot_graph(self, ax: Axes | None = None  # axes to draw on; new ones unless given
                    ) -> Axes:
-        """Where along u or `by` the uncertainties are too small (the graph climbs) or too large (it
-        falls)."""
+        """Where along u or `by` the uncertainties are too small (the graph climbs) or too large (it falls).
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
     def _repr_html_(self) -> str:
@@ -648,14 +726,50 @@ def consistency_test(
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.reference`, `.zeta`, `.to_frame()`, `.plot()`
-    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity),
-    by shuffling them; exact for any distribution of the errors.
+    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity), by shuffling them; exact for any distribution of the errors.
 
-    Text, categories and truth values in `by` are groups without an order: Kuiper's range is then
-    that of their worst order, "zmse" and "ence" weigh each group by its points, and correlations
-    raise ValueError. Raises ValueError or TypeError for bad data, naming the argument. Source: the
-    model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of Phipson & Smyth
-    (2010)."""
+    Text, categories and truth values in `by` are groups without an order: Kuiper's range is
+    then that of their worst order, "zmse" and "ence" weigh each group by its points, and
+    correlations raise ValueError.
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 4, not all zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    statistic : str, default "kuiper"
+        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
+        as text) is given.
+    n_bins : int, default 20
+        Bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are their own
+        bins.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1; no p-value is below 1/(n_resamples + 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ConsistencyTest
+        `.statistic`, `.pvalue`, `.reference`, `.zeta`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of
+    Phipson & Smyth (2010).
+    """
     name, n_resamples = check_choice(statistic, "statistic", STATISTICS), check_count(
         n_resamples, "n_resamples")
     n_bins = check_count(n_bins, "n_bins")

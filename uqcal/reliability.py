@@ -98,8 +98,24 @@ def _share_interval(share, count, confidence, interval):
 # %% ../nbs/40_reliability.ipynb #cell-014
 @dataclass(frozen=True)
 class ReliabilityDiagram:
-    """Stated and observed shares by bins of the stated probability; what `reliability_diagram`
-    returns."""
+    """Stated and observed shares by bins of the stated probability; what `reliability_diagram` returns.
+
+    Attributes
+    ----------
+    bins : pd.DataFrame
+        One row for each bin that holds points: edges, count, weight, mean_prob,
+        mean_outcome, low, high.
+    ece : float
+        Expected calibration error, the L1 norm over these bins.
+    n : int
+        Points.
+    n_bins : int
+        Bins, with the empty ones.
+    confidence : float
+        Level of the intervals.
+    interval : str
+        Their kind.
+    """
     bins: pd.DataFrame = field(repr=False)  # one row for each bin that holds points: edges, count,
                                             # weight, mean_prob, mean_outcome, low, high
     ece: float  # expected calibration error, the L1 norm over these bins
@@ -109,13 +125,27 @@ class ReliabilityDiagram:
     interval: str  # their kind
 
     def to_frame(self) -> pd.DataFrame:
-        "The bins."
+        """The bins.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Observed against stated share with intervals, the diagonal, and bars for the weight of
-        each bin."""
+        """Observed against stated share with intervals, the diagonal, and bars for the weight of each bin.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_diagram(self, ax)
 
     def _repr_html_(self) -> str:
@@ -153,7 +183,33 @@ def reliability_diagram(
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
     """Stated and observed shares in bins of the stated probability, with intervals.
 
-    Raises ValueError for edges that do not run from 0 to 1, and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 10
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+    interval : str, default "wilson"
+        Or "clopper-pearson".
+
+    Returns
+    -------
+    ReliabilityDiagram
+        `.ece`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        For edges that do not run from 0 to 1, and for bad input.
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
@@ -226,10 +282,37 @@ def expected_calibration_error(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
 ) -> float:  # from 0 to 1
-    """Mean distance between stated and observed shares over bins; with a column for each class, of
-    the most probable class.
+    """Mean distance between stated and observed shares over bins; with a column for each class, of the most probable class.
 
-    Raises ValueError or TypeError for bad input. Source: Naeini, Cooper & Hauskrecht (2015)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes 0 or 1, shape (n,); or classes from 0, if y_prob has a column for each.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), or of all classes, shape (n, classes).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht (2015).
+    """
     check_choice(norm, "norm", _NORMS)
     y, p, w = _top_label(y_true, y_prob, sample_weight)[:3] if _is_matrix(y_prob) else _counted(
         *check_binary(y_true, y_prob, sample_weight))
@@ -251,7 +334,41 @@ def top_label_ece(
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
-    Raises ValueError or TypeError for bad input. Source: Gupta & Ramdas (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0, shape (n,).
+    y_prob : ArrayLike
+        Probabilities of all classes, shape (n, classes); or of the chosen class, shape
+        (n,), with y_pred.
+    y_pred : ArrayLike | None, optional
+        The chosen classes, shape (n,), if y_prob does not say.
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile" (of each class's own scores), or an array of edges from 0 to
+        1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    average : str, default "macro"
+        Over the chosen classes: all alike, or "weighted" by their points.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Gupta & Ramdas (2021).
+    """
     check_choice(norm, "norm", _NORMS)
     check_choice(average, "average", ("macro", "weighted"))
     if _is_matrix(y_prob) and y_pred is None:
@@ -286,7 +403,36 @@ def classwise_ece(
 ) -> float:  # from 0 to 1
     """Mean over the classes of the calibration error of each class's own probability.
 
-    Raises ValueError or TypeError for bad input. Source: Kull et al. (2019)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if y_prob is a
+        vector.
+    y_prob : ArrayLike
+        Stated probabilities of all classes, shape (n, classes), or of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile" (of each column), or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Kull et al. (2019).
+    """
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
     if not _is_matrix(y_prob): return expected_calibration_error(y_true, y_prob, **options)
     label, prob = check_multiclass(y_true, y_prob)
@@ -326,17 +472,40 @@ def _null_task(p, w, end, weight, norm, n, rng):
 # %% ../nbs/40_reliability.ipynb #cell-031
 @dataclass(frozen=True)
 class ECETest:
-    "A calibration error beside what a perfect model would show; what `ece_test` returns."
+    """A calibration error beside what a perfect model would show; what `ece_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        The calibration error.
+    pvalue : float
+        Probability of one at least as large, if the probabilities are right.
+    null_mean : float
+        Mean calibration error of a perfect model with these probabilities.
+    null_high : float
+        The value that it exceeds in 5 % of cases.
+    n : int
+        Points.
+    n_bins : int
+        Bins asked for.
+    n_resamples : int
+        Sets of outcomes drawn.
+    """
     statistic: float  # the calibration error
     pvalue: float  # probability of one at least as large, if the probabilities are right
     null_mean: float  # mean calibration error of a perfect model with these probabilities
     null_high: float  # the value that it exceeds in 5 % of cases
     n: int  # points
-    n_bins: int
+    n_bins: int  # bins asked for
     n_resamples: int  # sets of outcomes drawn
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame([vars(self)])
 
     def _repr_html_(self) -> str:
@@ -354,10 +523,39 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              rng: int | np.random.Generator | None = None,  # seed or generator
              n_jobs: int = 1,  # joblib's number of jobs
              ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`
-    """Test calibration by the binned calibration error, against outcomes drawn from the stated
-    probabilities.
+    """Test calibration by the binned calibration error, against outcomes drawn from the stated probabilities.
 
-    Raises ValueError or TypeError for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    n_resamples : int, default 1999
+        Sets of outcomes drawn.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+
+    Returns
+    -------
+    ECETest
+        `.statistic`, `.pvalue`, `.null_mean`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     check_choice(norm, "norm", _NORMS)
     n_resamples, (edges,
@@ -420,18 +618,43 @@ def _gaps(sums):
 # %% ../nbs/40_reliability.ipynb #cell-036
 @dataclass(frozen=True)
 class CalibrationError:
-    "Calibration error freed of its bias, and intervals; what `calibration_error_interval` returns."
+    """Calibration error freed of its bias, and intervals; what `calibration_error_interval` returns.
+
+    Attributes
+    ----------
+    squared : float
+        Debiased squared error, equation (5); may be negative.
+    squared_low : float
+        Its interval, equation (6).
+    squared_high : float
+        The interval's upper end.
+    ece : float
+        Plain ECE (L1).
+    ece_low : float
+        Interval of the true ECE over these bins, from 0.
+    ece_high : float
+        The interval's upper end.
+    confidence : float
+        Level of the intervals.
+    n_boot : int
+        Bootstrap resamples.
+    """
     squared: float  # debiased squared error, equation (5); may be negative
     squared_low: float  # its interval, equation (6)
-    squared_high: float
+    squared_high: float  # the interval's upper end
     ece: float  # plain ECE (L1)
     ece_low: float  # interval of the true ECE over these bins, from 0
-    ece_high: float
-    confidence: float
-    n_boot: int
+    ece_high: float  # the interval's upper end
+    confidence: float  # level of the intervals
+    n_boot: int  # bootstrap resamples
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame([vars(self)])
 
     def _repr_html_(self) -> str:
@@ -448,8 +671,33 @@ def debiased_squared_error(
 ) -> float:  # mean zero for a perfect model; may be negative
     """Squared calibration error without the bias of finite bins, equation (5).
 
-    Raises ValueError where every bin holds a single point, and for bad input. Source: Kumar, Liang
-    & Ma (2019)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float
+        Mean zero for a perfect model; may be negative.
+
+    Raises
+    ------
+    ValueError
+        Where every bin holds a single point, and for bad input.
+
+    References
+    ----------
+    Kumar, Liang & Ma (2019).
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     return _squared(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0])
 
@@ -492,10 +740,39 @@ def calibration_error_interval(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
 ) -> CalibrationError:  # `.squared`, `.ece`, each with low and high
-    """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as
-    they are.
+    """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as they are.
 
-    Raises ValueError where every bin holds a single point, and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    confidence : float, default 0.95
+        Level of the intervals, in (0, 1).
+    n_boot : int, default 1999
+        Bootstrap resamples.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+
+    Returns
+    -------
+    CalibrationError
+        `.squared`, `.ece`, each with low and high.
+
+    Raises
+    ------
+    ValueError
+        Where every bin holds a single point, and for bad input.
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
