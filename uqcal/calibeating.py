@@ -289,8 +289,8 @@ class FosterForecaster(BaseEstimator):
     def __init__(
         self, n_cells: int = 10,  # forecasts are the mid-points of so many cells
         pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
-        *, rng: int | np.random.Generator | None = None,
-    ):  # a seed or generator for the draws
+        *, rng: int | np.random.Generator | None = None,  # seed or generator for the draws
+    ):
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
     def _begin(self):
@@ -514,9 +514,10 @@ class TopLabel(BaseEstimator):
     announced. Source: Gupta and Ramdas (2022)."""
 
     def __init__(
-        self, forecaster: Any,
-    ):  # a binary forecaster with `prequential` and `predict`, such as `tops()`; copied for each
-        # class
+        self,
+        forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as `tops()`;
+                          # copied for each class
+    ):
         self.forecaster = forecaster
 
     def predict(
