@@ -56,6 +56,8 @@ bench: .venv/.dev
 
 export: .venv/.dev
 	@$(BIN)/nbdev-export
+	@$(BIN)/python tools/docstrings.py
+	@$(BIN)/python tools/stub.py
 	@$(BIN)/python tools/readme.py
 
 clean:
