@@ -118,31 +118,11 @@ def cumulative_differences(
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> np.ndarray:  # C in the order of the scores, shape (n,) (points of weight 0 left out)
-    """Cumulative differences between outcomes and probabilities; equal scores share the value at the end of their group.
+    """Cumulative differences between outcomes and probabilities; equal scores share the value at
+    the end of their group.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-
-    Returns
-    -------
-    np.ndarray
-        `C` in the order of the scores, shape (n,) (points of weight 0 left out).
-
-    Raises
-    ------
-    ValueError, TypeError
-        For input that `uqcal.inputs.check_binary` refuses.
-
-    References
-    ----------
-    Arrieta-Ibarra et al. (2022).
-    """
+    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses. Source:
+    Arrieta-Ibarra et al. (2022)."""
     walk = _arrange(y_true, y_prob, sample_weight)
     return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.w.sum()
 
@@ -151,25 +131,10 @@ def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                  *,
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
                  ) -> float:  # ≥ 0
-    """Standard deviation of the last cumulative difference of calibrated probabilities, equation (2).
+    """Standard deviation of the last cumulative difference of calibrated probabilities, equation
+    (2).
 
-    Parameters
-    ----------
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-
-    Returns
-    -------
-    float
-        ≥ 0.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For input that `uqcal.inputs.check_binary` refuses.
-    """
+    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses."""
     p = check_probabilities(y_prob)
     w = check_weights(sample_weight, p.size)
     return float(np.sqrt((w * w * p * (1 - p)).sum()) / w.sum())
@@ -243,26 +208,7 @@ def _limit_is_good(walk):
 # %% ../nbs/42_calibration_tests.ipynb #cell-023
 @dataclass(frozen=True)
 class CalibrationTest:
-    """Statistic and p-value of one test of calibration.
-
-    Attributes
-    ----------
-    name : str
-        "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
-    statistic : float
-        Divided by `scale`.
-    pvalue : float
-        Probability of a statistic at least as large, if the probabilities are right.
-    scale : float
-        Standard deviation of the last cumulative difference, or of the Brier score.
-    n : int
-        Points with positive weight.
-    method : str
-        How the p-value was found: "asymptotic", "exact", or "contradiction".
-    contradicted : int
-        Points stated to be impossible that occurred, or to be certain that did not; with
-        one, the p-value is 0.
-    """
+    "Statistic and p-value of one test of calibration."
     name: str  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
     statistic: float  # divided by `scale`
     pvalue: float  # probability of a statistic at least as large, if the probabilities are right
@@ -273,12 +219,7 @@ class CalibrationTest:
                            # not; with one, the p-value is 0
 
     def to_frame(self) -> pd.DataFrame:
-        """One row.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "One row."
         return pd.DataFrame([vars(self)])
 
     def _repr_html_(self) -> str:
@@ -359,39 +300,8 @@ def kolmogorov_smirnov_test(
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the largest absolute cumulative difference.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    method : str, default "auto"
-        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
-    n_resamples : int, default 9999
-        Draws of the exact method.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws.
-    n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationTest
-        `.statistic` and `.pvalue`.
-
-    Raises
-    ------
-    ValueError
-        For scores without variance and for bad input.
-
-    References
-    ----------
-    Arrieta-Ibarra et al. (2022); Tygert (2022).
-    """
+    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
+    (2022); Tygert (2022)."""
     return _run(_TESTS[:1], _arrange(y_true, y_prob, sample_weight), "two-sided", method,
                 n_resamples, rng, n_jobs, progress)[0]
 
@@ -409,39 +319,8 @@ def kuiper_test(
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the range of the cumulative differences, zero included.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    method : str, default "auto"
-        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
-    n_resamples : int, default 9999
-        Draws of the exact method.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws.
-    n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationTest
-        `.statistic` and `.pvalue`.
-
-    Raises
-    ------
-    ValueError
-        For scores without variance and for bad input.
-
-    References
-    ----------
-    Arrieta-Ibarra et al. (2022); Tygert (2022).
-    """
+    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
+    (2022); Tygert (2022)."""
     return _run(_TESTS[1:2], _arrange(y_true, y_prob, sample_weight), "two-sided", method,
                 n_resamples, rng, n_jobs, progress)[0]
 
@@ -461,94 +340,33 @@ def spiegelhalter_test(
 ) -> CalibrationTest:  # `.statistic` (signed) and `.pvalue`
     """Test calibration by the Brier score against its expectation.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    alternative : str, default "two-sided"
-        Or "greater" (Brier score too large: overconfident), or "less".
-    method : str, default "auto"
-        "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes).
-    n_resamples : int, default 9999
-        Draws of the exact method.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws.
-    n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationTest
-        `.statistic` (signed) and `.pvalue`.
-
-    Raises
-    ------
-    ValueError
-        For scores without variance and for bad input.
-
-    References
-    ----------
-    Spiegelhalter (1986).
-    """
+    Raises ValueError for scores without variance and for bad input. Source: Spiegelhalter
+    (1986)."""
     return _run(_TESTS[2:], _arrange(y_true, y_prob, sample_weight), alternative, method,
                 n_resamples, rng, n_jobs, progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-032
 @dataclass(frozen=True)
 class CalibrationTests:
-    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests` returns.
-
-    Attributes
-    ----------
-    kolmogorov_smirnov : CalibrationTest
-        Largest distance of the walk from 0.
-    kuiper : CalibrationTest
-        Range of the walk.
-    spiegelhalter : CalibrationTest
-        Standardised Brier score.
-    """
+    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests`
+    returns."""
     kolmogorov_smirnov: CalibrationTest  # largest distance of the walk from 0
     kuiper: CalibrationTest  # range of the walk
     spiegelhalter: CalibrationTest  # standardised Brier score
     _walk: _Walk = field(repr=False)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each test, indexed by its name.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "One row for each test, indexed by its name."
         return pd.DataFrame([vars(getattr(self, name)) for name in _TESTS]).set_index("name")
 
     def walk(self) -> pd.DataFrame:
-        """Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        """Score, share of the weight with scores up to it, and cumulative difference, at the end of
+        each group of equal scores; starts at 0."""
         return _walk_frame(self._walk)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
+        "The cumulative differences, with the band that 95 % of calibrated walks do not leave."
         return _plot_walk(self.walk(), self.kuiper.scale, ax)
 
     def _repr_html_(self) -> str:
@@ -568,35 +386,7 @@ def binary_calibration_tests(
 ) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
     """The three tests from one sort and the same draws.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    method : str, default "auto"
-        "auto", "asymptotic" or "exact".
-    n_resamples : int, default 9999
-        Draws of the exact method.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws.
-    n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationTests
-        `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`.
-
-    Raises
-    ------
-    ValueError
-        For scores without variance and for bad input.
-    """
+    Raises ValueError for scores without variance and for bad input."""
     walk = _arrange(y_true, y_prob, sample_weight)
     found = _run(_TESTS, walk, "two-sided", method, n_resamples, rng, n_jobs, progress)
     return CalibrationTests(*found, walk)
@@ -631,45 +421,20 @@ def _plot_walk(walk, scale, ax):
 # %% ../nbs/42_calibration_tests.ipynb #cell-035
 @dataclass(frozen=True)
 class MulticlassTests:
-    """The three tests of the top label and of each class, adjusted for their number; what `multiclass_calibration_tests` returns.
-
-    Attributes
-    ----------
-    table : pd.DataFrame
-        A row for each statement and test: statistic, pvalue, adjusted (Holm, within a
-        test), method.
-    n : int
-        Points with positive weight.
-    n_classes : int
-        Classes.
-    """
+    """The three tests of the top label and of each class, adjusted for their number; what
+    `multiclass_calibration_tests` returns."""
     table: pd.DataFrame = field(repr=False)  # a row for each statement and test: statistic, pvalue,
                                              # adjusted (Holm, within a test), method
     n: int  # points with positive weight
     n_classes: int  # classes
 
     def to_frame(self) -> pd.DataFrame:
-        """Indexed by statement (\"top label\", or the class) and test.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "Indexed by statement (\"top label\", or the class) and test."
         return self.table
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Adjusted p-values of the Kuiper tests, on a logarithmic axis.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
+        "Adjusted p-values of the Kuiper tests, on a logarithmic axis."
         return _plot_adjusted(self.table.xs("kuiper", level="test"), ax)
 
     def _repr_html_(self) -> str:
@@ -686,36 +451,11 @@ def multiclass_calibration_tests(
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
     n_jobs: int = 1,  # joblib's number of jobs for the draws
 ) -> MulticlassTests:  # `.to_frame()` has the adjusted p-values
-    """Test the top label's probability and those of each class, with p-values adjusted by Holm's method.
+    """Test the top label's probability and those of each class, with p-values adjusted by Holm's
+    method.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        True classes, whole numbers from 0 to K − 1, shape (n,).
-    y_prob : ArrayLike
-        Stated probabilities, shape (n, K).
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    method : str, default "auto"
-        "auto", "asymptotic" or "exact".
-    n_resamples : int, default 9999
-        Draws of the exact method.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws.
-    n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
-
-    Returns
-    -------
-    MulticlassTests
-        `.to_frame()` has the adjusted p-values.
-
-    Raises
-    ------
-    ValueError
-        For probabilities outside [0, 1], for rows that do not sum to 1, and for a class
-        whose stated probabilities are all 0, 1/2 or 1.
-    """
+    Raises ValueError for probabilities outside [0, 1], for rows that do not sum to 1, and for a
+    class whose stated probabilities are all 0, 1/2 or 1."""
     label, prob = check_multiclass(y_true, y_prob)
     chosen = prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
