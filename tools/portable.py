@@ -10,11 +10,12 @@ from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
 ROOT = Path(__file__).resolve().parent.parent
 SCALAR = {"NPY_DISABLE_CPU_FEATURES": " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name))}  # numpy's loops without wide vectors
+ONE_CORE = {"OPENBLAS_NUM_THREADS": "1"}  # long products are added in one piece
 PLAIN_LIBM = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4"}  # exp, log and pow of the C library without fused multiply-adds
 
 # What each is made of, and the feature without which it can't be tried. "oldest" is furthest from a recent processor.
 PROCESSORS = {
-    "oldest": ("SSE3", {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic"} | SCALAR | PLAIN_LIBM),
+    "oldest": ("SSE3", {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic"} | SCALAR | PLAIN_LIBM | ONE_CORE),
     "Prescott": ("SSE3", {"OPENBLAS_CORETYPE": "Prescott"}),
     "Haswell": ("AVX2", {"OPENBLAS_CORETYPE": "Haswell"}),
     "Zen": ("AVX2", {"OPENBLAS_CORETYPE": "Zen"}),
