@@ -261,8 +261,8 @@ def _foster_pair(ones, plays, pivot):
         if i * plays[i] <= ones[i] * m <= (i + 1) * plays[i]: return i, 1.0
     j = 0
     while j * plays[j] <= ones[j] * m: j += 1
-    deficit = j / m - ones[j] / plays[j]
-    excess = ones[j - 1] / plays[j - 1] - j / m
+    deficit = float(j * plays[j] - ones[j] * m) * plays[j - 1]
+    excess = float(ones[j - 1] * m - j * plays[j - 1]) * plays[j]
     return j - 1, deficit / (deficit + excess)
 
 

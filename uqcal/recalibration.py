@@ -154,7 +154,8 @@ class _Scaling(BaseEstimator):
         "The recalibrated probability of each score."
         _require_fit(self, "coef_")
         p, one = _some(y_prob, check_probabilities)
-        return _given(_logistic(self._features(p) @ self.coef_), one)
+        terms = zip(self.coef_, self._features(p).T)          # added in one order, for one score or many
+        return _given(_logistic(sum(c * x for c, x in terms)), one)
 
     def to_frame(self) -> pd.DataFrame:
         "The parameters with their standard errors, from the curvature of the likelihood."
