@@ -13,111 +13,53 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
-from .bootstrap import BootstrapInterval, bca_interval, run_chunks
-from .consistency import (ConsistencyTest, _as_it_is, _pvalue, _shuffled, _shuffled_product,
-                               _sort_key, _where, consistency_test)
+from .bootstrap import BootstrapInterval, bca_interval
+from .consistency import ConsistencyTest, LinkTest, consistency_of, link_of
 from .inputs import check_count, check_errors, check_fraction, check_generator, read_vector
-from .statistics import cc
+from .sample import Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['LinkTest', 'link_test', 'holm', 'Conclusion', 'draw_conclusions']
+__all__ = ['holm', 'Conclusion', 'draw_conclusions']
 
 # %% ../nbs/50_conclusions.ipynb #cell-009
 def _bca_pvalue(interval, reference):
     "The level at which a BCa interval would just touch the reference, from 1."
-    values = np.sort(np.append(interval.values, interval.estimate))
+    values = np.sort(np.append(interval.bootstrap_distribution, interval.estimate))
     share = np.interp(reference, values, np.linspace(0, 1, values.size))
     share = np.clip(share, 0.5 / values.size, 1 - 0.5 / values.size)
     y = ndtri(share) - interval.z0
     x = y / max(1 + interval.acceleration * y, 1e-12)
     return float(np.clip(2 * ndtr(-abs(x - interval.z0)), 1 / values.size, 1))
 
-# %% ../nbs/50_conclusions.ipynb #cell-013
-@dataclass(frozen=True)
-class LinkTest:
-    "Whether absolute errors go with uncertainties; what `link_test` returns."
-    statistic: float  # Spearman's coefficient of |error| and uncertainty (CC)
-    pvalue: float  # (k + 1)/(n_resamples + 1), k shuffles of the absolute errors reaching the
-                   # statistic
-    low: float  # 2.5 % quantile of the shuffles
-    high: float  # 97.5 % quantile of the shuffles
-    n: int  # number of points
-    n_resamples: int  # number of shuffles
-    values: np.ndarray = field(repr=False, compare=False)  # the shuffles' coefficients, shape
-                                                           # (n_resamples,)
-
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        names = ("statistic", "pvalue", "low", "high", "n", "n_resamples")
-        return pd.DataFrame([{name: getattr(self, name) for name in names}])
-
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
-             ) -> Axes:
-        "Histogram of the shuffles with the data's value."
-        return _plot_link(self, ax)
-
-    def _repr_html_(self) -> str:
-        return (f"<p>CC = {self.statistic:.3g}, p = {self.pvalue:.2g} (one-sided, "
-                f"{self.n_resamples:,} shuffles of {self.n:,} absolute errors)</p>")
-
-# %% ../nbs/50_conclusions.ipynb #cell-014
-def _plot_link(test, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 4), layout="constrained")[1] if ax is None else ax
-    height = ax.hist(test.values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
-    ax.axvline(test.statistic, color="#D55E00", lw=2)
-    right = np.mean(ax.get_xlim()) < test.statistic
-    ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, height),
-                xytext=(-5 if right else 5, 0), textcoords="offset points", color="#D55E00",
-                va="top", ha="right" if right else "left")
-    ax.set(xlabel="rank correlation of |E| and u", ylabel="shuffles of |E|")
-    return ax
-
-# %% ../nbs/50_conclusions.ipynb #cell-015
-def link_test(
-    error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
-    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
-    *,
-    n_resamples: int = 9999,  # number of shuffles, ≥ 1
-    rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
-    progress: bool = False,  # show a bar on standard error
-) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
-    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact
-    for any distribution.
-
-    Raises ValueError where all uncertainties, or all absolute errors, are equal, or for fewer than
-    four points. Source: permutation test after Fisher (1935)."""
-    error, uncertainty = check_errors(error, uncertainty)
-    n_resamples = check_count(n_resamples, "n_resamples")
-    if error.size < 4:
-        raise ValueError(f"error must hold at least four points, got {error.size}: with fewer no "
-                         "test of level 5 % can reject")
-    cc(error, uncertainty)          # refuses what does not vary
-    rank, fixed = (rankdata(values) - (error.size + 1) / 2
-                   for values in (np.abs(error), uncertainty))
-    plan = _shuffled_product, rank, (fixed / np.sqrt((rank @ rank) * (fixed @ fixed)),)
-    value = _as_it_is(*plan)
-    values = run_chunks(lambda n, generator: _shuffled(*plan, n, generator), n_resamples,
-                        max(1, 2**21 // error.size), rng, n_jobs=n_jobs, progress=progress,
-                        description="shuffles")
-    low, high = np.quantile(values, [0.025, 0.975])
-    return LinkTest(value, _pvalue(value, values, False), float(low), float(high), error.size,
-                    n_resamples, values)
-
 # %% ../nbs/50_conclusions.ipynb #cell-019
 def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
          ) -> np.ndarray:  # adjusted p-values, shape (m,), in the same order
     """Adjust p-values so that rejecting those ≤ α makes any false rejection at most α likely.
 
-    Raises ValueError for values outside [0, 1]. Source: Holm (1979)."""
+    Parameters
+    ----------
+    pvalues : ArrayLike
+        P-values of m hypotheses, shape (m,), in [0, 1].
+
+    Returns
+    -------
+    np.ndarray
+        Adjusted p-values, shape (m,), in the same order.
+
+    Raises
+    ------
+    ValueError
+        For values outside [0, 1].
+
+    References
+    ----------
+    Holm (1979).
+    """
     p = read_vector(pvalues, "pvalues")
     if p.min() < 0 or p.max() > 1:
         raise ValueError(f"pvalues must lie in [0, 1], got values from {p.min():.3g} to "
@@ -130,8 +72,25 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
 # %% ../nbs/50_conclusions.ipynb #cell-022
 @dataclass(frozen=True)
 class Conclusion:
-    """The answer to one question, with its grounds; `draw_conclusions` returns one for each
-    question."""
+    """The answer to one question, with its grounds; `draw_conclusions` returns one for each question.
+
+    Attributes
+    ----------
+    question : str
+        "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
+        NAME".
+    status : str
+        "valid", "invalid" or "undecided".
+    test : str
+        What was tested and how.
+    pvalue : float | None
+        Of that test, adjusted for the number of features; None where there was nothing to
+        test.
+    sentence : str
+        The answer in words.
+    result : BootstrapInterval | ConsistencyTest | LinkTest | None
+        What the test itself returned.
+    """
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
                    # NAME"
     status: str  # "valid", "invalid" or "undecided"
@@ -139,18 +98,32 @@ class Conclusion:
     pvalue: float | None  # of that test, adjusted for the number of features; None where there was
                           # nothing to test
     sentence: str  # the answer in words
-    # the test's own result
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)
+        default=None, repr=False, compare=False)  # what the test itself returned
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame([{name: getattr(self, name)
                               for name in ("question", "status", "test", "pvalue", "sentence")}])
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The picture of the test; raises ValueError where there was nothing to test."
+        """The picture of the test; raises ValueError where there was nothing to test.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         if self.result is None:
             raise ValueError(f"nothing was tested: {self.sentence}")
         return self.result.plot_graph(ax) if isinstance(self.result,
@@ -164,7 +137,7 @@ def _average(interval):
     "Are errors as large as stated, on average?"
     p, factor, span = _bca_pvalue(interval,
                                   1.0), np.sqrt(interval.estimate), f"ZMS = {interval.estimate:.3g}"
-    valid = interval.low <= 1 <= interval.high
+    valid = interval.confidence_interval.holds(1)
     if valid:
         sentence = f"On average the errors are as large as stated ({span}, p = {p:.2g})."
     else:
@@ -182,25 +155,24 @@ def _dependence(question, result, p, level, what, adjusted=""):
         sentence = (f"No sign that errors, measured by their uncertainties, change along {what} "
                     f"({name}).")
     else:
-        sentence = ("The errors are "
-                    f"{_where(result, 'the uncertainty' if what == 'their range' else what)} "
-                    f"({name}).")
+        along = "the uncertainty" if what == "their range" else what
+        sentence = f"The errors are {result.where(along)} ({name})."
     test = (f"Kuiper's range of the cumulative scaled errors, {result.n_resamples:,} shuffles of "
             "them")
     return Conclusion(question, "invalid" if p <= level else "valid", test, p, sentence, result)
 
 # %% ../nbs/50_conclusions.ipynb #cell-024
-def _link(error, uncertainty, level, options):
+def _link(sample, level, options):
     "Do larger errors come with larger uncertainties, and if not, should they?"
-    result = link_test(error, uncertainty, **options)
+    result = link_of(sample, **options)
     p, test = (result.pvalue,
                f"rank correlation of |E| and u, one-sided, {result.n_resamples:,} shuffles of |E|")
     seen = f"(CC = {result.statistic:.3g}, p = {p:.2g})"
     if p <= level:
         return Conclusion("error-uncertainty link", "valid", test, p,
                           f"Larger errors come with larger uncertainties {seen}.", result)
-    perfect = consistency_test(error, uncertainty, statistic="cc", **options)
-    least = np.quantile(perfect.values, level)
+    perfect = consistency_of(sample, statistic="cc", **options)
+    least = np.quantile(perfect.null_distribution, level)
     if result.statistic < least:
         status, rest = ("invalid", "although perfect uncertainties of this spread would show it, "
                         f"with CC above {least:.2g} in {100 * (1 - level):g} % of cases")
@@ -216,7 +188,7 @@ def _open(question, reason):
     return Conclusion(question, "undecided", "none", None, f"Not decided: {reason}.")
 
 # %% ../nbs/50_conclusions.ipynb #cell-026
-def _columns(features, uncertainty):
+def _columns(features, sample):
     "Features by name, each one checked."
     if features is None:
         return {}
@@ -231,8 +203,7 @@ def _columns(features, uncertainty):
         raise ValueError(f"features must have different names: {twice!r} is there "
                          f"{labels.count(twice)} times")
     found = {label: features[name] for label, name in zip(labels, names)}
-    for label, column in found.items():
-        _sort_key(column, uncertainty, f"features[{label!r}]")
+    for label, column in found.items(): sample.along(column, f"features[{label!r}]")
     return found
 
 
@@ -262,14 +233,49 @@ def draw_conclusions(
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty
                              # link", "adaptivity: NAME" …
-    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right
-    along each feature.
+    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right along each feature.
 
-    Raises ValueError or TypeError for bad data, and for features that are constant or have missing
-    values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
-    features."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    features : Any, optional
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups.
+    average : BootstrapInterval | None, optional
+        The ZMS's interval where it is known already.
+    n_resamples : int, default 9999
+        Shuffles for each question, ≥ 1; more where many features need them.
+    confidence : float, default 0.95
+        One less the level of the tests, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    dict[str, Conclusion]
+        By question: "average calibration", "consistency", "error-uncertainty link",
+        "adaptivity: NAME" ….
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, and for features that are constant or have missing values, naming the
+        argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; Holm (1979) for several features.
+    """
     error, uncertainty = check_errors(error, uncertainty)
-    columns, level = _columns(features, uncertainty), 1 - check_fraction(confidence, "confidence")
+    sample = Sample(error, uncertainty)
+    columns, level = _columns(features, sample), 1 - check_fraction(confidence, "confidence")
     options = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
                    n_jobs=n_jobs, progress=progress)
     if average is None:
@@ -279,23 +285,23 @@ def draw_conclusions(
     if reason:
         found += [_open("consistency", reason), _open("error-uncertainty link", reason)]
     else:
-        test = consistency_test(error, uncertainty, **options)
+        test = consistency_of(sample, **options)
         found.append(_dependence("consistency", test, test.pvalue, level, "their range"))
         constant = np.all(np.abs(error) == np.abs(error[0]))
         found.append(_open("error-uncertainty link", "all absolute errors are equal") if constant
-                     else _link(error, uncertainty, level, options))
+                     else _link(sample, level, options))
     return {one.question: one
-            for one in [*found, *_adaptivity(error, uncertainty, columns, level, options)]}
+            for one in [*found, *_adaptivity(sample, columns, level, options)]}
 
 # %% ../nbs/50_conclusions.ipynb #cell-028
-def _adaptivity(error, uncertainty, columns, level, options):
+def _adaptivity(sample, columns, level, options):
     "A conclusion for each feature, with Holm's correction among them."
-    reason = _reason(error, uncertainty, False)
+    reason = _reason(sample.error, sample.uncertainty, False)
     if reason or not columns:
         return [_open(f"adaptivity: {name}", reason) for name in columns]
     enough = options | {"n_resamples": max(options["n_resamples"],
                                            int(np.ceil(2 * len(columns) / level)))}
-    tests = {name: consistency_test(error, uncertainty, by=column, **enough)
+    tests = {name: consistency_of(sample, sample.along(column), **enough)
              for name, column in columns.items()}
     adjusted = holm([test.pvalue for test in tests.values()])
     note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
