@@ -204,18 +204,7 @@ class Tracking(_Calibeater):
         self.expert, self.bin_width, self.initial, self.initial_weight = (
             expert, bin_width, initial, initial_weight)
 
-    def _fresh(self):
-        edges = _edges(self.bin_width)
-        initial = ((np.arange(edges.size) + 0.5) / edges.size if self.initial is None
-                   else check_probabilities(np.atleast_1d(self.initial), "initial"))
-        if initial.size not in (1, edges.size):
-            raise ValueError(f"initial must be a number or hold one for each of the {edges.size} "
-                             f"bins, got {initial.size}")
-        weight = read_vector([self.initial_weight], "initial_weight")
-        refuse("initial_weight", "not be negative", weight < 0, "negative", weight)
-        initial = np.broadcast_to(initial, edges.shape).copy()
-        weight = np.repeat(weight, edges.size)
-        return initial, weight, initial * weight
+    def _fresh(self): return _prior(self.initial, self.initial_weight, _edges(self.bin_width).size)
 
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
@@ -237,6 +226,19 @@ class Tracking(_Calibeater):
         _track(q, y, self.edges_, *self.state_, out)
         self.expert_ = expert
         return out
+
+# %% ../nbs/46_calibeating.ipynb #cell-062
+def _prior(initial, initial_weight, n_bins):
+    "What empty bins forecast, the weight of each bin, and its weighted sum of outcomes."
+    initial = ((np.arange(n_bins) + 0.5) / n_bins if initial is None
+               else check_probabilities(boxed(initial), "initial"))
+    if initial.size not in (1, n_bins):
+        raise ValueError(f"initial must be a number or hold one for each of the {n_bins} bins, "
+                         f"got {initial.size}")
+    weight = read_vector([initial_weight], "initial_weight")
+    refuse("initial_weight", "not be negative", weight < 0, "negative", weight)
+    initial, weight = np.broadcast_to(initial, n_bins).copy(), np.repeat(weight, n_bins)
+    return initial, weight, initial * weight
 
 # %% ../nbs/46_calibeating.ipynb #cell-025
 @nb.njit(cache=True, nogil=True)
@@ -269,18 +271,8 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
     return -1
 
 # %% ../nbs/46_calibeating.ipynb #cell-027
-class FosterForecaster(BaseEstimator):
-    """Calibrated forecasts of any sequence, without features.
-
-    Source: Foster (1999); the description of Gupta and Ramdas (2023), App. C."""
-
-    def __init__(self,
-                 n_cells: int = 10,  # forecasts are the mid-points of so many cells, ≥ 1
-                 pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
-                 *,
-                 rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
-                 ):
-        self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
+class _Game(BaseEstimator):
+    "The counts of one game of Foster's, and what it announces."
 
     def _begin(self):
         if not hasattr(self, "game_"):
@@ -295,6 +287,20 @@ class FosterForecaster(BaseEstimator):
         "What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random."
         m = self._begin()
         return _announce(*_foster_pair(self.game_[0][0], self.game_[1][0], self.pivot), m)
+
+# %% ../nbs/46_calibeating.ipynb #cell-063
+class FosterForecaster(_Game):
+    """Calibrated forecasts of any sequence, without features.
+
+    Source: Foster (1999); the description of Gupta and Ramdas (2023), App. C."""
+
+    def __init__(self,
+                 n_cells: int = 10,  # forecasts are the mid-points of so many cells, ≥ 1
+                 pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
+                 *,
+                 rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
+                 ):
+        self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
     def predict(self) -> float:  # the mid-point of a cell
         "Draw the next forecast; it stands until its outcome is learnt."
@@ -371,6 +377,14 @@ class _Games(_Calibeater):
         b = self._bins(check_probabilities(boxed(y_prob)))[0]
         return _announce(*_foster_pair(self.game_[0][b], self.game_[1][b], b), self.edges_.size)
 
+    def _draw(self, bins):
+        "A uniform and a cell for each of some bins."
+        u, cells = self.rng_.random(bins.size), np.empty(bins.size, dtype=np.int64)
+        for t, b in enumerate(bins):
+            cells[t], chance = _foster_pair(self.game_[0][b], self.game_[1][b], b)
+            cells[t] += u[t] > chance
+        return u, cells
+
 # %% ../nbs/46_calibeating.ipynb #cell-032
 class Hedging(_Games):
     """One game of Foster's in each bin of the expert, with the bin as its pivot.
@@ -379,11 +393,9 @@ class Hedging(_Games):
     Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17."""
 
     def __init__(self,
-                 expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the
-                 # score itself
+                 expert: Any = None,  # has `predict` and `partial_fit`; None for the score itself
                  *,
-                 bin_width: float = 0.1,  # width of the bins and of the games' cells, a whole
-                 # fraction of 1
+                 bin_width: float = 0.1,  # of bins and games' cells, a whole fraction of 1
                  rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
                  ):
         self.expert, self.bin_width, self.rng = expert, bin_width, rng
@@ -396,10 +408,7 @@ class Hedging(_Games):
         bins = self._bins(p)
         if one and self.drawn_ is not None and self.drawn_[0] == p[0]:
             return (self.drawn_[1] + 0.5) / self.edges_.size
-        u, cells = self.rng_.random(p.size), np.empty(p.size, dtype=np.int64)
-        for t, b in enumerate(bins):
-            cells[t], chance = _foster_pair(self.game_[0][b], self.game_[1][b], b)
-            cells[t] += u[t] > chance
+        u, cells = self._draw(bins)
         made = (cells + 0.5) / self.edges_.size
         if not one: return made
         self.drawn_ = (p[0], cells[0], u[0])
@@ -622,7 +631,30 @@ class MonitorReading(Result):
         return ax
 
 # %% ../nbs/46_calibeating.ipynb #cell-052
-class CalibrationMonitor(BaseEstimator):
+class _Bettor(BaseEstimator):
+    "The state of a monitor, and what can be read from it."
+
+    def _begin(self):
+        if not hasattr(self, "weight_"):
+            check_fraction(self.alpha, "alpha")
+            self.bins_ = np.zeros((3, _edges(self.bin_width).size))
+            self.alarm_, self.state_, self.weight_ = None, np.zeros(2), np.r_[
+                0.5, np.full(len(_RIVALS) - 1, 0.5 / (len(_RIVALS) - 1))]
+
+    @property
+    def e_value(self) -> float:
+        "The present wealth: evidence against calibration, 1 at the start."
+        self._begin()
+        return float(np.exp(min(self.state_[0], 700.0)))
+
+    @property
+    def calibration_error_(self) -> float:
+        "The calibration error of all that was seen; 0 before anything was."
+        self._begin()
+        return float(np.abs(self.bins_[1] - self.bins_[2]).sum() / max(self.state_[1], 1.0))
+
+# %% ../nbs/46_calibeating.ipynb #cell-064
+class CalibrationMonitor(_Bettor):
     """A test of calibration that stays valid however often it is looked at, by betting.
 
     Under calibration the chance of an alarm, ever, is at most alpha. Source: Ville (1939); Shafer
@@ -634,13 +666,6 @@ class CalibrationMonitor(BaseEstimator):
                  bin_width: float = 0.1,  # of the running calibration error, a whole fraction of 1
                  ):
         self.alpha, self.bin_width = alpha, bin_width
-
-    def _begin(self):
-        if not hasattr(self, "weight_"):
-            check_fraction(self.alpha, "alpha")
-            self.bins_ = np.zeros((3, _edges(self.bin_width).size))
-            self.alarm_, self.state_, self.weight_ = None, np.zeros(2), np.r_[
-                0.5, np.full(len(_RIVALS) - 1, 0.5 / (len(_RIVALS) - 1))]
 
     def prequential(self,
                     y_prob: ArrayLike,  # forecasts to judge, shape (n,), in [0, 1]
@@ -664,15 +689,3 @@ class CalibrationMonitor(BaseEstimator):
         "Watch one outcome, or several."
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
-
-    @property
-    def e_value(self) -> float:
-        "The present wealth: evidence against calibration, 1 at the start."
-        self._begin()
-        return float(np.exp(min(self.state_[0], 700.0)))
-
-    @property
-    def calibration_error_(self) -> float:
-        "The calibration error of all that was seen; 0 before anything was."
-        self._begin()
-        return float(np.abs(self.bins_[1] - self.bins_[2]).sum() / max(self.state_[1], 1.0))

@@ -81,7 +81,7 @@ def _ridge(x, y, penalty, u):
         if np.abs(step).max() < 1e-12: break
     return u
 
-
+# %% ../nbs/45_online.ipynb #cell-053
 def _rows(features, d=None):
     "Features as an array of shape (n, d)."
     array = np.asarray(features) if not isinstance(features, np.ndarray) else features
@@ -483,6 +483,8 @@ class _OnlineScaling(BaseEstimator):
         "The present map from score to recalibrated probability."
         return plot_map(self, ax)
 
+    def _engine(self): return _make_engine(self)
+
 # %% ../nbs/45_online.ipynb #cell-040
 class OnlinePlattScaling(_OnlineScaling):
     """Platt scaling that learns from every outcome.
@@ -504,8 +506,6 @@ class OnlinePlattScaling(_OnlineScaling):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
             optimizer, start, gamma, rho, radius, clip)
 
-    def _engine(self): return _make_engine(self)
-
 
 class OnlineBetaScaling(_OnlineScaling):
     """Beta scaling that learns from every outcome.
@@ -526,8 +526,6 @@ class OnlineBetaScaling(_OnlineScaling):
                  ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
             optimizer, start, gamma, rho, radius, clip)
-
-    def _engine(self): return _make_engine(self)
 
 # %% ../nbs/45_online.ipynb #cell-041
 def _make_engine(scaling):

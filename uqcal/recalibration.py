@@ -32,7 +32,24 @@ def _weighted(y_true, y_prob, sample_weight):
     return y, p, weights
 
 # %% ../nbs/44_recalibration.ipynb #cell-014
-class _Scaling(BaseEstimator):
+class _Map(BaseEstimator):
+    "What all maps of a score share once they are fitted."
+
+    def predict(self,
+                y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
+                ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
+        "The recalibrated probability of each score; raises NotFittedError before the fit."
+        check_is_fitted(self)
+        return map_scores(y_prob, self._forecast)
+
+    def plot(self,
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        "The map from score to recalibrated probability."
+        return plot_map(self, ax)
+
+
+class _Scaling(_Map):
     "Logistic regression on features of the score: what Platt and beta scaling share."
 
     def fit(self,
@@ -51,13 +68,6 @@ class _Scaling(BaseEstimator):
         self.smoothed_, self.n_ = found.smoothed, p.size
         return self
 
-    def predict(self,
-                y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
-                ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        "The recalibrated probability of each score; raises NotFittedError before the fit."
-        check_is_fitted(self)
-        return map_scores(y_prob, lambda p: sigmoid(self._features(p) @ self.coef_))
-
     def to_frame(self) -> pd.DataFrame:
         "The parameters with their standard errors, from the curvature of the likelihood."
         check_is_fitted(self)
@@ -65,10 +75,7 @@ class _Scaling(BaseEstimator):
                  "identity": self._identity}
         return pd.DataFrame(table, index=pd.Index(self._names, name="parameter"))
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        "The map from score to recalibrated probability."
-        return plot_map(self, ax)
+    def _forecast(self, p): return sigmoid(self._features(p) @ self.coef_)
 
 # %% ../nbs/44_recalibration.ipynb #cell-015
 class PlattScaling(_Scaling):
@@ -103,8 +110,10 @@ def plot_map(forecaster: Any,  # has `predict`, which takes scores
     return ax
 
 # %% ../nbs/44_recalibration.ipynb #cell-022
-class HistogramBinning(BaseEstimator):
-    """The mean outcome in bins that hold equally many scores. Source: Zadrozny and Elkan (2001)."""
+class HistogramBinning(_Map):
+    """The mean outcome in bins that hold equally many scores.
+
+    Source: Zadrozny and Elkan (2001)."""
 
     def __init__(self,
                  n_bins: int = 20,  # bins, ≥ 1; fewer are made where scores are equal or too few
@@ -133,13 +142,6 @@ class HistogramBinning(BaseEstimator):
         self.count_ = np.bincount(bins, minlength=self.edges_.size + 1)
         return self
 
-    def predict(self,
-                y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
-                ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        "The mean outcome of each score's bin; raises NotFittedError before the fit."
-        check_is_fitted(self)
-        return map_scores(y_prob, lambda p: self.mean_[np.searchsorted(self.edges_, p)])
-
     def to_frame(self) -> pd.DataFrame:
         "A row for each bin: ends, number of points, mean outcome and its binomial standard error."
         check_is_fitted(self)
@@ -148,10 +150,7 @@ class HistogramBinning(BaseEstimator):
                  "standard_error": np.sqrt(self.mean_ * (1 - self.mean_) / self.count_)}
         return pd.DataFrame(table).rename_axis("bin")
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        "The map from score to recalibrated probability: a staircase."
-        return plot_map(self, ax)
+    def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
 
 # %% ../nbs/44_recalibration.ipynb #cell-027
 class PeriodicRefit(BaseEstimator):

@@ -42,7 +42,25 @@ def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hob
     return make(rng=rng) if method in ("hops", "hobs") else make()
 
 # %% ../nbs/48_streams.ipynb #cell-009
-class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
+class _Recalibrated(ClassifierMixin, BaseEstimator):
+    "What follows for a classifier from `predict_proba` and `prequential`."
+
+    def predict(self,
+                X: ArrayLike,  # features, shape (n, features)
+                ) -> np.ndarray:  # one of `classes_` for each row, shape (n,)
+        "The likeliest class of each case, after recalibration."
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def partial_fit(self,
+                    X: ArrayLike,  # features of cases in the order of time, shape (n, features)
+                    y: ArrayLike,  # what came of them, labels of the training, shape (n,)
+                    ) -> _Recalibrated:  # the estimator itself
+        "Learn outcomes; the model itself stays as it was trained."
+        self.prequential(X, y)
+        return self
+
+# %% ../nbs/48_streams.ipynb #cell-031
+class RecalibratedClassifier(_Recalibrated):
     "A classifier whose probabilities are recalibrated online."
 
     def __init__(self,
@@ -72,22 +90,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         "Recalibrated probabilities in the present state; raises NotFittedError before the fit."
         check_is_fitted(self)
         P, learnt = self.model_.predict_proba(X), self.forecaster_
-        return (_both_classes(learnt.predict(P[:, 1])) if self.classes_.size == 2
-                else learnt.predict(P))
-
-    def predict(self,
-                X: ArrayLike,  # features, shape (n, features)
-                ) -> np.ndarray:  # one of `classes_` for each row, shape (n,)
-        "The likeliest class of each case, after recalibration."
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def partial_fit(self,
-                    X: ArrayLike,  # features of cases in the order of time, shape (n, features)
-                    y: ArrayLike,  # what came of them, labels of the training, shape (n,)
-                    ) -> RecalibratedClassifier:  # the estimator itself
-        "Learn outcomes; the model itself stays as it was trained."
-        self.prequential(X, y)
-        return self
+        return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
     def prequential(self,
                     X: ArrayLike,  # features in the order of time, shape (n, features)
@@ -98,8 +101,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Raises ValueError for labels that were not in the training, NotFittedError before."""
         check_is_fitted(self)
         P, label = self.model_.predict_proba(X), _positions(y, self.classes_)
-        return (_both_classes(self.forecaster_.prequential(P[:, 1], label))
-                if self.classes_.size == 2 else self.forecaster_.prequential(P, label))
+        run = self.forecaster_.prequential
+        return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
 
 # %% ../nbs/48_streams.ipynb #cell-010
 def _both_classes(q): return np.column_stack([1 - q, q])
