@@ -68,7 +68,8 @@ def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
 
 
 @nb.vectorize(["float64(float64)"], cache=True)
-def sigmoid(z):  # log-odds, of any shape
+def sigmoid(z: float,  # log-odds: one number in compiled code, else also arrays of any shape
+            ) -> float:  # in [0, 1], of the same shape
     "The probability with log-odds z, 1/(1 + exp(−z)), without overflow, also in compiled code."
     e = np.exp(-abs(z))
     return 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
