@@ -120,9 +120,8 @@ class _Scaling(_Map):
                  "identity": self._identity}
         return pd.DataFrame(table, index=pd.Index(self._names, name="parameter"))
 
-    def _forecast(self, p):
-        terms = zip(self.coef_, self._features(p).T)    # added in one order, for one score or many
-        return sigmoid(sum(c * x for c, x in terms))
+    def _forecast(self, p):  # terms are added in one order, for one score or many
+        return sigmoid(sum(c * x for c, x in zip(self.coef_, self._features(p).T)))
 
 # %% ../nbs/44_recalibration.ipynb #cell-015
 class PlattScaling(_Scaling):
