@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.stats import linregress
 
-from .consistency import affordable, binned_plan, check_shuffles
+from .consistency import binned_plan, check_shuffles
 from .distributions import _at_least, distribution_name, standard_distribution
 from .inputs import (check_choice, check_count, check_fraction, check_generator, read_vector)
-from .resampling import (as_observed, chunk_size, monte_carlo_pvalue, run_chunks,
+from .resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue, run_chunks,
                               under_shuffles)
 from .results import Interval, Result, SignificanceTest, new_axes
 from .sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
@@ -491,7 +491,7 @@ def extrapolate(
                             n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
                             progress=progress)
 
-# %% ../nbs/24_bin_scaling.ipynb #cell-039
+# %% ../nbs/24_bin_scaling.ipynb #cell-068
 def extrapolation_of(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # what to sort by, from `sample.along`, not by groups; None: the

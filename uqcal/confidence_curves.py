@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
-from .consistency import affordable
 from .distributions import distribution_name, standard_distribution
 from .inputs import check_choice, check_count, check_fraction, check_generator
-from .resampling import chunk_size, monte_carlo_pvalue, run_chunks, shuffle, under_shuffles
+from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle,
+                              under_shuffles)
 from .results import Interval, SignificanceTest, new_axes
 from .sample import Sample
 
@@ -186,11 +186,9 @@ def _area_pvalue(value, curves):
 # %% ../nbs/25_confidence_curves.ipynb #cell-024
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceCurve(SignificanceTest):
-    """Error of the most certain points against the share removed, with its reference; what
-    `confidence_curve` returns.
+    """Error of the most certain points against the share removed; what `confidence_curve` returns.
 
-    The statistic is the area, the mean of value − reference over the shares: positive where errors
-    fall less than promised."""
+    The statistic is the area, the mean of value − reference."""
 
     metric: str  # "rmse" or "mae"
     distribution: str  # "empirical", or the name of the distribution behind the reference
@@ -222,12 +220,10 @@ class ConfidenceCurve(SignificanceTest):
     def to_frame(self) -> pd.DataFrame:
         """A row for each share: removed, kept, value, low, high, reference, null_low, null_high,
         oracle."""
-        low, high = self.band
-        null_low, null_high = self.null_band
-        return pd.DataFrame({"removed": self.removed, "kept": self.n * (1 - self.removed),
-                             "value": self.value, "low": low, "high": high,
-                             "reference": self.reference, "null_low": null_low,
-                             "null_high": null_high, "oracle": self.oracle})
+        return pd.DataFrame(dict(
+            removed=self.removed, kept=self.n * (1 - self.removed), value=self.value,
+            low=self.band[0], high=self.band[1], reference=self.reference,
+            null_low=self.null_band[0], null_high=self.null_band[1], oracle=self.oracle))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
