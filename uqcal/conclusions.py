@@ -63,9 +63,8 @@ class Conclusion:
     pvalue: float | None  # of that test, adjusted for the number of features; None where there was
                           # nothing to test
     sentence: str  # the answer in words
-    # the test's own result
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)
+        default=None, repr=False, compare=False)  # what the test itself returned
 
     def to_frame(self) -> pd.DataFrame:
         "One row."

@@ -315,16 +315,15 @@ class LabelledLogits:
                                            # read-only
     classes: tuple[str, ...] = field(repr=False)  # what the numbers of the classes mean
     source: str  # where the files come from
-    licence: str
+    licence: str  # of the files
 
     def __len__(self) -> int:
         "The number of points."
         return self.label.size
 
     def probabilities(
-        self, temperature: float = 1.0,
-    ) -> np.ndarray:  # temperature: > 0; logits are divided by it; the result has shape (n,
-                      # classes)
+        self, temperature: float = 1.0,  # what logits are divided by, > 0
+    ) -> np.ndarray:  # shape (n, classes)
         "The softmax of the logits."
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, got {temperature!r}")

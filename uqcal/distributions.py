@@ -221,7 +221,7 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
 # %% ../nbs/12_distributions.ipynb #cell-031
 @dataclass(frozen=True)
 class InverseGammaFit:
-    "u² ~ scale²·InvGamma(ν/2, ν/2); what `fit_inverse_gamma` returns."
+    "Squared uncertainties as scale²·InvGamma(ν/2, ν/2); what `fit_inverse_gamma` returns."
     dof: float  # ν; small for widely spread uncertainties
     scale: float  # typical uncertainty, unit of u
 

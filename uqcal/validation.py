@@ -416,7 +416,7 @@ class Validation:
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "ζ-scores of every statistic and reference, with the band of agreement."
+        "The ζ-scores of every statistic and reference, with the band of agreement."
         return _plot_scores(self, ax)
 
     def _repr_html_(self) -> str:
