@@ -394,9 +394,9 @@ class Extrapolation(SignificanceTest):
                                    # counts
     confidence: float  # level of the interval and of the verdict
     verdict: str  # "valid" where the interval holds what is expected, otherwise "invalid"
-    # for each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also their
-    # mean, shuffled, and the value's own pvalue
-    points: pd.DataFrame = field(repr=False, compare=False)
+    points: pd.DataFrame = field(repr=False, compare=False)  # for each number of bins: n_bins,
+    # bin_size, x, value, is_fitted; after shuffles also their mean, shuffled, and the value's
+    # pvalue
 
     @property
     def expected(self) -> float:
@@ -491,7 +491,7 @@ def extrapolate(
                             n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
                             progress=progress)
 
-# %% ../nbs/24_bin_scaling.ipynb #cell-068
+# %% ../nbs/24_bin_scaling.ipynb #cell-039
 def extrapolation_of(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # what to sort by, from `sample.along`, not by groups; None: the

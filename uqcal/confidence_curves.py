@@ -195,18 +195,19 @@ class ConfidenceCurve(SignificanceTest):
     confidence_interval: Interval  # bootstrap limits of the area
     confidence: float  # level of the interval and of all bands
     n_boot: int  # bootstrap resamples behind interval and band
-    # share of the least certain points removed, shape (n_points,), 0 … < 1
-    removed: np.ndarray = field(repr=False, compare=False)
-    # error of the rest, shape (n_points,), in the quantity's unit
-    value: np.ndarray = field(repr=False, compare=False)
-    # pointwise bootstrap limits of it, shape (2, n_points)
-    band: np.ndarray = field(repr=False, compare=False)
-    # what uncertainties in proportion to the errors give, shape (n_points,)
-    reference: np.ndarray = field(repr=False, compare=False)
-    # pointwise limits of null curves, shape (2, n_points)
-    null_band: np.ndarray = field(repr=False, compare=False)
-    # error of the rest with the largest |E| removed, shape (n_points,)
-    oracle: np.ndarray = field(repr=False, compare=False)
+    removed: np.ndarray = field(repr=False, compare=False)  # share of the least certain points
+    # removed, shape (n_points,), 0 … < 1
+    value: np.ndarray = field(repr=False, compare=False)  # error of the rest, shape (n_points,), in
+    # the quantity's unit
+    band: np.ndarray = field(repr=False, compare=False)  # bootstrap limits of it, pointwise, shape
+    # (2, n_points)
+    reference: np.ndarray = field(repr=False, compare=False)  # what uncertainties in proportion to
+    # the errors give, shape (n_points,)
+    null_band: np.ndarray = field(repr=False, compare=False)  # limits of the null curves,
+                                                              # pointwise,
+    # shape (2, n_points)
+    oracle: np.ndarray = field(repr=False, compare=False)  # error of the rest with the largest |E|
+    # removed, shape (n_points,)
 
     @property
     def sentence(self) -> str:

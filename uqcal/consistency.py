@@ -261,9 +261,10 @@ class ConsistencyTest(SignificanceTest):
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     zms: float  # mean squared scaled error of all points, before the scaling
     n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
-    # cumulative graph: by, count, share, cumulative, null_low, null_high for each distinct value of
-    # u or `by`; of groups: group, count, excess, null_low, null_high
-    graph: pd.DataFrame = field(repr=False, compare=False)
+    graph: pd.DataFrame = field(repr=False, compare=False)  # the cumulative graph: by, count,
+                                                            # share,
+    # cumulative, null_low, null_high for each distinct value of u or `by`; for groups: group,
+    # count, excess, null_low, null_high
 
     @property
     def zeta(self) -> float:
@@ -352,7 +353,7 @@ def _stretch(test):
                    above=factor(*above) if is_ordered else None,
                    elsewhere=factor(-inside[0], 1 - inside[1]))
 
-# %% ../nbs/23_consistency.ipynb #cell-010
+# %% ../nbs/23_consistency.ipynb #cell-082
 def _explain(test):
     "What was found, and where."
     what, found = _WHAT[test.by], f"({test.name}, p = {test.pvalue:.2g})"
@@ -520,7 +521,7 @@ def consistency_of(
         n_bins=along.labels.size if is_grouped else n_bins if name in ("zmse", "ence") else None,
         graph=_graph(name, sample, along))
 
-# %% ../nbs/23_consistency.ipynb #cell-011
+# %% ../nbs/23_consistency.ipynb #cell-083
 def _finite(value, name):
     """The data's statistic, unless it is undefined: bins of zero errors, or absolute errors that
     are all equal."""
@@ -532,7 +533,7 @@ def _finite(value, name):
     raise ValueError("error must not be all zero within a bin or group, where ln ZMS is infinite; "
                      "use fewer bins, 'ence' or 'kuiper'")
 
-# %% ../nbs/23_consistency.ipynb #cell-013
+# %% ../nbs/23_consistency.ipynb #cell-084
 @dataclass(frozen=True, kw_only=True)
 class LinkTest(SignificanceTest):
     """Whether larger errors come with larger uncertainties; what `link_test` returns.
@@ -552,7 +553,7 @@ class LinkTest(SignificanceTest):
         return plot_null(self, ax, xlabel="rank correlation of |E| and u",
                          ylabel="shuffles of |E|")
 
-# %% ../nbs/23_consistency.ipynb #cell-024
+# %% ../nbs/23_consistency.ipynb #cell-085
 def link_test(
     error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
@@ -570,7 +571,7 @@ def link_test(
     return link_of(Sample(error, uncertainty), n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                    progress=progress)
 
-# %% ../nbs/23_consistency.ipynb #cell-025
+# %% ../nbs/23_consistency.ipynb #cell-086
 def link_of(
     sample: Sample,  # errors and uncertainties
     *,
