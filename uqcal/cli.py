@@ -319,13 +319,13 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
            everything: Annotated[bool, _option("All of them.", None, "--all")] = False,
            path: Annotated[bool, _option("Print nothing but the path of each file.", None,
                                          "--path")] = False):
-    from uqcal.datasets import _SETS, _locate, load_errors
+    from uqcal.datasets import SETS, load_errors, locate
     from uqcal.inputs import check_choice
     if bool(names) == everything:
         raise ValueError("name the data sets to fetch, or give --all; uqcal datasets lists them")
-    for name in [check_choice(name, "NAME", list(_SETS)) for name in names or _SETS]:
+    for name in [check_choice(name, "NAME", list(SETS)) for name in names or SETS]:
         found = load_errors(name, progress=sys.stderr.isatty())
-        where = _locate(_SETS[name])
+        where = locate(SETS[name])
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../nbs/70_cli.ipynb #cell-035
@@ -802,8 +802,13 @@ def main(
     args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
                                         # own unless given
 ) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
-    error of uqcal itself."""
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
+
+    Parameters
+    ----------
+    args : Sequence[str] | None, optional
+        What follows `uqcal` on the command line; the process's own unless given.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:
