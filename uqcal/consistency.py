@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .inputs import check_choice, check_count
+from .references import zeta_score
 from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
 from .results import SignificanceTest, new_axes, plain_text, plot_null
 from .sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
@@ -269,10 +270,7 @@ class ConsistencyTest(SignificanceTest):
     @property
     def zeta(self) -> float:
         "Signed distance to `null_mean` in units of the half of `null_interval` that faces it."
-        distance = self.statistic - self.null_mean
-        half = abs(self.null_interval[distance > 0] - self.null_mean)
-        return float(distance / half) if half > 0 else float(np.sign(distance) * np.inf
-                                                             if distance else 0)
+        return -zeta_score(self.null_mean, self.statistic, self.null_interval)
 
     @property
     def stretch(self) -> Stretch | None:
@@ -550,8 +548,7 @@ class LinkTest(SignificanceTest):
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
         "Histogram of the shuffles with the data's value."
-        return plot_null(self, ax, xlabel="rank correlation of |E| and u",
-                         ylabel="shuffles of |E|")
+        return plot_null(self, ax, xlabel="rank correlation of |E| and u", ylabel="shuffles")
 
 # %% ../nbs/23_consistency.ipynb #cell-085
 def link_test(
