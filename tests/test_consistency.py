@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uqcal import consistency, datasets, distributions, statistics
+from uqcal import datasets, distributions, statistics
 from uqcal.consistency import STATISTICS, NothingToTest, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
 from uqcal.resampling import monte_carlo_pvalue, shuffle, shuffle_state
 from uqcal.sample import Sample
