@@ -18,7 +18,7 @@ from scipy import special
 from scipy.stats import linregress
 
 from .consistency import affordable, binned_plan, check_shuffles
-from .distributions import _at_least, distribution_name, standard_distribution
+from .distributions import distribution_name, read_number, standard_distribution
 from .inputs import (check_choice, check_count, check_fraction, check_generator, read_vector)
 from .resampling import (as_observed, chunk_size, monte_carlo_pvalue, run_chunks,
                               under_shuffles)
@@ -318,7 +318,8 @@ def simulate_bin_scaling(
     ValueError or TypeError for bad numbers, naming the argument. Source: Pernot (2024), App. B."""
     names = _names(statistic)
     sizes, n_bins = (_counts(values, name) for values, name in ((n, "n"), (n_bins, "n_bins")))
-    dofs = [_at_least(value, 0.5, "dof") for value in _several(dof, "dof", "number")]
+    dofs = [read_number(value, "dof", minimum=0.5)
+            for value in _several(dof, "dof", "number")]
     n_mc, rng, frozen = (check_count(n_mc, "n_mc", minimum=2), check_generator(rng),
                          standard_distribution(distribution))
     if n_bins[-1] > sizes[0] // 2:
