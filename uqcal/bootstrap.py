@@ -439,7 +439,7 @@ def intervals_of(
     names: Sequence[str],  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse", any of them
     sample: Sample,  # errors and uncertainties, n ≥ 2
     *,
-    along: Ordering | None = None,  # from `sample.along`, for "correlation", "ence" and "zmse"; None
+    along: Ordering | None = None,  # `sample.along(by)` for "correlation", "ence", "zmse"; None
                                     # for the order of the uncertainties
     n_boot: int = 5000,  # number of resamples, ≥ 1
     confidence: float = 0.95,  # level, in (0, 1)
@@ -457,7 +457,7 @@ def intervals_of(
     sample : Sample
         Errors and uncertainties, n ≥ 2.
     along : Ordering | None, optional
-        From `sample.along`, for "correlation", "ence" and "zmse"; None for the order of the
+        `sample.along(by)` for "correlation", "ence", "zmse"; None for the order of the
         uncertainties.
     n_boot : int, default 5000
         Number of resamples, ≥ 1.
