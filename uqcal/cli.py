@@ -970,7 +970,7 @@ def _comparison_page(frame, sides, result, facts):
             "reaches two standard deviations of pure noise either way.")
     if sides is None:
         rows, top = _screening_rows(result, 50), min(3, len(result.table))
-        graphs = [_graph_picture(result.graph(k, method="brownian"), (row["a"], row.get("b")),
+        graphs = [_graph_picture(result.graph(k, method="asymptotic"), (row["a"], row.get("b")),
                                  row["kuiper_pvalue"])
                   for k, row in enumerate(result.table.head(top).to_dict("records"))]
         chart = draw_picture(
