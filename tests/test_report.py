@@ -16,7 +16,8 @@ import pytest
 
 from uqcal import load_demo, report, validate
 from uqcal.conclusions import Conclusion
-from uqcal.report import Finding, Section, Verdict, check_target, conclude, draw_picture, render_page, report_sections, write_report, write_whole
+from uqcal.page import Finding, Section, Verdict, check_target, draw_picture, render_page, write_whole
+from uqcal.report import conclude, report_sections, write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "\"><script>alert('x')</script><img src=http://example.org/x.png onerror=alert(1)>&amp;{{ 7 * 7 }}"

@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 _CONTENTS = {
     "inputs": [],
     "results": [],
+    "page": [],
     "sample": [],
     "resampling": [],
     "datasets": ["catalogue", "load_demo", "load_errors", "load_logits", "load_table"],

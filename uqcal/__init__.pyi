@@ -1,3 +1,4 @@
+from uqcal import page as page
 from uqcal import results as results
 from uqcal import sample as sample
 from uqcal import resampling as resampling

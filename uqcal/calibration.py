@@ -211,7 +211,7 @@ _SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one sid
 
 def _report_page(report, path, details):
     from uqcal import __version__
-    from uqcal.report import (Finding, Section, Verdict, check_target, draw_picture, render_page,
+    from uqcal.page import (Finding, Section, Verdict, check_target, draw_picture, render_page,
                               write_whole)
 
     if path is not None: check_target(path)

@@ -286,7 +286,7 @@ def _check_outputs(source, **targets):
     """Refuse, before anything is computed, outputs that can't be written or would destroy the input
     or each other."""
     if not any(targets.values()): return
-    from uqcal.report import check_target
+    from uqcal.page import check_target
     written = {option: check_target(path) for option, path in targets.items() if path is not None}
     if len(set(written.values())) < len(written):
         raise ValueError("--report and --json must name different files")
@@ -495,7 +495,8 @@ def _checked_options(statistics, n_mc, jobs, fail_on):
 
 def _write_outputs(result, data, seed, report, json_file, *, quiet):
     "The files that were asked for, each whole or not at all."
-    from uqcal.report import write_report, write_whole
+    from uqcal.page import write_whole
+    from uqcal.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if report is not None: write_report(result, report, details=details)
@@ -625,7 +626,7 @@ def _read_scores(source, outcome, score, weight):
 # %% ../nbs/70_cli.ipynb #cell-037b
 def _write_calibration(result, data, seed, report, json_file):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
-    from uqcal.report import write_whole
+    from uqcal.page import write_whole
     frame = result.to_frame()
     numbers = {name: {key: value for key, value in row.items() if value is not None}
                for name, row in frame.astype(object).where(frame.notna(),
@@ -710,7 +711,7 @@ def _rows_to(out):
     if out == "-":
         yield lambda text: (sys.stdout.write(text), sys.stdout.flush())
         return
-    from uqcal.report import check_target
+    from uqcal.page import check_target
     target = check_target(out)
     part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
     try:
@@ -743,7 +744,7 @@ def _stream_text(summary):
 
 def _recalibration_report(summary, label, path):
     "One page: the summary and the calibration error along the stream."
-    from uqcal.report import Section, Verdict, draw_picture, render_page, write_whole
+    from uqcal.page import Section, Verdict, draw_picture, render_page, write_whole
 
     def _draw(ax):
         table = summary.to_frame()
@@ -810,7 +811,7 @@ def _compare(
                          indent=1) + "\n"
     typer.echo(numbers if json_file == "-" else f"{label}: {len(frame):,} points in "
                f"{frame['group'].nunique():,} groups\n\n{text}", nl=json_file != "-")
-    from uqcal.report import write_whole
+    from uqcal.page import write_whole
     if report is not None:
         write_whole(_comparison_page(frame, sides, result,
                                      {"Data": label, "Columns": ", ".join(
@@ -965,7 +966,7 @@ def _comparison_numbers(result):
 def _comparison_page(frame, sides, result, facts):
     "One page for a pair, a group against everyone, or a screening."
     import pandas as pd
-    from uqcal.report import Section, Verdict, draw_picture, render_page
+    from uqcal.page import Section, Verdict, draw_picture, render_page
     read = ("The slope of the graph is the average difference at those scores. The dark triangle "
             "reaches two standard deviations of pure noise either way.")
     if sides is None:
@@ -995,7 +996,7 @@ def _comparison_page(frame, sides, result, facts):
 
 # %% ../nbs/70_cli.ipynb #cell-058
 def _graph_picture(graph, sides, p):
-    from uqcal.report import draw_picture
+    from uqcal.page import draw_picture
     names = f"{sides[0]} minus {'everyone' if sides[1] is None else sides[1]}"
     return draw_picture(lambda ax: graph.plot(ax),
                         f"Cumulative differences, {names}, along the scores.",
@@ -1004,7 +1005,7 @@ def _graph_picture(graph, sides, p):
 
 def _bins_picture(frame, sides):
     from uqcal.cumulative import paired_reliability
-    from uqcal.report import draw_picture
+    from uqcal.page import draw_picture
     first = frame[frame["group"] == sides[0]]
     second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[
         frame["group"] == sides[1]]

@@ -301,12 +301,12 @@ class PeriodicRefit(BaseEstimator):
         return _run_periodic_refit(self, p, y)
 
 # %% ../nbs/44_recalibration.ipynb #cell-028
-def _run_periodic_refit(window, p, y):
+def _run_periodic_refit(periodic, p, y):
     """Forecast up to the next fit, fit, and so on; the state changes at the end, when nothing can
     fail any more."""
-    every = None if window.every is None else check_count(window.every, "every")
-    due = getattr(window, "due_", 0) or check_count(window.warmup, "warmup")
-    seen, fitted = getattr(window, "seen_", []), getattr(window, "fitted_", None)
+    every = None if periodic.every is None else check_count(periodic.every, "every")
+    due = getattr(periodic, "due_", 0) or check_count(periodic.warmup, "warmup")
+    seen, fitted = getattr(periodic, "seen_", []), getattr(periodic, "fitted_", None)
     n, start, out = sum(block[0].size for block in seen), 0, np.empty(p.size)
     while start < p.size:
         stop = min(p.size, start + due - n) if due > n else p.size
@@ -315,7 +315,7 @@ def _run_periodic_refit(window, p, y):
         n, start = n + stop - start, stop
         if n == due:
             seen = [tuple(map(np.concatenate, zip(*seen)))]
-            fitted = clone(window.calibrator).fit(*seen[0])
+            fitted = clone(periodic.calibrator).fit(*seen[0])
             seen, due = (seen, n + every) if every else ([], -1)
-    window.seen_, window.fitted_, window.due_ = seen, fitted, due
+    periodic.seen_, periodic.fitted_, periodic.due_ = seen, fitted, due
     return out

@@ -5,53 +5,26 @@
 # %% ../nbs/60_report.ipynb #cell-007
 from __future__ import annotations
 
-import base64
-import io
 import itertools
 import os
 import platform
-import secrets
-import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import jinja2
 import numpy as np
 import pandas as pd
 
 from . import __version__
 from .consistency import ConsistencyTest, _plain_text
+from .page import (Finding, Picture, Section, Verdict, check_target, draw_picture, render_page,
+                        write_whole)
 from .statistics import conditional_calibration, equal_count_bins
 from .validation import Validation, _DISTRIBUTION_WORDS, _agrees, _label
 
-if TYPE_CHECKING:          # matplotlib is imported where a picture is drawn
-    from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Finding', 'Verdict', 'conclude', 'Picture', 'draw_picture', 'score_picture', 'Section', 'render_page', 'check_target',
-           'write_whole', 'report_sections', 'write_report']
-
-# %% ../nbs/60_report.ipynb #cell-009
-@dataclass(frozen=True)
-class Finding:
-    "The answer to one question of a reader."
-    question: str  # a few words: "On average"
-    status: str  # "valid", "invalid" or "undecided"
-    answer: str  # a sentence in plain words
-
-
-@dataclass(frozen=True)
-class Verdict:
-    "What a report says first."
-    headline: str  # one to three short sentences
-    findings: tuple[Finding, ...] = ()  # one for each question
-
-    def _repr_html_(self) -> str:
-        return _ENVIRONMENT.from_string(
-            '{% import "parts.html" as parts %}{{ parts.verdict(verdict) }}').render(verdict=self)
+__all__ = ['conclude', 'score_picture', 'report_sections', 'write_report']
 
 # %% ../nbs/60_report.ipynb #cell-011
 _QUESTIONS = {"average": ("On average", ("zms", "nll", "rce")),
@@ -160,41 +133,6 @@ def _concluded(grounds):
     zms = grounds["average calibration"].result.estimate
     return Verdict(_headline(status, "too small" if zms > 1 else "too large", "tell larger errors "
                              "from smaller ones", is_relative=True), tuple(findings))
-
-# %% ../nbs/60_report.ipynb #cell-019
-@dataclass(frozen=True)
-class Picture:
-    "A drawing and the words that stand for it."
-    svg: str = field(repr=False)  # a whole SVG document
-    alt: str  # what it shows, for readers who cannot see it
-    caption: str = ""  # one sentence: what to see in it
-
-    @property
-    def address(self) -> str:
-        "The drawing as a data address, for an image element."
-        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-
-def draw_picture(draw: Callable[[Axes], Any],  # draws on the axes that it is given
-                 alt: str,  # what the picture shows, for readers who cannot see it
-                 *,
-                 caption: str = "",  # one sentence: what to see in it
-                 width: float = 4.8,  # inches; text stays readable at 330 pixels up to about 5
-                 height: float = 3.6,  # inches
-                 ) -> Picture:  # the same call gives the same bytes
-    "Draw on fresh axes, under matplotlib's default style, and keep the result as SVG."
-    import matplotlib.style
-    from matplotlib.figure import Figure
-
-    with matplotlib.style.context(["default", {"svg.hashsalt": "uqcal", "axes.spines.top": False,
-                                               "axes.spines.right": False}]):
-        figure, page = Figure(figsize=(width, height), layout="constrained"), io.StringIO()
-        draw(figure.subplots())
-        figure.savefig(page, format="svg", dpi=200, metadata={"Date": None})
-    return Picture(page.getvalue(), alt, caption)
 
 # %% ../nbs/60_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `uqcal.validation.validate` returned
@@ -334,194 +272,6 @@ def _graph_picture(conclusion):
             else "Cumulative excess of squared scaled errors")
     return draw_picture(_draw, f"{kind}, {name}. {conclusion.sentence}", caption=caption, width=5.2,
                         height=4.2)
-
-# %% ../nbs/60_report.ipynb #cell-033
-@dataclass(frozen=True)
-class Section:
-    "A part of a report; what is empty is not shown."
-    title: str  # its heading
-    status: str = ""  # "valid", "invalid", "undecided", or "" where nothing was decided
-    paragraphs: tuple[str, ...] = ()  # plain text
-    pictures: tuple[Picture, ...] = ()  # side by side where there is room
-    items: tuple[str, ...] = ()  # a list of sentences
-    table: pd.DataFrame | None = field(default=None, compare=False)  # cells as text, as they shall
-                                                                     # be read
-    facts: Mapping[str, str] = field(default_factory=dict)  # names and values
-    sources: tuple[tuple[str, str], ...] = ()  # citation and DOI
-
-# %% ../nbs/60_report.ipynb #cell-035
-_STYLE = """
-:root { color-scheme: light; }
-* { box-sizing: border-box; }
-body { margin: 0; background: #fff; color: #1a1a1a; font: 1rem/1.5 system-ui, sans-serif; }
-main { max-width: 62rem; margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
-h1 { font-size: 1rem; font-weight: 600; color: #555; margin: 0 0 .5rem; }
-h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.2rem 0 .4rem; border-top: 1px solid #ddd;
-  padding-top: 1rem; }
-p, li, dd, dt { max-width: 44rem; }
-.headline { font-size: clamp(1.3rem, 4.5vw, 1.7rem); line-height: 1.25; font-weight: 650;
-  margin: 0 0 1rem; max-width: 52rem; }
-.findings { list-style: none; margin: 0; padding: 0; display: grid;
-  grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; }
-.findings li { border: 1px solid #ccc; border-radius: .4rem; padding: .6rem .8rem; }
-.findings strong { display: block; }
-.findings p { margin: .3rem 0 0; }
-.badge { display: inline-block; white-space: nowrap; padding: 0 .5em; border-radius: .3em;
-  font-size: 1rem; font-weight: 600; border: 1px solid; }
-.valid { background: #d9f2e6; color: #00563e; }
-.invalid { background: #fbe0d3; color: #8a2b00; }
-.undecided { background: #fff3c4; color: #5c4700; }
-.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr));
-  gap: 1rem 2rem; margin: 1rem 0; }
-figure { margin: 0; max-width: 30rem; }
-figure img { display: block; width: 100%; height: auto; }
-figcaption { color: #333; font-size: .95em; }
-.table { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .8rem .25rem 0; text-align: left; white-space: nowrap;
-  border-bottom: 1px solid #ddd; }
-th { border-bottom-color: #888; }
-th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
-dl { display: grid; grid-template-columns: minmax(8rem, auto) 1fr; gap: .15rem 1rem; }
-dt { color: #555; }
-dd { margin: 0; }
-a { color: #004f87; }
-@page { margin: 16mm; }
-@media print {
-  body { font-size: 10pt; } main { padding: 0; max-width: none; }
-  .badge { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  section, figure, tr, li, dl { break-inside: avoid; } .badge { font-size: 1em; }
-  h2 { break-after: avoid; } .table { overflow: visible; } table { font-size: 8pt; }
-  th:first-child, td:first-child { position: static; }
-  figure img { width: auto; max-width: 100%; max-height: 62mm; }
-  .pictures { grid-template-columns: 1fr 1fr; }
-  .findings { grid-template-columns: repeat(3, 1fr); } a { color: inherit; }
-}
-"""
-
-# %% ../nbs/60_report.ipynb #cell-037
-_PARTS = """
-{% macro badge(status) %}
-{% if status %}<span class="badge {{ status }}">{% set sign = signs.get(status, "•") %}
-<span aria-hidden="true">{{ sign }}</span> {{ status }}</span>{% endif %}
-{% endmacro %}
-{% macro verdict(verdict) %}<p class="headline">{{ verdict.headline }}</p>
-{% if verdict.findings %}<ul class="findings">
-{% for finding in verdict.findings %}
-<li><strong>{{ finding.question }}</strong> {{ badge(finding.status) }}
-<p>{{ finding.answer }}</p></li>
-{% endfor %}</ul>{% endif %}
-{% endmacro %}
-{% macro pictures(pictures) %}<div class="pictures">
-{% for picture in pictures %}<figure><img src="{{ picture.address }}" alt="{{ picture.alt }}">
-{% if picture.caption %}<figcaption>{{ picture.caption }}</figcaption>{% endif %}</figure>
-{% endfor %}</div>
-{% endmacro %}
-{% macro table(frame, title) %}
-<div class="table" role="region" aria-label="{{ title }}" tabindex="0"><table>
-<thead><tr>{% for name in frame.columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
-<tbody>{% for row in frame.itertuples(index=False, name=None) %}
-<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
-{% endfor %}</tbody></table></div>
-{% endmacro %}
-{% macro section(section) %}<section>
-<h2>{{ section.title }} {{ badge(section.status) }}</h2>
-{% for paragraph in section.paragraphs %}<p>{{ paragraph }}</p>
-{% endfor %}
-{% if section.pictures %}{{ pictures(section.pictures) }}{% endif %}
-{% if section.items %}
-<ul>{% for item in section.items %}<li>{{ item }}</li>{% endfor %}</ul>{% endif %}
-{% if section.table is not none %}{{ table(section.table, section.title) }}{% endif %}
-{% if section.facts %}
-<dl>{% for name, value in section.facts.items() %}
-<dt>{{ name }}</dt><dd>{{ value }}</dd>{% endfor %}</dl>{% endif %}
-{% if section.sources %}<ol>
-{% for citation, doi in section.sources %}
-<li>{{ citation }} <a href="https://doi.org/{{ doi }}">doi:{{ doi }}</a></li>
-{% endfor %}</ol>{% endif %}
-</section>{% endmacro %}
-"""
-
-# %% ../nbs/60_report.ipynb #cell-038
-_PAGE = """{% import "parts.html" as parts %}<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="generator" content="uqcal {{ uqcal }}">
-<title>{{ title }}</title>
-<style>{% include "style.css" %}</style>
-</head>
-<body>
-<main>
-<header>
-<h1>{{ title }}</h1>
-{{ parts.verdict(verdict) }}</header>
-{% for section in sections %}{{ parts.section(section) }}
-{% endfor %}</main>
-</body>
-</html>
-"""
-_ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.DictLoader({"style.css": _STYLE, "parts.html": _PARTS, "page.html": _PAGE}),
-    autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-    lstrip_blocks=True, keep_trailing_newline=True,
-    finalize=lambda value: value.replace(" %", "\u00a0%") if type(value) is str else value)
-_ENVIRONMENT.globals.update(signs={"valid": "✓", "invalid": "✗", "undecided": "?"},
-                            uqcal=__version__)
-
-# %% ../nbs/60_report.ipynb #cell-039
-def render_page(title: str,  # the question that the page answers; plain text, as all that follows
-                verdict: Verdict,  # what it says first
-                sections: Sequence[Section],  # what it says then, in this order
-                ) -> str:  # a whole HTML document
-    "A page that needs nothing but a browser."
-    return _ENVIRONMENT.get_template("page.html").render(title=title, verdict=verdict,
-                                                         sections=sections)
-
-# %% ../nbs/60_report.ipynb #cell-043
-def check_target(path: str | os.PathLike,  # where a file is to be written
-                 ) -> Path:  # the file itself, links followed
-    """Where a file can be written, as far as can be told without writing it.
-
-    Raises FileNotFoundError for a missing folder, IsADirectoryError for a folder, PermissionError
-    and OSError for what may not be replaced."""
-    given, target = os.fspath(path), Path(os.path.realpath(path))
-    if target.is_dir(): raise IsADirectoryError(f"{given} is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{given} can't be written: there is no folder "
-                                f"{target.parent.name or target.parent}")
-    if target.exists() and not target.is_file():
-        raise OSError(f"{given} can't be written: it is a device or a pipe, not a file")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise PermissionError(f"{given} can't be written: permission denied")
-    return target
-
-
-def write_whole(
-    text: str,  # all that the file shall hold
-    path: str | os.PathLike,  # where; an existing file is replaced, in an existing folder
-) -> Path:  # the path as it was given
-    """Write a text file in one step: readers find the old content or the new, never a part.
-
-    Raises what `check_target` raises, and OSError where writing fails; the file is then as it
-    was."""
-    target = check_target(path)
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
-    try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists(): shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise type(error)(
-            f"{os.fspath(path)} can't be written: {error.strerror or error}") from error
-    finally: temporary.unlink(missing_ok=True)
-    return Path(path)
 
 # %% ../nbs/60_report.ipynb #cell-046
 _ASKS = {"zms": ("ZMS, mean squared scaled error",

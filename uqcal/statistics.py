@@ -8,20 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from .inputs import check_column, check_count, check_errors, check_fraction, read_vector
+from .sample import eleven_digit_keys
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['zms', 'nll', 'nll_reference', 'rce', 'cc', 'scaled_error_correlation', 'equal_count_bins', 'ence', 'zmse',
-           'ConditionalCalibration', 'conditional_calibration', 'skewness_gm', 'kurtosis_cs']
+__all__ = ['zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room', 'rank_correlation_of_products',
+           'scaled_error_correlation', 'equal_count_bins', 'ence', 'zmse', 'ConditionalCalibration',
+           'conditional_calibration', 'skewness_gm', 'kurtosis_cs']
 
 # %% ../nbs/20_statistics.ipynb #cell-007
 def zms(
@@ -86,6 +89,122 @@ def _spearman(x, y, name_x, name_y):
                              f"{values[0]:.6g} ({values.size} values)")
     rank_x, rank_y = stats.rankdata(x) - (x.size + 1) / 2, stats.rankdata(y) - (y.size + 1) / 2
     return float(rank_x @ rank_y / np.sqrt((rank_x @ rank_x) * (rank_y @ rank_y)))
+
+# %% ../nbs/20_statistics.ipynb #cell-062
+def bucket_table(
+    z: np.ndarray,  # numbers like those to come, in any order, shape (n,), not all zero
+    uncertainty: np.ndarray,  # what they will be multiplied by, shape (n,), > 0
+) -> tuple[int, int, np.ndarray]:  # the smallest cell, a shift that turns bits into cells, and the
+                                   # bucket of each cell, for about one product in each bucket
+    "Where the products u·|z| of many sets belong, for `rank_correlation_of_products`."
+    n = z.size
+    # golden ratio: even at every length
+    mixed = (np.arange(2 * n) * 0.6180339887498949) % 1
+    products = np.tile(uncertainty, 2) * np.sort(np.abs(z))[(mixed * n).astype(np.int64)]
+    bits = np.sort(eleven_digit_keys(products))
+    positive = bits[bits > 0]
+    low, high = (int(positive[int(share * (positive.size - 1))]) for share in (0.002, 0.998))
+    shift = max(0, ((high - low) // (8 * n)).bit_length())
+    n_cells = ((high - low) >> shift) + 2
+    count = np.bincount(np.clip((bits - low) >> shift, 0, n_cells - 1), minlength=n_cells)
+    below = np.cumsum(count) - count
+    return low, shift, (below * n // bits.size).astype(np.uint32)
+
+# %% ../nbs/20_statistics.ipynb #cell-063
+@nb.njit(cache=True, nogil=True)
+def _drop_into_buckets(bits, rank, low, shift, cells, bucket, place, key, carried):
+    "Fill key (bits, nearly sorted) and carried (the ranks beside them); returns Σ place·rank."
+    last, n = cells.size - 1, bits.size
+    place[:] = 0
+    for i in range(n):
+        b = cells[np.uint64(min(max((bits[i] - low) >> shift, 0), last))]
+        bucket[i] = b
+        place[b] += np.uint32(1)
+    below = np.uint32(0)
+    for b in range(place.size):
+        count = place[b]
+        place[b] = below
+        below += count
+    product = 0.0
+    for i in range(n):
+        p = place[bucket[i]]
+        place[bucket[i]] = p + np.uint32(1)
+        key[p], carried[p] = bits[i], rank[i]
+        product += np.int64(p) * rank[i]
+    return product
+
+# %% ../nbs/20_statistics.ipynb #cell-065
+@nb.njit(cache=True, nogil=True)
+def _settle(key, carried, product):
+    """Finish the sort by swapping neighbours, keeping Σ place·rank up to date (NaN: too many
+    swaps); also whether there are ties."""
+    tied, swaps = False, 0
+    for j in range(1, key.size):
+        if key[j - 1] >= key[j]:
+            k, w, i = key[j], carried[j], j
+            while i > 0 and key[i - 1] > k:
+                key[i], carried[i] = key[i - 1], carried[i - 1]
+                product += carried[i] - w
+                i -= 1
+            key[i], carried[i] = k, w
+            tied |= i > 0 and key[i - 1] == k
+            swaps += j - i
+            if swaps > 64 * key.size:
+                return np.nan, True
+    return product, tied
+
+
+@nb.njit(cache=True, nogil=True)
+def _with_ties(key, carried):
+    "Σ rank·rank and Σ rank² where equal keys share their mean rank."
+    product, square, i = 0.0, 0.0, 0
+    while i < key.size:
+        j, total = i, 0.0
+        while j < key.size and key[j] == key[i]:
+            total += carried[j]
+            j += 1
+        rank = 0.5 * (i + j - key.size)
+        product += rank * total
+        square += (j - i) * rank * rank
+        i = j
+    return product, square
+
+# %% ../nbs/20_statistics.ipynb #cell-066
+@nb.njit(cache=True, nogil=True)
+def product_room(
+    n: int,  # number of points
+) -> tuple[np.ndarray, ...]:  # six arrays of n numbers or one more
+    "Room for `rank_correlation_of_products` to work in, once for many sets; compiled."
+    return (np.empty(n), np.empty(n, np.int64), np.empty(n, np.uint32),
+            np.empty(n + 1, np.uint32), np.empty(n, np.int64), np.empty(n))
+
+
+@nb.njit(cache=True, nogil=True)
+def rank_correlation_of_products(
+    z: np.ndarray,  # numbers whose sizes count, shape (n,)
+    uncertainty: np.ndarray,  # what they are multiplied by, shape (n,), > 0
+    rank: np.ndarray,  # centred mid-ranks to correlate with, shape (n,), see `uqcal.sample.Ordering`
+    square: float,  # the sum of their squares
+    table: tuple[int, int, np.ndarray],  # from `bucket_table`
+    room: tuple[np.ndarray, ...],  # from `product_room`; overwritten
+) -> float:  # in [−1, 1]; NaN where one of the two does not vary
+    "Spearman's coefficient of the products u·|z| with what has these ranks; compiled."
+    x, bits, bucket, place, key, carried = room
+    n = z.size
+    for i in range(n):
+        x[i] = abs(uncertainty[i] * z[i])
+    as_integers = x.view(np.int64)
+    for i in range(n):
+        bits[i] = (as_integers[i] + 2**15) >> 16
+    square_x = (float(n)**3 - n) / 12
+    product, tied = _settle(key, carried, _drop_into_buckets(
+        bits, rank, table[0], table[1], table[2], bucket, place, key, carried))
+    if np.isnan(product):
+        order = np.argsort(bits)
+        key[:], carried[:] = bits[order], rank[order]
+    if tied:
+        product, square_x = _with_ties(key, carried)
+    return product / np.sqrt(square_x * square) if square_x * square > 0 else np.nan
 
 # %% ../nbs/20_statistics.ipynb #cell-020
 def scaled_error_correlation(
