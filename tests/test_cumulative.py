@@ -324,7 +324,7 @@ def test_perfect_separation_is_significant():
     rng = np.random.default_rng(1)
     s = rng.uniform(size=(2, 600))
     assert comparison_graph(np.ones(600), s[0], np.zeros(600), s[1], method="asymptotic").kuiper_pvalue == 0
-    assert comparison_graph(np.ones(600), s[0], np.zeros(600), s[1], rng=1).kuiper_pvalue == 0.001
+    assert comparison_graph(np.ones(600), s[0], np.zeros(600), s[1], rng=1).kuiper_pvalue == 0.0001
 
 
 def test_contradicted_certainty_and_certain_forecasts():
@@ -404,22 +404,6 @@ def test_level(n_a, n_b, n_sets, ties, weighted):
     assert (rates > 3 - 2 * error).all() and (rates < 6 + 2 * error).all(), rates
 
 
-@pytest.mark.parametrize("shape", ["even", "skewed", "lump", "few", "equal", "tiny", "wide"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_sorting_is_stable_for_any_scores(shape, weighted):
-    from uqcal.cumulative import _by_score
-    rng = np.random.default_rng(1)
-    score = {"even": lambda: rng.uniform(size=3000), "skewed": lambda: rng.lognormal(0, 5, 3000), "lump": lambda: np.where(rng.uniform(size=3000) < 0.5, 0.3, rng.uniform(size=3000)),
-             "few": lambda: rng.integers(5, size=3000).astype(float), "equal": lambda: np.full(3000, 2.0), "tiny": lambda: rng.uniform(size=3000) * 5e-324 * 100,
-             "wide": lambda: rng.choice([-1e150, 0.0, 1e-150, 1e150], 3000)}[shape]()
-    row, weight = np.arange(3000.0), rng.uniform(size=3000) if weighted else np.empty(0)
-    order = np.argsort(score, kind="stable")
-    s, r, w = _by_score(score, row, weight)
-    np.testing.assert_array_equal(s, score[order])
-    np.testing.assert_array_equal(r, order)
-    np.testing.assert_array_equal(w, weight[order] if weighted else weight)
-
-
 # ---- screens, slopes, pictures
 
 
@@ -450,9 +434,30 @@ def test_screen_agrees_with_the_graphs(against, weight):
 def test_screen_takes_permutations_where_rows_are_small():
     frame = population(np.random.default_rng(2), n=30)
     found = screen(frame, response="outcome", score="score", groups="county", n_resamples=99, rng=1)
-    assert found.to_frame()["method"].str.startswith("permutation").any()
+    assert (found.to_frame()["n_resamples"] == np.where(found.to_frame()["method"] == "permutation", 99, 0)).all()
+    assert (found.to_frame()["method"] == "permutation").any()
     assert found.to_frame()["kuiper_pvalue"].min() >= 0.01
     pd.testing.assert_frame_equal(found.to_frame(), screen(frame, response="outcome", score="score", groups="county", n_resamples=99, rng=1, n_jobs=2).to_frame())
+
+
+def test_names_of_groups_are_text_and_no_html():
+    frame = population(np.random.default_rng(2), n_groups=3)
+    frame["county"] = frame["county"].map({"group 0": "<script>alert(1)</script>", "group 1": "$x$", "group 2": "c"})
+    found = screen(frame, response="outcome", score="score", groups="county", method="asymptotic")
+    assert "<script>" not in found._repr_html_() and "&lt;script&gt;" in found._repr_html_()
+    ax = found.plot()
+    ax.figure.canvas.draw()
+    assert any(r"\$x\$" in label.get_text() for label in ax.get_yticklabels())
+    plt.close(ax.figure)
+
+
+def test_a_screen_of_many_small_rows_shuffles_each_less_often():
+    found = screen(population(np.random.default_rng(3), n_groups=40, n=40), response="outcome", score="score", groups="county", rng=1).to_frame()
+    few = screen(population(np.random.default_rng(2), n_groups=3, n=30), response="outcome", score="score", groups="county", rng=1).to_frame()
+    drawn = found[found["method"] == "permutation"]
+    work = (drawn["n_resamples"] * (drawn["n_a"] + drawn["n_b"])).sum()
+    assert drawn["n_resamples"].nunique() == 1 and (work <= 5e7 or drawn["n_resamples"].max() == 999)
+    assert set(few["n_resamples"]) <= {0, 9999}
 
 
 def test_screen_names_pairs_that_never_interleave():
@@ -476,7 +481,7 @@ def test_steepest_finds_the_deviation():
     s = rng.uniform(size=(2, 4000))
     y_a, y_b = (rng.uniform(size=4000) < 0.3 + 0.4 * (np.abs(s[0] - 0.6) < 0.05)).astype(float), (rng.uniform(size=4000) < 0.3).astype(float)
     found = comparison_graph(y_a, s[0], y_b, s[1]).steepest(0.08)
-    assert 0.53 < found.score_low < found.score_high < 0.67 and found.value > 0.3 and found.low < 0.4 < found.high + 0.1
+    assert 0.53 < found.score_low < found.score_high < 0.67 and found.value > 0.3 and found.confidence_interval.low < 0.4 < found.confidence_interval.high + 0.1
     np.testing.assert_allclose(found.to_frame().loc[0, "value"], found.value)
 
 
@@ -535,12 +540,6 @@ def test_paired_reliability_bins():
 GOOD = dict(response_a=[0, 1, 1, 0], score_a=[0.1, 0.3, 0.5, 0.7], response_b=[1, 0, 1, 0], score_b=[0.2, 0.4, 0.6, 0.8])
 
 
-@pytest.mark.parametrize("name", list(GOOD))
-@pytest.mark.parametrize("bad", [[], [0, 1, np.nan, 1], [0, 1, np.inf, 1], [[0, 1], [1, 0]], ["a", "b", "c", "d"], 3, [0, 1, 1], [0, None, 1, 1], [1e200, 0, 1, 1]])
-def test_comparison_refuses_bad_columns_by_name(name, bad):
-    with pytest.raises((ValueError, TypeError), match=name): comparison_graph(**GOOD | {name: bad})
-
-
 @pytest.mark.parametrize("options, match", [
     (dict(weight_a=[1, 1, 1, 1]), "together"), (dict(weight_a=[1, 0, 1, 1], weight_b=[1] * 4), "weight_a.*1 of 4"), (dict(weight_a=[1] * 4, weight_b=[1, -1, 1, 1]), "weight_b"),
     (dict(weight_a=[1] * 4, weight_b=[1, np.nan, 1, 1]), "weight_b"), (dict(weight_a=[1] * 3, weight_b=[1] * 4), "weight_a"), (dict(ties="drop"), "ties"), (dict(method="exact"), "method"),
@@ -551,8 +550,8 @@ def test_comparison_refuses_bad_options(options, match):
 
 
 @pytest.mark.parametrize("call, match", [
-    (lambda: calibration_graph([0, 1], [0.1, 1.1]), "y_prob"), (lambda: calibration_graph([0, 1], [0.1]), "same length"), (lambda: calibration_graph([], []), "y_true"),
-    (lambda: calibration_graph([0, np.nan], [0.1, 0.2]), "y_true"), (lambda: calibration_graph([0, 1], [0.1, 0.2], sample_weight=[1, 0]), "sample_weight"),
+    (lambda: calibration_graph([0, 1], [0.1, 1.1]), "y_prob"), (lambda: calibration_graph([0, 1], [0.1]), "same length"), (lambda: calibration_graph([0, 3], [0.1, 0.2], method="exact"), "method"),
+    (lambda: calibration_graph([0, 1], [0.1, 0.2], sample_weight=[1, 0]), "sample_weight"),
     (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [0, 0, 0]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [1, 1, 1]), "member"),
     (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [1, 2, 0]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], ["a", "b", "a"]), "member"),
     (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [True, False]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [True, False, True], sample_weight=[1, 2, -1]), "sample_weight"),

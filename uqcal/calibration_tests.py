@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from .inputs import check_generator, check_multiclass, check_weights
 from .resampling import holm
-from .results import Result, SignificanceTest, html_table, new_axes
+from .results import Result, SignificanceTest, enumerated, html_table, new_axes
 from .walk import STATISTICS, Walk, significance_of, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -154,7 +154,7 @@ class CalibrationTests(Result):
         "The cumulative differences, with the band that 95 % of calibrated walks do not leave."
         return self.walk.plot(ax)
 
-
+# %% ../nbs/42_calibration_tests.ipynb #cell-014
 def binary_calibration_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
@@ -189,10 +189,10 @@ class MulticlassTests(Result):
     def sentence(self) -> str:
         "The result in words."
         rejected = self.table.index[self.table["adjusted"] < 0.05].get_level_values("statement")
-        names = [f"{name}" if name == "top label" else f"class {name}"
-                 for name in dict.fromkeys(rejected)]
-        return (f"{self.n:,} points, {self.n_classes} classes: "
-                + (f"rejected at 5 % for {', '.join(names)}" if names else "no test rejects at 5 %"))
+        names = enumerated([name if name == "top label" else f"class {name}"
+                            for name in dict.fromkeys(rejected)])
+        found = f"rejected at 5 % for {names}" if names else "no test rejects at 5 %"
+        return f"{self.n:,} points, {self.n_classes} classes: {found}"
 
     def to_frame(self) -> pd.DataFrame:
         "Indexed by statement (\"top label\", or the class) and test."
@@ -206,7 +206,7 @@ class MulticlassTests(Result):
     def _repr_html_(self) -> str:
         return f"<p>{self.sentence}</p>" + html_table(self.table, 3 * (self.n_classes + 1))
 
-# %% ../nbs/42_calibration_tests.ipynb #cell-009
+# %% ../nbs/42_calibration_tests.ipynb #cell-015
 def multiclass_calibration_tests(
     y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
     y_prob: ArrayLike,  # stated probabilities, shape (n, K)

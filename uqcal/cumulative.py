@@ -96,7 +96,7 @@ class _Secants:
         return _slope(self, int(starts[best]), int(stops[best]),
                       check_fraction(confidence, "confidence"))
 
-# %% ../nbs/43_cumulative.ipynb #cell-091
+# %% ../nbs/43_cumulative.ipynb #cell-036
 class _Shown:
     "A cumulative graph in numbers, words and a picture."
 
@@ -149,8 +149,9 @@ class CumulativeGraph(_Secants, _Shown, Result):
     ordinate: np.ndarray = field(repr=False, compare=False)  # C, same shape, from 0, in the unit of
                                                              # the response
     score: np.ndarray = field(repr=False, compare=False)  # at each step, ascending
-    covariance: np.ndarray = field(repr=False, compare=False)  # of each step's rise with itself, the
-                                                               # next and the one after, 3 columns
+    covariance: np.ndarray = field(repr=False, compare=False)  # of each step's rise with itself,
+                                                               # the next and the one after, shape
+                                                               # (steps, 3)
     n: int  # number of observations
     n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand
                     # for
@@ -306,7 +307,7 @@ def _calibration_of_numbers(y, p, w):
     scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
     return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale)
 
-# %% ../nbs/43_cumulative.ipynb #cell-092
+# %% ../nbs/43_cumulative.ipynb #cell-037
 class _Significance(NamedTuple):
     kuiper_pvalue: float
     kolmogorov_smirnov_pvalue: float
@@ -684,7 +685,7 @@ def _graph_of(a, b, unit, bounded, shuffles):
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
         **found._asdict())
 
-# %% ../nbs/43_cumulative.ipynb #cell-093
+# %% ../nbs/43_cumulative.ipynb #cell-094
 class _Shuffles(NamedTuple):
     "How p-values are asked for."
     method: str
@@ -695,8 +696,8 @@ class _Shuffles(NamedTuple):
 
 
 def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
-    """P-values of two statistics over their null scale: in the limit, or by shuffles with the kernel
-    and the columns that prepare() gives."""
+    """P-values of two statistics over their null scale: in the limit, or by shuffles with the
+    kernel and the columns that prepare() gives."""
     if asked.method == "asymptotic" or asked.method == "auto" and effective >= 500:
         return _in_the_limit(kuiper, largest)
     kernel, columns = prepare()
@@ -712,7 +713,7 @@ def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
 def _permuted(kernel, columns, n, rng):
     return kernel(shuffle_state(rng), n, *columns)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-097
 def _cells_of(a, b):
     """What shuffles two groups; members of equal key are first put in an order that the rows' order
     can't change."""
@@ -943,8 +944,8 @@ def screen(
     weight: str | None = None,  # name of a column of weights > 0
     against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
                              # ("all")
-    method: str = "auto",  # "asymptotic" for all p-values; "auto" takes a permutation for small rows
-                           # that seem significant
+    method: str = "auto",  # "asymptotic" for all p-values; "auto" takes a permutation for small
+                           # rows that seem significant
     n_resamples: int = 9999,  # shuffles of each such row; 999 where there are so many rows that all
                               # together would shuffle more than 5e7 points
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
@@ -1051,11 +1052,10 @@ def _screening_table(found, pieces, labels, sizes):
             _ratio(x, unit) for x, unit in zip(values, null_scale)]
         table[f"{name}_pvalue"] = distribution.sf(table[f"{name}_studentised"].to_numpy())
     by = "kuiper_scaled" if np.isfinite(scale).all() else "kuiper_studentised"
-    none = pd.array([pd.NA] * len(table), dtype="Int64")
-    return table.assign(method="asymptotic", n_resamples=none).sort_values(
+    return table.assign(method="asymptotic", n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-098
 def _replace_small(screening, n_resamples, rng, n_jobs, progress):
     "P-values by permutation for the rows of few effective steps that seem significant."
     table, names = screening.table, ["kuiper_pvalue", "kolmogorov_smirnov_pvalue"]
@@ -1140,8 +1140,9 @@ def _equal_width(score, edges):
 class PairedReliability(Result):
     "Mean responses of two groups in bins of the score; what `paired_reliability` returns."
     strategy: str  # "uniform" or "noise"
-    bins: pd.DataFrame = field(repr=False, compare=False)  # a row for each group and bin: group, count, score,
-                                            # response, standard_error
+    bins: pd.DataFrame = field(repr=False, compare=False)  # a row for each group and bin: group,
+                                                           # count, score, response,
+                                                           # standard_error
 
     @property
     def sentence(self) -> str:
