@@ -50,7 +50,7 @@ def _range_below(x):
                  for j in range(1, 4)) / first
     return np.log(8) - rate - 2 * np.log(x) + np.log(first) + np.log1p(ratios)
 
-# %% ../nbs/13_brownian.ipynb #cell-037
+# %% ../nbs/13_brownian.ipynb #cell-038
 class _Probabilities:
     "Probabilities on either side, plain or as a logarithm."
 
@@ -70,14 +70,14 @@ class _Probabilities:
 
     def logcdf(self, x: ArrayLike,  # values of any shape, ±inf allowed
                ) -> np.ndarray | float:  # ≤ 0, of the same shape
-        """ln P(X ≤ x), also where the probability itself underflows.
+        """Logarithm of P(X ≤ x), also where the probability itself underflows.
 
         Raises ValueError for NaN."""
         return _probability(self, x, upper=False, log=True)
 
     def logsf(self, x: ArrayLike,  # values of any shape, ±inf allowed
               ) -> np.ndarray | float:  # ≤ 0, of the same shape
-        """ln P(X > x), also where the probability itself underflows.
+        """Logarithm of P(X > x), also where the probability itself underflows.
 
         Raises ValueError for NaN."""
         return _probability(self, x, upper=True, log=True)

@@ -36,7 +36,7 @@ __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'Calibration
 # %% ../nbs/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
 class BrierDecomposition(Result):
-    "brier = miscalibration − discrimination + uncertainty; what `brier_decomposition` returns."
+    "The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`."
     brier: float  # mean squared difference of outcome and probability
     miscalibration: float  # what the best monotone recalibration would gain, ≥ 0
     discrimination: float  # what the recalibrated scores know beyond the base rate, ≥ 0
