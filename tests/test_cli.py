@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from uqcal import __version__, cli, load_demo, validate
-from uqcal.cli import main, read_table
+from uqcal.cli import main
+from uqcal.tables import read_table
 
 QUICK = ["--n-boot", "60", "--n-mc", "40"]
 COLUMNS = ["--error", "E", "--uncertainty", "uE"]

@@ -1,5 +1,4 @@
 """Conclusions without an assumed distribution: each p-value against a slow twin, Holm's guarantee, what is undecided and why, features of every kind, bad input."""
-import itertools
 import json
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from uqcal import bootstrap, distributions, validate
-from uqcal.conclusions import Conclusion, _bca_pvalue, draw_conclusions, holm, link_test
+from uqcal.conclusions import Conclusion, _bca_pvalue, draw_conclusions, holm
 from uqcal.consistency import consistency_test
 
 THREE = ["average calibration", "consistency", "error-uncertainty link"]
@@ -40,30 +39,6 @@ def test_average_is_invalid_where_its_pvalue_is_below_the_level(seed, confidence
     assert (found.status == "invalid") == (not interval.low <= 1 <= interval.high)
     assert (found.status == "invalid") == (found.pvalue <= 1 - confidence) or abs(found.pvalue - 1 + confidence) < 1e-9
     assert found.result is interval
-
-
-def test_link_is_spearmans_coefficient_and_its_null_all_pairings():
-    rng = np.random.default_rng(2)
-    uncertainty, error = np.array([1.0, 1.0, 2.0, 3.0, 5.0, 8.0]), rng.standard_normal(6)
-    error[2] = -error[1]
-    result = link_test(error, uncertainty, n_resamples=20_000, rng=1)
-    every = np.array([stats.spearmanr(np.abs(error)[list(order)], uncertainty).statistic for order in itertools.permutations(range(6))])
-    np.testing.assert_allclose(result.statistic, every[0], rtol=1e-12)
-    exact = np.mean(every >= every[0] - 1e-9)
-    assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-4
-    assert set(np.round(result.values, 9)) == set(np.round(every, 9))
-    assert result.pvalue == (np.sum(result.values >= result.statistic - 1e-9) + 1) / 20_001
-
-
-def test_link_test_rejects_five_percent_without_a_link_and_only_for_positive_ones():
-    rejected = 0
-    for seed in range(600):
-        rng = np.random.default_rng(seed)
-        rejected += link_test(rng.standard_t(3, 50), np.exp(rng.standard_normal(50)), n_resamples=39, rng=rng).pvalue <= 0.05
-    assert abs(rejected / 600 - 0.05) < 0.031        # 3.5 standard deviations
-    uncertainty = np.arange(1.0, 101)
-    assert link_test(1 / uncertainty, uncertainty, n_resamples=99, rng=1).pvalue == 1
-    assert link_test(uncertainty, uncertainty, n_resamples=99, rng=1).pvalue == 0.01
 
 
 def test_holm_rejects_what_stepping_down_rejects():
@@ -187,20 +162,18 @@ def test_bad_features_and_settings_are_refused_by_name(arguments, message):
 BAD = {"NaN": [np.nan, 1, 2, 3, 4], "infinite": [np.inf, 1, 2, 3, 4], "empty": [], "2-D": np.ones((5, 1)), "text": list("abcde"), "scalar": 1.0}
 
 
-@pytest.mark.parametrize("function", [draw_conclusions, link_test])
 @pytest.mark.parametrize("kind", [*BAD, "zero", "negative", "shorter"])
-def test_bad_errors_and_uncertainties_are_refused_by_name(function, kind):
+def test_bad_errors_and_uncertainties_are_refused_by_name(kind):
     good = np.array([1.0, 2, 3, 4, 5])
     with pytest.raises((ValueError, TypeError), match="uncertainty"):
-        function(good, (BAD | {"zero": good - 1, "negative": -good, "shorter": good[1:]})[kind])
+        draw_conclusions(good, (BAD | {"zero": good - 1, "negative": -good, "shorter": good[1:]})[kind])
     if kind in BAD:
         with pytest.raises((ValueError, TypeError), match="error"):
-            function(BAD[kind], good)
+            draw_conclusions(BAD[kind], good)
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: link_test([1.0, 2, 3], [1.0, 2, 3]), "at least four"), (lambda: link_test(np.ones(9), np.arange(1.0, 10)), "absolute errors"), (lambda: link_test(np.arange(9.0), np.ones(9)), "uncertainties"),
-    (lambda: link_test(np.arange(9.0), np.arange(1.0, 10), n_resamples=0), "n_resamples"), (lambda: holm([0.5, 1.5]), "pvalues"), (lambda: holm([]), "pvalues"), (lambda: holm([np.nan]), "pvalues"),
+    (lambda: holm([0.5, 1.5]), "pvalues"), (lambda: holm([]), "pvalues"), (lambda: holm([np.nan]), "pvalues"),
     (lambda: draw_conclusions([1.0], [1.0]), "two points"),
 ])
 def test_bad_settings_are_refused_by_name(call, message):
@@ -239,8 +212,6 @@ def test_results_show_themselves():
         assert isinstance(answer, Conclusion) and answer.sentence in answer._repr_html_() and len(answer.to_frame()) == 1
         figure, ax = plt.subplots()
         assert answer.plot(ax) is ax and ax.get_xlabel()
-    result = link_test(error, uncertainty, n_resamples=99, rng=1)
-    assert list(result.to_frame().columns) == ["statistic", "pvalue", "low", "high", "n", "n_resamples"] and "CC" in result._repr_html_()
     plt.close("all")
 
 

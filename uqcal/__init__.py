@@ -10,6 +10,7 @@ _CONTENTS = {
     "inputs": [],
     "results": [],
     "page": [],
+    "tables": [],
     "sample": [],
     "resampling": [],
     "datasets": ["catalogue", "load_demo", "load_errors", "load_logits", "load_table"],

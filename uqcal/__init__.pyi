@@ -1,3 +1,4 @@
+from uqcal import tables as tables
 from uqcal import page as page
 from uqcal import results as results
 from uqcal import sample as sample

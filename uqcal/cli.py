@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
-import itertools
 import json
 import os
 import re
@@ -16,10 +14,7 @@ import shutil
 import sys
 import textwrap
 import traceback
-from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -27,228 +22,10 @@ import numpy as np
 import typer
 
 from . import __version__
+from .tables import UnknownColumn, open_table, read_table
 
 # %% auto #0
-__all__ = ['app', 'Table', 'read_table', 'main']
-
-# %% ../nbs/70_cli.ipynb #cell-009
-@dataclass(frozen=True)
-class Table:
-    "Named columns, and where each row stood in its file; what `read_table` returns."
-    source: str  # what messages call it: the file's name, or "standard input"
-    columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
-                                                        # says so; features may be objects, None
-                                                        # where missing
-    places: np.ndarray = field(repr=False)  # line (CSV) or row (parquet) of each row, counted from
-                                            # 1
-    place: str = "line"  # "line" or "row"
-
-    def numbers(self, name: str,  # one of the columns
-                *, positive: bool = False,  # whether values ≤ 0 are refused
-                ) -> np.ndarray:  # finite float64, shape (n,)
-        """A column, if all its values can be used.
-
-        Raises ValueError that names the column and the first place where a value is missing,
-        infinite or, if asked, not positive."""
-        values = self.columns[name]
-        faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"),
-                  (values <= 0, "is not positive")]
-        for wrong, fault in faults[:3 if positive else 2]:
-            if not wrong.any(): continue
-            raise ValueError(self._fault(name, wrong, fault, "" if np.isnan(
-                                             value := values[wrong.argmax()]) else f" ({value:g})"))
-        return values
-
-    def feature(self, name: str,  # one of the columns
-                ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
-        """A column of numbers, or of text that stands for groups, without missing values.
-
-        Raises ValueError that names the column and the first place where a value is missing or
-        infinite."""
-        values = self.columns[name]
-        if values.dtype != object: return self.numbers(name)
-        missing = np.array([value is None for value in values])
-        if missing.any(): raise ValueError(self._fault(name, missing, "has no value", ""))
-        return values
-
-    def _fault(self, name, wrong, fault, shown):
-        first, more = int(wrong.argmax()), int(wrong.sum()) - 1
-        others = f", and in {more:,} more {self.place}{'s' if more > 1 else ''}" if more else ""
-        return (f"{self.source}, {self.place} {self.places[first]}: column {name!r} "
-                f"{fault}{shown}{others}")
-
-# %% ../nbs/70_cli.ipynb #cell-011
-def _positions(header, names, source):
-    "Where each name stands in the header; the error names the closest column and lists all."
-    for name in names:
-        count = list(header).count(name)
-        if count == 1: continue
-        if count:
-            raise ValueError(f"{source} has {count} columns called {name!r}; rename all but one")
-        close = get_close_matches(name.casefold(),
-                                  folded := {column.casefold(): column for column in header}, n=1,
-                                  cutoff=0.5)
-        shown = ", ".join(repr(column) for column in header[:12]) + (
-            f" and {len(header) - 12} more" if len(header) > 12 else "")
-        if len(header) == 1: hint = "; columns are separated by commas, semicolons or tabs"
-        elif all(_is_number(cell) for cell in header):
-            hint = "; the first line must hold the names of the columns"
-        else: hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
-        raise ValueError(f"{source} has no column {name!r}, its columns are {shown}{hint}")
-    return {name: list(header).index(name) for name in names}
-
-
-def _is_number(cell):
-    try: float(cell)
-    except ValueError: return False
-    return "_" not in cell
-
-# %% ../nbs/70_cli.ipynb #cell-013
-def _read_csv(lines, names, source, features=()):
-    "The named columns of a CSV file, a line at a time."
-    begun = []
-    for line in lines:
-        begun.append(line)
-        if line.strip(): break
-    else:
-        raise ValueError(f"{source} is empty; it must hold a line with the names of the columns, "
-                         "then a line for each point")
-    reader = csv.reader(itertools.chain(begun, lines), delimiter=max(",;\t", key=begun[-1].count),
-                        skipinitialspace=True)
-    header = [cell.strip() for cell in next(row for row in reader if any(row))]
-    positions = _positions(header, [*names, *features], source)
-    columns, places = {name: [] if name in features else array("d") for name in positions}, array(
-        "q")
-    for row in reader:
-        if not row or (len(row) == 1 and not row[0].strip()): continue
-        if len(row) != len(header):
-            raise ValueError(f"{source}, line {reader.line_num}: {len(row)} cells where the header "
-                             f"has {len(header)}")
-        for name, position in positions.items():
-            cell = row[position].strip()
-            columns[name].append(cell if name in features
-                                 else _cell(cell, name, source, reader.line_num))
-        places.append(reader.line_num)
-    if not places:
-        raise ValueError(f"{source} holds the names of its columns but no line of numbers")
-    return Table(source, {name: _as_feature(cells) if name in features else np.array(cells)
-                          for name, cells in columns.items()}, np.array(places))
-
-# %% ../nbs/70_cli.ipynb #cell-013b
-def _as_feature(cells):
-    "Numbers, NaN where missing, if every cell is one; else text, None where missing."
-    missing = [cell in ("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan")
-               for cell in cells]
-    if all(gone or _is_number(cell) for gone, cell in zip(missing, cells)):
-        return np.array([np.nan if gone else float(cell) for gone, cell in zip(missing, cells)])
-    return np.array([None if gone else cell for gone, cell in zip(missing, cells)], dtype=object)
-
-
-def _cell(text, name, source, line):
-    "The number in a cell; NaN where it is empty or says that it is missing."
-    if _is_number(text): return float(text)
-    if text.casefold() in ("", "na", "n/a", "null", "none", "<na>"): return np.nan
-    hint = (": write a point before the decimals, and nothing between thousands"
-            if re.fullmatch(r"[-+]?[\d.,' _]+", text) else "")
-    raise ValueError(f"{source}, line {line}: column {name!r} must hold numbers, got "
-                     f"{text[:40]!r}{hint}")
-
-# %% ../nbs/70_cli.ipynb #cell-015
-def _read_parquet(path, names, source, features=()):
-    "The named columns of a parquet file."
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise ValueError(f"{source}: parquet files need pyarrow, which is not installed; pip "
-                         "install 'uqcal[parquet]'") from None
-    wanted = [*names, *features]
-    try: file = parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
-    with file:
-        schema = file.schema_arrow
-        _positions(schema.names, wanted, source)
-        for name in wanted:
-            kind = schema.field(name).type
-            if not (_holds_numbers(kind) or (name in features and _holds_groups(kind))):
-                raise ValueError(f"{source}: column {name!r} must hold "
-                                 f"numbers{' or text' if name in features else ''}, it holds "
-                                 f"{kind}")
-        try: table = file.read(columns=wanted)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
-    if not table.num_rows:
-        raise ValueError(f"{source} holds the names of its columns but no row of numbers")
-    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy()
-               if _holds_numbers(table[name].type) else _groups(table[name]) for name in wanted}
-    return Table(source, columns, np.arange(1, table.num_rows + 1), "row")
-
-# %% ../nbs/70_cli.ipynb #cell-015b
-def _holds_numbers(kind):
-    from pyarrow import types
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-
-
-def _holds_groups(kind):
-    from pyarrow import types
-    return (types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
-            or types.is_boolean(kind))
-
-
-def _groups(column):
-    "Text from a column of text, categories or truth values; None where missing."
-    return np.array([None if value is None else str(value) for value in column.to_pylist()],
-                    dtype=object)
-
-
-def _first_line(error):
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-# %% ../nbs/70_cli.ipynb #cell-016
-def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standard input
-               names: Sequence[str],  # columns of numbers
-               *,
-               features: Sequence[str] = (),  # further columns, of numbers or text
-               ) -> Table:  # these columns, in this order
-    """Named columns from a file.
-
-    Raises ValueError or OSError in one line that names the file, the column and the line, for
-    whatever can't be read as numbers."""
-    names = list(dict.fromkeys(names))
-    features = [name for name in dict.fromkeys(features) if name not in names]
-    if source == "-":
-        return _decoded(lambda: _read_csv(_text(sys.stdin.buffer), names, "standard input",
-                                          features), "standard input")
-    path = Path(source)
-    if path.is_dir(): raise IsADirectoryError(f"{source} is a folder, not a file")
-    if not path.exists():
-        close = get_close_matches(path.name,
-                                  os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
-        raise FileNotFoundError(f"there is no file {source}"
-                                + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return _read_parquet(path, names, path.name, features)
-    try: file = open(path, "rb")
-    except OSError as error:
-        raise type(error)(f"{source} can't be read: {error.strerror}") from error
-    with file:
-        return _decoded(lambda: _read_csv(_text(file), names, path.name, features), path.name)
-
-
-def _text(binary):
-    "Lines of UTF-8 text, with or without the mark that spreadsheets put first."
-    return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-
-
-def _decoded(read, source):
-    "What `read` returns; its errors of decoding in words."
-    try: return read()
-    except UnicodeDecodeError:
-        raise ValueError(f"{source} is not UTF-8 text; save it as CSV in UTF-8, or give a .parquet "
-                         "file") from None
-    except csv.Error as error:
-        raise ValueError(f"{source} can't be read as CSV: {error}") from error
+__all__ = ['app', 'main']
 
 # %% ../nbs/70_cli.ipynb #cell-022
 def _columns(error, observed, predicted, uncertainty):
@@ -271,10 +48,9 @@ def _read_errors(source, names, by_default, features=()):
     """Errors, uncertainties, what messages call the file, and features, with messages that name the
     line."""
     try: table = read_table(source, names, features=features)
-    except ValueError as error:
-        if by_default and "has no column" in str(error):
-            raise ValueError(f"{error}; name them with --error and --uncertainty") from None
-        raise
+    except UnknownColumn as error:
+        if not by_default: raise
+        raise ValueError(f"{error}; name them with --error and --uncertainty") from None
     *errors, uncertainty = names
     values = [table.numbers(name) for name in errors]
     stated = table.numbers(uncertainty, positive=True)
@@ -607,10 +383,8 @@ def _read_scores(source, outcome, score, weight):
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
     try: table = read_table(source, names)
-    except ValueError as error:
-        if "has no column" in str(error):
-            raise ValueError(f"{error}; name them with --outcome and --score") from None
-        raise
+    except UnknownColumn as error:
+        raise ValueError(f"{error}; name them with --outcome and --score") from None
     y, p, w = (table.numbers(outcome), table.numbers(score),
                table.numbers(weight) if weight else None)
     for name, values, wrong, demand in ((outcome, y, (y != 0) & (y != 1), "0 or 1"),
@@ -686,7 +460,7 @@ def _recalibrate(
     _check_outputs(file, report=report, out=None if out == "-" else out)
     label = "standard input" if file == "-" else Path(file).name
     with contextlib.ExitStack() as opened:
-        source = sys.stdin.buffer if file == "-" else opened.enter_context(_open_rows(file))
+        source = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
         write = opened.enter_context(_rows_to(out))
         summary = _recalibrated(source, write, label, dict(score=score, outcome=outcome,
                                                            method=method, name=name, rng=seed))
@@ -694,17 +468,6 @@ def _recalibrate(
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
 
 # %% ../nbs/70_cli.ipynb #cell-043
-def _open_rows(file):
-    path = Path(file)
-    if path.is_dir(): raise IsADirectoryError(f"{file} is a folder, not a file")
-    if not path.exists():
-        close = get_close_matches(path.name,
-                                  os.listdir(path.parent) if path.parent.is_dir() else [], n=1)
-        raise FileNotFoundError(f"there is no file {file}"
-                                + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
-    return open(path, "rb")
-
-
 @contextlib.contextmanager
 def _rows_to(out):
     "A function that writes lines; a file gets its name only if all went well."
@@ -830,11 +593,9 @@ def _read_groups(file, names, group):
     if len({*names, group}) < len(names) + 1:
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, [*names, group]))}")
     try: table = read_table(file, names, features=[group])
-    except ValueError as error:
-        if "has no column" in str(error):
-            raise ValueError(
+    except UnknownColumn as error:
+        raise ValueError(
                 f"{error}; name them with --response, --score, --group and --weight") from None
-        raise
     columns = {role: table.numbers(name, positive=role == "weight")
                for role, name in zip(("response", "score", "weight"), names)}
     labels = table.feature(group)

@@ -13,20 +13,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
-from .bootstrap import BootstrapInterval, bca_interval, run_chunks
-from .consistency import (ConsistencyTest, _as_it_is, _pvalue, _shuffled, _shuffled_product,
-                               _sort_key, _where, consistency_test)
+from .bootstrap import BootstrapInterval, bca_interval
+from .consistency import ConsistencyTest, LinkTest, consistency_of, link_of
 from .inputs import check_count, check_errors, check_fraction, check_generator, read_vector
-from .statistics import cc
+from .sample import Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['LinkTest', 'link_test', 'holm', 'Conclusion', 'draw_conclusions']
+__all__ = ['holm', 'Conclusion', 'draw_conclusions']
 
 # %% ../nbs/50_conclusions.ipynb #cell-009
 def _bca_pvalue(interval, reference):
@@ -37,80 +35,6 @@ def _bca_pvalue(interval, reference):
     y = ndtri(share) - interval.z0
     x = y / max(1 + interval.acceleration * y, 1e-12)
     return float(np.clip(2 * ndtr(-abs(x - interval.z0)), 1 / values.size, 1))
-
-# %% ../nbs/50_conclusions.ipynb #cell-013
-@dataclass(frozen=True)
-class LinkTest:
-    "Whether absolute errors go with uncertainties; what `link_test` returns."
-    statistic: float  # Spearman's coefficient of |error| and uncertainty (CC)
-    pvalue: float  # (k + 1)/(n_resamples + 1), k shuffles of the absolute errors reaching the
-                   # statistic
-    low: float  # 2.5 % quantile of the shuffles
-    high: float  # 97.5 % quantile of the shuffles
-    n: int  # number of points
-    n_resamples: int  # number of shuffles
-    values: np.ndarray = field(repr=False, compare=False)  # the shuffles' coefficients, shape
-                                                           # (n_resamples,)
-
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        names = ("statistic", "pvalue", "low", "high", "n", "n_resamples")
-        return pd.DataFrame([{name: getattr(self, name) for name in names}])
-
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
-             ) -> Axes:
-        "Histogram of the shuffles with the data's value."
-        return _plot_link(self, ax)
-
-    def _repr_html_(self) -> str:
-        return (f"<p>CC = {self.statistic:.3g}, p = {self.pvalue:.2g} (one-sided, "
-                f"{self.n_resamples:,} shuffles of {self.n:,} absolute errors)</p>")
-
-# %% ../nbs/50_conclusions.ipynb #cell-014
-def _plot_link(test, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 4), layout="constrained")[1] if ax is None else ax
-    height = ax.hist(test.values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
-    ax.axvline(test.statistic, color="#D55E00", lw=2)
-    right = np.mean(ax.get_xlim()) < test.statistic
-    ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, height),
-                xytext=(-5 if right else 5, 0), textcoords="offset points", color="#D55E00",
-                va="top", ha="right" if right else "left")
-    ax.set(xlabel="rank correlation of |E| and u", ylabel="shuffles of |E|")
-    return ax
-
-# %% ../nbs/50_conclusions.ipynb #cell-015
-def link_test(
-    error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
-    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
-    *,
-    n_resamples: int = 9999,  # number of shuffles, ≥ 1
-    rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
-    progress: bool = False,  # show a bar on standard error
-) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
-    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact
-    for any distribution.
-
-    Raises ValueError where all uncertainties, or all absolute errors, are equal, or for fewer than
-    four points. Source: permutation test after Fisher (1935)."""
-    error, uncertainty = check_errors(error, uncertainty)
-    n_resamples = check_count(n_resamples, "n_resamples")
-    if error.size < 4:
-        raise ValueError(f"error must hold at least four points, got {error.size}: with fewer no "
-                         "test of level 5 % can reject")
-    cc(error, uncertainty)          # refuses what does not vary
-    rank, fixed = (rankdata(values) - (error.size + 1) / 2
-                   for values in (np.abs(error), uncertainty))
-    plan = _shuffled_product, rank, (fixed / np.sqrt((rank @ rank) * (fixed @ fixed)),)
-    value = _as_it_is(*plan)
-    values = run_chunks(lambda n, generator: _shuffled(*plan, n, generator), n_resamples,
-                        max(1, 2**21 // error.size), rng, n_jobs=n_jobs, progress=progress,
-                        description="shuffles")
-    low, high = np.quantile(values, [0.025, 0.975])
-    return LinkTest(value, _pvalue(value, values, False), float(low), float(high), error.size,
-                    n_resamples, values)
 
 # %% ../nbs/50_conclusions.ipynb #cell-019
 def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
@@ -182,25 +106,24 @@ def _dependence(question, result, p, level, what, adjusted=""):
         sentence = (f"No sign that errors, measured by their uncertainties, change along {what} "
                     f"({name}).")
     else:
-        sentence = ("The errors are "
-                    f"{_where(result, 'the uncertainty' if what == 'their range' else what)} "
-                    f"({name}).")
+        along = "the uncertainty" if what == "their range" else what
+        sentence = f"The errors are {result.where(along)} ({name})."
     test = (f"Kuiper's range of the cumulative scaled errors, {result.n_resamples:,} shuffles of "
             "them")
     return Conclusion(question, "invalid" if p <= level else "valid", test, p, sentence, result)
 
 # %% ../nbs/50_conclusions.ipynb #cell-024
-def _link(error, uncertainty, level, options):
+def _link(sample, level, options):
     "Do larger errors come with larger uncertainties, and if not, should they?"
-    result = link_test(error, uncertainty, **options)
+    result = link_of(sample, **options)
     p, test = (result.pvalue,
                f"rank correlation of |E| and u, one-sided, {result.n_resamples:,} shuffles of |E|")
     seen = f"(CC = {result.statistic:.3g}, p = {p:.2g})"
     if p <= level:
         return Conclusion("error-uncertainty link", "valid", test, p,
                           f"Larger errors come with larger uncertainties {seen}.", result)
-    perfect = consistency_test(error, uncertainty, statistic="cc", **options)
-    least = np.quantile(perfect.values, level)
+    perfect = consistency_of(sample, statistic="cc", **options)
+    least = np.quantile(perfect.null_distribution, level)
     if result.statistic < least:
         status, rest = ("invalid", "although perfect uncertainties of this spread would show it, "
                         f"with CC above {least:.2g} in {100 * (1 - level):g} % of cases")
@@ -216,7 +139,7 @@ def _open(question, reason):
     return Conclusion(question, "undecided", "none", None, f"Not decided: {reason}.")
 
 # %% ../nbs/50_conclusions.ipynb #cell-026
-def _columns(features, uncertainty):
+def _columns(features, sample):
     "Features by name, each one checked."
     if features is None:
         return {}
@@ -231,8 +154,7 @@ def _columns(features, uncertainty):
         raise ValueError(f"features must have different names: {twice!r} is there "
                          f"{labels.count(twice)} times")
     found = {label: features[name] for label, name in zip(labels, names)}
-    for label, column in found.items():
-        _sort_key(column, uncertainty, f"features[{label!r}]")
+    for label, column in found.items(): sample.along(column, f"features[{label!r}]")
     return found
 
 
@@ -269,7 +191,8 @@ def draw_conclusions(
     values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
     features."""
     error, uncertainty = check_errors(error, uncertainty)
-    columns, level = _columns(features, uncertainty), 1 - check_fraction(confidence, "confidence")
+    sample = Sample(error, uncertainty)
+    columns, level = _columns(features, sample), 1 - check_fraction(confidence, "confidence")
     options = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
                    n_jobs=n_jobs, progress=progress)
     if average is None:
@@ -279,23 +202,23 @@ def draw_conclusions(
     if reason:
         found += [_open("consistency", reason), _open("error-uncertainty link", reason)]
     else:
-        test = consistency_test(error, uncertainty, **options)
+        test = consistency_of(sample, **options)
         found.append(_dependence("consistency", test, test.pvalue, level, "their range"))
         constant = np.all(np.abs(error) == np.abs(error[0]))
         found.append(_open("error-uncertainty link", "all absolute errors are equal") if constant
-                     else _link(error, uncertainty, level, options))
+                     else _link(sample, level, options))
     return {one.question: one
-            for one in [*found, *_adaptivity(error, uncertainty, columns, level, options)]}
+            for one in [*found, *_adaptivity(sample, columns, level, options)]}
 
 # %% ../nbs/50_conclusions.ipynb #cell-028
-def _adaptivity(error, uncertainty, columns, level, options):
+def _adaptivity(sample, columns, level, options):
     "A conclusion for each feature, with Holm's correction among them."
-    reason = _reason(error, uncertainty, False)
+    reason = _reason(sample.error, sample.uncertainty, False)
     if reason or not columns:
         return [_open(f"adaptivity: {name}", reason) for name in columns]
     enough = options | {"n_resamples": max(options["n_resamples"],
                                            int(np.ceil(2 * len(columns) / level)))}
-    tests = {name: consistency_test(error, uncertainty, by=column, **enough)
+    tests = {name: consistency_of(sample, sample.along(column), **enough)
              for name, column in columns.items()}
     adjusted = holm([test.pvalue for test in tests.values()])
     note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""

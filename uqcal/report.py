@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 from . import __version__
-from .consistency import ConsistencyTest, _plain_text
+from .consistency import ConsistencyTest
 from .page import (Finding, Picture, Section, Verdict, check_target, draw_picture, render_page,
                         write_whole)
+from .results import plain_text
 from .statistics import conditional_calibration, equal_count_bins
 from .validation import Validation, _DISTRIBUTION_WORDS, _agrees, _label
 
@@ -261,7 +262,7 @@ def _graph_picture(conclusion):
 
     def _draw(ax):
         test.plot_graph(ax)
-        ax.set_title(f"along {_plain_text(name)}" if test.by != "uncertainty"
+        ax.set_title(f"along {plain_text(name)}" if test.by != "uncertainty"
                      else "along the uncertainty", size="medium")
 
     caption = ("A mark to the right of the grey band: uncertainties of this group are too small, "

@@ -25,6 +25,7 @@ from .conclusions import Conclusion, _columns, draw_conclusions
 from .distributions import _draw, distribution_name, standard_distribution
 from .inputs import (check_choice, check_count, check_errors, check_fraction, check_generator,
                           read_vector)
+from .sample import Sample
 from .statistics import (_bin_starts, _rounded, _sorted_by, equal_count_bins, nll_reference,
                               skewness_gm)
 
@@ -490,7 +491,7 @@ def validate(
     Raises ValueError or TypeError for bad data or settings, naming the argument. Source: Pernot
     (2024), Fig. 1 and App. A; `uqcal.conclusions`."""
     error, uncertainty = check_errors(error, uncertainty)
-    features = _check_features(features, uncertainty, conclusions)
+    features = _check_features(features, Sample(error, uncertainty), conclusions)
     names, distributions = _check_names(statistics, distribution), _check_distributions(
         distribution, distributions)
     n_bins, confidence, n_mc, rng = check_count(n_bins, "n_bins"), check_fraction(
@@ -535,13 +536,13 @@ def _check_names(names, distribution):
     return names
 
 # %% ../nbs/51_validation.ipynb #cell-033
-def _check_features(features, uncertainty, conclusions):
+def _check_features(features, sample, conclusions):
     "Features by name, checked before anything is computed."
     if not isinstance(conclusions, (bool, np.bool_)):
         raise TypeError(f"conclusions must be True or False, got {conclusions!r:.40}")
     if features is not None and not conclusions:
         raise ValueError("features go with conclusions=True, for which they are needed")
-    return _columns(features, uncertainty)
+    return _columns(features, sample)
 
 
 def _grounds(error, uncertainty, intervals, n_boot, **options):
