@@ -96,7 +96,7 @@ class _Secants:
         return _slope(self, int(starts[best]), int(stops[best]),
                       check_fraction(confidence, "confidence"))
 
-# %% ../nbs/43_cumulative.ipynb #cell-036
+# %% ../nbs/43_cumulative.ipynb #cell-091
 class _Shown:
     "A cumulative graph in numbers, words and a picture."
 
@@ -118,7 +118,7 @@ class _Shown:
                 f"{self.average_difference:.4g}, null scale {self.null_scale:.4g}; Kuiper "
                 f"{self.kuiper:.4g}, p = {self.kuiper_pvalue:.2g}; Kolmogorov–Smirnov "
                 f"{self.kolmogorov_smirnov:.4g}, p = {self.kolmogorov_smirnov_pvalue:.2g} "
-                f"({self.method}{drawn})")
+                f"({self.method}{drawn})").replace("-", "−")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each step: score, abscissa and ordinate at its end, and the difference that it
@@ -307,7 +307,7 @@ def _calibration_of_numbers(y, p, w):
     scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
     return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale)
 
-# %% ../nbs/43_cumulative.ipynb #cell-037
+# %% ../nbs/43_cumulative.ipynb #cell-092
 class _Significance(NamedTuple):
     kuiper_pvalue: float
     kolmogorov_smirnov_pvalue: float
@@ -685,7 +685,7 @@ def _graph_of(a, b, unit, bounded, shuffles):
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
         **found._asdict())
 
-# %% ../nbs/43_cumulative.ipynb #cell-094
+# %% ../nbs/43_cumulative.ipynb #cell-093
 class _Shuffles(NamedTuple):
     "How p-values are asked for."
     method: str
@@ -713,7 +713,7 @@ def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
 def _permuted(kernel, columns, n, rng):
     return kernel(shuffle_state(rng), n, *columns)
 
-# %% ../nbs/43_cumulative.ipynb #cell-097
+# %% ../nbs/43_cumulative.ipynb #cell-095
 def _cells_of(a, b):
     """What shuffles two groups; members of equal key are first put in an order that the rows' order
     can't change."""
@@ -1055,7 +1055,7 @@ def _screening_table(found, pieces, labels, sizes):
     return table.assign(method="asymptotic", n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
 
-# %% ../nbs/43_cumulative.ipynb #cell-098
+# %% ../nbs/43_cumulative.ipynb #cell-096
 def _replace_small(screening, n_resamples, rng, n_jobs, progress):
     "P-values by permutation for the rows of few effective steps that seem significant."
     table, names = screening.table, ["kuiper_pvalue", "kolmogorov_smirnov_pvalue"]
