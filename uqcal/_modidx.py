@@ -1078,7 +1078,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                             'uqcal.walk._pvalue': ('walk.html#_pvalue', 'uqcal/walk.py'),
                             'uqcal.walk._steps': ('walk.html#_steps', 'uqcal/walk.py'),
                             'uqcal.walk._walk_frame': ('walk.html#_walk_frame', 'uqcal/walk.py'),
-                            'uqcal.walk.affordable': ('walk.html#affordable', 'uqcal/walk.py'),
                             'uqcal.walk.cumulative_differences': ('walk.html#cumulative_differences', 'uqcal/walk.py'),
                             'uqcal.walk.length_scale': ('walk.html#length_scale', 'uqcal/walk.py'),
                             'uqcal.walk.significance_of': ('walk.html#significance_of', 'uqcal/walk.py'),

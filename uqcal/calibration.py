@@ -148,12 +148,13 @@ def calibration_report(
                      progress=progress)
     adjusted = tuple(holm([test.pvalue for test in tests]).tolist())
     error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, rng=rng,
-                                       n_jobs=n_jobs, **bins)
+                                       n_jobs=n_jobs, progress=progress, **bins)
     verdict = "invalid" if min(adjusted) < 1 - confidence else "valid"
     return CalibrationReport(
         verdict=verdict, headline=_headline(verdict, walk, tests, error, confidence), tests=tests,
         adjusted=adjusted, error=error, brier=brier_of(walk), walk=walk, confidence=confidence,
-        null=ece_test(y, p, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, **bins),
+        null=ece_test(y, p, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress,
+                      **bins),
         diagram=reliability_diagram(y, p, confidence=confidence, **bins))
 
 # %% ../nbs/52_calibration.ipynb #cell-012
@@ -161,8 +162,8 @@ def _headline(verdict, walk, tests, error, confidence):
     "The verdict in words."
     if verdict == "valid":
         return (f"No fault of calibration was found in {walk.n:,} points. A calibration error "
-                f"(ECE) of up to {error.ece_high:.2g} could be there unseen ({100 * confidence:g} "
-                "% limit).")
+                f"(ECE) of up to {error.ece_interval.high:.2g} could be there unseen "
+                f"({100 * confidence:g} % limit).")
     if walk.contradicted:
         times = "once" if walk.contradicted == 1 else f"{walk.contradicted:,} times"
         return ("These probabilities are not calibrated: what was stated to be impossible, or "
@@ -177,8 +178,8 @@ def _headline(verdict, walk, tests, error, confidence):
                       else "too timid (underconfident)")
     return ("These probabilities are not calibrated: they are "
             f"{' and '.join(faults) or 'wrong in a way that cancels on average'}. Calibration "
-            f"error (ECE) {error.ece:.2g}, {100 * confidence:g} % interval {error.ece_low:.2g} to "
-            f"{error.ece_high:.2g}.")
+            f"error (ECE) {error.ece:.2g}, {100 * confidence:g} % interval "
+            f"{error.ece_interval.low:.2g} to {error.ece_interval.high:.2g}.")
 
 
 # %% ../nbs/52_calibration.ipynb #cell-013
@@ -187,11 +188,11 @@ def _report_frame(report):
                         "adjusted": adjusted, "method": test.method}
             for test, adjusted in zip(report.tests, report.adjusted)}
     error, brier = report.error, report.brier
-    rows["ece"] = {"value": error.ece, "low": error.ece_low, "high": error.ece_high,
+    rows["ece"] = {"value": error.ece, **error.ece_interval._asdict(),
                    "pvalue": report.null.pvalue, "method": "exact"}
-    rows["ece of a perfect model"] = {"value": report.null.null_mean, "high": report.null.null_high}
-    rows["debiased square"] = {"value": error.squared, "low": error.squared_low,
-                               "high": error.squared_high}
+    rows["ece of a perfect model"] = {"value": report.null.null_mean,
+                                      "high": report.null.null_limit}
+    rows["debiased square"] = {"value": error.squared, **error.squared_interval._asdict()}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index",
@@ -248,6 +249,8 @@ def _report_page(report, path, details):
     table = shown_numbers(report.to_frame()).reset_index().rename(
         columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
     facts = {**details, "Points": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
+             "Bootstrap resamples": f"{report.error.n_boot:,}",
+             "Sets of a perfect model": f"{report.null.n_resamples:,}",
              "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
     page = render_page("Can these probabilities be believed?", Verdict(report.headline, findings),
                        [Section("Pictures", pictures=(diagram, walk)), Section(

@@ -22,10 +22,10 @@ from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
-from .resampling import (chunk_size, holm, monte_carlo_pvalue, run_chunks, shuffle_state,
-                              shuffle_within)
+from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
+                              shuffle_state, shuffle_within)
 from .results import Interval, Result, html_table, new_axes, plain_text
-from .walk import affordable, significance_of, sort_by_score, walk_of
+from .walk import significance_of, sort_by_score, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _Secants:
         return _slope(self, int(starts[best]), int(stops[best]),
                       check_fraction(confidence, "confidence"))
 
-# %% ../nbs/43_cumulative.ipynb #cell-091
+# %% ../nbs/43_cumulative.ipynb #cell-036
 class _Shown:
     "A cumulative graph in numbers, words and a picture."
 
@@ -307,7 +307,7 @@ def _calibration_of_numbers(y, p, w):
     scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
     return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale)
 
-# %% ../nbs/43_cumulative.ipynb #cell-092
+# %% ../nbs/43_cumulative.ipynb #cell-037
 class _Significance(NamedTuple):
     kuiper_pvalue: float
     kolmogorov_smirnov_pvalue: float
@@ -685,7 +685,7 @@ def _graph_of(a, b, unit, bounded, shuffles):
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
         **found._asdict())
 
-# %% ../nbs/43_cumulative.ipynb #cell-093
+# %% ../nbs/43_cumulative.ipynb #cell-094
 class _Shuffles(NamedTuple):
     "How p-values are asked for."
     method: str
@@ -702,7 +702,7 @@ def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
         return _in_the_limit(kuiper, largest)
     kernel, columns = prepare()
     null = run_chunks(functools.partial(_permuted, kernel, columns),
-                      affordable(asked.n_resamples, n, 2e8), chunk_size(n, 2**21), asked.rng,
+                      affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
                       n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
     # without any noise a ratio is infinite, which has no digits to compare
     kuiper, largest, null = (np.minimum(x, 1e300) for x in (kuiper, largest, null))
@@ -713,7 +713,7 @@ def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
 def _permuted(kernel, columns, n, rng):
     return kernel(shuffle_state(rng), n, *columns)
 
-# %% ../nbs/43_cumulative.ipynb #cell-095
+# %% ../nbs/43_cumulative.ipynb #cell-097
 def _cells_of(a, b):
     """What shuffles two groups; members of equal key are first put in an order that the rows' order
     can't change."""
@@ -1055,7 +1055,7 @@ def _screening_table(found, pieces, labels, sizes):
     return table.assign(method="asymptotic", n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
 
-# %% ../nbs/43_cumulative.ipynb #cell-096
+# %% ../nbs/43_cumulative.ipynb #cell-098
 def _replace_small(screening, n_resamples, rng, n_jobs, progress):
     "P-values by permutation for the rows of few effective steps that seem significant."
     table, names = screening.table, ["kuiper_pvalue", "kolmogorov_smirnov_pvalue"]
