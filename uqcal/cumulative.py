@@ -96,7 +96,7 @@ class _Secants:
         return _slope(self, int(starts[best]), int(stops[best]),
                       check_fraction(confidence, "confidence"))
 
-# %% ../nbs/43_cumulative.ipynb #cell-036
+# %% ../nbs/43_cumulative.ipynb #cell-091
 class _Shown:
     "A cumulative graph in numbers, words and a picture."
 
@@ -307,7 +307,7 @@ def _calibration_of_numbers(y, p, w):
     scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
     return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale)
 
-# %% ../nbs/43_cumulative.ipynb #cell-037
+# %% ../nbs/43_cumulative.ipynb #cell-092
 class _Significance(NamedTuple):
     kuiper_pvalue: float
     kolmogorov_smirnov_pvalue: float
@@ -685,7 +685,7 @@ def _graph_of(a, b, unit, bounded, shuffles):
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
         **found._asdict())
 
-# %% ../nbs/43_cumulative.ipynb #cell-094
+# %% ../nbs/43_cumulative.ipynb #cell-093
 class _Shuffles(NamedTuple):
     "How p-values are asked for."
     method: str
@@ -713,7 +713,7 @@ def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
 def _permuted(kernel, columns, n, rng):
     return kernel(shuffle_state(rng), n, *columns)
 
-# %% ../nbs/43_cumulative.ipynb #cell-097
+# %% ../nbs/43_cumulative.ipynb #cell-095
 def _cells_of(a, b):
     """What shuffles two groups; members of equal key are first put in an order that the rows' order
     can't change."""
@@ -947,7 +947,7 @@ def screen(
     method: str = "auto",  # "asymptotic" for all p-values; "auto" takes a permutation for small
                            # rows that seem significant
     n_resamples: int = 9999,  # shuffles of each such row; 999 where there are so many rows that all
-                              # together would shuffle more than 5e7 points
+                              # together would shuffle more than 1e8 points
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
@@ -1055,14 +1055,14 @@ def _screening_table(found, pieces, labels, sizes):
     return table.assign(method="asymptotic", n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
 
-# %% ../nbs/43_cumulative.ipynb #cell-098
+# %% ../nbs/43_cumulative.ipynb #cell-096
 def _replace_small(screening, n_resamples, rng, n_jobs, progress):
     "P-values by permutation for the rows of few effective steps that seem significant."
     table, names = screening.table, ["kuiper_pvalue", "kolmogorov_smirnov_pvalue"]
     rows = np.flatnonzero((table["n_effective"] < 500) & (table[names].min(axis=1) < 0.1))
     points = (table["n_a"] + table["n_b"])[rows].sum() if screening.against == "pairs" else (
         rows.size * len(screening.data))
-    n_resamples = min(n_resamples, max(999, int(5e7 // max(points, 1))))
+    n_resamples = min(n_resamples, max(999, 10**8 // max(int(points), 1)))
     seeds = rng.integers(2**32, size=rows.size)
     graphs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
         delayed(screening.graph)(int(row), method="permutation", n_resamples=n_resamples,
