@@ -1,8 +1,3 @@
-from uqcal import tables as tables
-from uqcal import page as page
-from uqcal import results as results
-from uqcal import sample as sample
-from uqcal import resampling as resampling
 from uqcal import bin_scaling as bin_scaling
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
@@ -19,14 +14,19 @@ from uqcal import distributions as distributions
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import online as online
+from uqcal import page as page
 from uqcal import recalibration as recalibration
 from uqcal import reliability as reliability
 from uqcal import report as report
+from uqcal import resampling as resampling
+from uqcal import results as results
+from uqcal import sample as sample
 from uqcal import statistics as statistics
 from uqcal import streams as streams
+from uqcal import tables as tables
 from uqcal import validation as validation
-from uqcal.bin_scaling import extrapolate as extrapolate
 from uqcal.bin_scaling import bin_scaling_reference as bin_scaling_reference
+from uqcal.bin_scaling import extrapolate as extrapolate
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor
 from uqcal.calibeating import Hedging as Hedging
@@ -69,3 +69,4 @@ from uqcal.validation import simulated_reference as simulated_reference
 from uqcal.validation import validate as validate
 
 __version__: str
+__all__: list[str]

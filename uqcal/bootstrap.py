@@ -48,7 +48,33 @@ def _bca(values, leave_one_out, estimate, confidence):
 # %% ../nbs/21_bootstrap.ipynb #cell-009
 @dataclass(frozen=True)
 class BootstrapInterval:
-    "A BCa interval and what it rests on; what `bca_interval` returns."
+    """A BCa interval and what it rests on; what `bca_interval` returns.
+
+    Attributes
+    ----------
+    estimate : float
+        The statistic of the data.
+    bias : float
+        Mean of the bootstrap values (the observed one among them) minus the estimate.
+    standard_error : float
+        Standard deviation of the bootstrap values.
+    low : float
+        Lower limit.
+    high : float
+        Upper limit.
+    confidence : float
+        Level of the interval.
+    n_boot : int
+        Resamples asked for.
+    z0 : float
+        Bias correction; beyond ±0.4 the limits depend on the seed.
+    acceleration : float
+        A of the BCa formula.
+    n_dropped : int
+        Resamples whose statistic was undefined.
+    values : np.ndarray
+        Bootstrap values, shape (n_boot − n_dropped,).
+    """
     estimate: float  # the statistic of the data
     bias: float  # mean of the bootstrap values (the observed one among them) minus the estimate
     standard_error: float  # standard deviation of the bootstrap values
@@ -73,14 +99,29 @@ class BootstrapInterval:
         return self.low <= self.estimate <= self.high
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         names = ("estimate", "bias", "standard_error", "low", "high", "confidence", "n_boot", "z0",
                  "acceleration", "n_dropped")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Histogram of the bootstrap values with the estimate and the interval."
+        """Histogram of the bootstrap values with the estimate and the interval.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_interval(self, ax)
 
     def _repr_html_(self) -> str:
@@ -293,7 +334,31 @@ def run_chunks(
     progress: bool = False,  # show a bar on standard error
     description: str = "replicates",  # the bar's label
 ) -> np.ndarray:  # all rows, in an order that does not depend on n_jobs
-    "Run replicates in seeded chunks through joblib."
+    """Run replicates in seeded chunks through joblib.
+
+    Parameters
+    ----------
+    task : Callable
+        Called as task(n_replicates, generator), returns an array with a row for each
+        replicate.
+    n : int
+        Number of replicates.
+    chunk : int
+        Replicates in a chunk; part of what the seed determines.
+    rng : int | np.random.Generator | None
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+    description : str, default "replicates"
+        The bar's label.
+
+    Returns
+    -------
+    np.ndarray
+        All rows, in an order that does not depend on n_jobs.
+    """
     pieces = chunk_seeds(check_generator(rng), n, chunk)
     results = []
     with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:
@@ -326,8 +391,15 @@ class _Sorted:
 
     @classmethod
     def of(cls, error, uncertainty, n_bins, by):
-        """Sort error and uncertainty once, by the uncertainty or `by`; number the groups of equal
-        values, for n_bins bins."""
+        """Sort error and uncertainty once, by the uncertainty or `by`; number the groups of equal values, for n_bins bins.
+
+        Parameters
+        ----------
+        error
+        uncertainty
+        n_bins
+        by
+        """
         order, key = _sorted_by(by, uncertainty)
         error, uncertainty, key = error[order], uncertainty[order], key[order]
         group = np.concatenate([[0], np.cumsum(key[1:] != key[:-1])])
@@ -385,8 +457,46 @@ def bca_intervals(
 ) -> dict[str, BootstrapInterval]:  # an interval for each name
     """BCa intervals of several named statistics from the same resamples.
 
-    Raises ValueError for unknown names, fewer than two points, or a statistic that is undefined for
-    the data. Source: DiCiccio & Efron (1996)."""
+    Parameters
+    ----------
+    names : Sequence[str]
+        Statistics of `uqcal.statistics`: "zms", "nll", "rce", "cc", "correlation" (of
+        scaled errors), "ence", "zmse".
+    error : ArrayLike
+        Errors, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level, in (0, 1).
+    n_bins : int, default 20
+        Bins of equal count for "ence" and "zmse".
+    by : ArrayLike | None, optional
+        What these bins are sorted by and "correlation" refers to: the uncertainties unless
+        given.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    dict[str, BootstrapInterval]
+        An interval for each name.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, fewer than two points, or a statistic that is undefined for the
+        data.
+
+    References
+    ----------
+    DiCiccio & Efron (1996).
+    """
     error, uncertainty = _at_least_two(*check_errors(error, uncertainty))
     names = tuple(check_choice(name, "statistic", NAMED) for name in names)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
@@ -452,8 +562,47 @@ def bca_interval(
 ) -> BootstrapInterval:  # estimate, bias, limits, and what they rest on
     """BCa bootstrap interval of one statistic.
 
-    A function's ValueError in a resample counts as undefined there. Raises as `bca_intervals`, and
-    TypeError where a function does not return a number. Source: DiCiccio & Efron (1996)."""
+    A function's ValueError in a resample counts as undefined there.
+
+    Parameters
+    ----------
+    statistic : str | Callable[[np.ndarray, np.ndarray], float]
+        A name of `bca_intervals`, or a function of (error, uncertainty).
+    error : ArrayLike
+        Errors, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level, in (0, 1).
+    n_bins : int, default 20
+        Bins of equal count; for names only.
+    by : ArrayLike | None, optional
+        What the bins are sorted by and "correlation" refers to; for names only.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    BootstrapInterval
+        Estimate, bias, limits, and what they rest on.
+
+    Raises
+    ------
+    ValueError
+        As `bca_intervals`.
+    TypeError
+        Where a function does not return a number.
+
+    References
+    ----------
+    DiCiccio & Efron (1996).
+    """
     common = dict(n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic):
         return bca_intervals((statistic,), error, uncertainty, n_bins=n_bins, by=by,

@@ -66,8 +66,26 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                       *,
                       bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                       ) -> float:  # in [0, 1]
-    """Mean absolute difference of mean forecast and mean outcome over the bins, by share. Source:
-    Gupta and Ramdas (2023), Eq. 18."""
+    """Mean absolute difference of mean forecast and mean outcome over the bins, by share.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    References
+    ----------
+    Gupta and Ramdas (2023), Eq. 18.
+    """
     y, q = _pair(y_true, y_prob)
     _, ones, stated = _bin_table(y, q, _edges(bin_width))
     return float(np.abs(stated - ones).sum() / y.size)
@@ -78,8 +96,26 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
               *,
               bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
               ) -> float:  # in [0, 1], at most the mean outcome
-    """Mean over the bins, by share, of the squared mean outcome. Source: Gupta and Ramdas (2023),
-    Eq. 15."""
+    """Mean over the bins, by share, of the squared mean outcome.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], at most the mean outcome.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), Eq. 15.
+    """
     y, q = _pair(y_true, y_prob)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones**2 / np.maximum(count, 1)) / y.size)
@@ -90,8 +126,22 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                *,
                bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                ) -> float:  # in [0, ¼]
-    """Mean over the bins, by share, of the variance of the outcomes: the mean outcome minus the
-    sharpness."""
+    """Mean over the bins, by share, of the variance of the outcomes: the mean outcome minus the sharpness.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    float
+        In [0, ¼].
+    """
     y, q = _pair(y_true, y_prob)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones * (1 - ones / np.maximum(count, 1))) / y.size)
@@ -100,7 +150,20 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
 def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                 y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                 ) -> float:  # in [0, 1]
-    "Mean squared difference of forecast and outcome."
+    """Mean squared difference of forecast and outcome.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
     y, q = _pair(y_true, y_prob)
     return float(np.mean((y - q)**2))
 
@@ -135,7 +198,22 @@ def running_calibration_error(
     *,
     bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
 ) -> np.ndarray:  # shape (n,): the calibration error of the first 1, 2, …, n steps
-    "`calibration_error` after every step, in O(n)."
+    """`calibration_error` after every step, in O(n).
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), in the order of time.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,): the calibration error of the first 1, 2, …, n steps.
+    """
     return _both_running(y_true, y_prob, bin_width)[0]
 
 
@@ -144,7 +222,22 @@ def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order o
                       *,
                       bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                       ) -> np.ndarray:  # shape (n,): the sharpness of the first 1, 2, …, n steps
-    "`sharpness` after every step, in O(n)."
+    """`sharpness` after every step, in O(n).
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), in the order of time.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,): the sharpness of the first 1, 2, …, n steps.
+    """
     return _both_running(y_true, y_prob, bin_width)[1]
 
 # %% ../nbs/46_calibeating.ipynb #cell-018
@@ -166,7 +259,20 @@ class _Calibeater(BaseEstimator):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> _Calibeater:  # the object itself
-        "Learn one outcome, or several in order; the expert learns too."
+        """Learn one outcome, or several in order; the expert learns too.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        _Calibeater
+            The object itself.
+        """
         self.prequential(*(np.atleast_1d(v) if np.ndim(v) == 0 else v for v in (y_prob, y_true)))
         return self
 
@@ -201,7 +307,21 @@ def _run_expert(expert, p, y, *, on_copy=False):
 class Tracking(_Calibeater):
     """The mean outcome so far in the bin that the expert's forecast falls into.
 
-    Source: Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14."""
+    Parameters
+    ----------
+    expert : Any, optional
+        A forecaster with `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast: a number, or one for each bin; mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts, ≥ 0.
+
+    References
+    ----------
+    Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14.
+    """
 
     def __init__(
         self,
@@ -232,7 +352,18 @@ class Tracking(_Calibeater):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
-        "The mean outcome of the bin that the expert's forecast falls into."
+        """The mean outcome of the bin that the expert's forecast falls into.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts in the present state, of the same shape.
+        """
         p, one = _some(y_prob, check_probabilities)
         bins = np.searchsorted((self._begin(), self.edges_)[1], self._ask(p), side="left")
         initial, weight, total = self.state_
@@ -243,7 +374,20 @@ class Tracking(_Calibeater):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         p = check_probabilities(y_prob)
         y, out = _outcomes(y_true, p.size), np.empty(p.size)
         q, expert = _run_expert(self._begin(), p, y)
@@ -261,8 +405,8 @@ def _foster_pair(ones, plays, pivot):
         if i * plays[i] <= ones[i] * m <= (i + 1) * plays[i]: return i, 1.0
     j = 0
     while j * plays[j] <= ones[j] * m: j += 1
-    deficit = j / m - ones[j] / plays[j]
-    excess = ones[j - 1] / plays[j - 1] - j / m
+    deficit = float(j * plays[j] - ones[j] * m) * plays[j - 1]
+    excess = float(ones[j - 1] * m - j * plays[j - 1]) * plays[j]
     return j - 1, deficit / (deficit + excess)
 
 
@@ -283,14 +427,27 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
 
 # %% ../nbs/46_calibeating.ipynb #cell-027
 class FosterForecaster(BaseEstimator):
-    """Calibrated forecasts of any sequence, without features. Source: Foster (1999); the
-    description of Gupta and Ramdas (2023), App. C."""
+    """Calibrated forecasts of any sequence, without features.
+
+    Parameters
+    ----------
+    n_cells : int, default 10
+        Forecasts are the mid-points of so many cells.
+    pivot : int, default 0
+        The cell that is played first, from 0 to n_cells − 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator for the draws.
+
+    References
+    ----------
+    Foster (1999); the description of Gupta and Ramdas (2023), App. C.
+    """
 
     def __init__(
         self, n_cells: int = 10,  # forecasts are the mid-points of so many cells
         pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
-        *, rng: int | np.random.Generator | None = None,
-    ):  # a seed or generator for the draws
+        *, rng: int | np.random.Generator | None = None,  # seed or generator for the draws
+    ):
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
     def _begin(self):
@@ -304,13 +461,24 @@ class FosterForecaster(BaseEstimator):
     def forecast_distribution(
         self,
     ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
-        """What the next forecast is drawn from; equal forecasts with chances 1 and 0 where it is
-        not random."""
+        """What the next forecast is drawn from; equal forecasts with chances 1 and 0 where it is not random.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Two forecasts and their chances.
+        """
         m = self._begin()
         return _announce(*_foster_pair(self.game_[0][0], self.game_[1][0], self.pivot), m)
 
     def predict(self) -> float:  # the mid-point of a cell
-        "Draw the next forecast; it stands until its outcome is learnt."
+        """Draw the next forecast; it stands until its outcome is learnt.
+
+        Returns
+        -------
+        float
+            The mid-point of a cell.
+        """
         m = self._begin()
         if self.drawn_ is None:
             cell, chance = _foster_pair(self.game_[0][0], self.game_[1][0], self.pivot)
@@ -319,7 +487,18 @@ class FosterForecaster(BaseEstimator):
 
     def partial_fit(self, y_true: int,  # the outcome, 0 or 1
                     ) -> FosterForecaster:  # the object itself
-        "Learn the outcome of the forecast that stands."
+        """Learn the outcome of the forecast that stands.
+
+        Parameters
+        ----------
+        y_true : int
+            The outcome, 0 or 1.
+
+        Returns
+        -------
+        FosterForecaster
+            The object itself.
+        """
         y = _outcomes(np.atleast_1d(y_true), 1)
         self.predict()
         for counts, more in zip(self.game_, (y[0], 1)): counts[0, self.drawn_] += int(more)
@@ -331,7 +510,20 @@ class FosterForecaster(BaseEstimator):
         *, uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is
                                                # random; drawn unless given
     ) -> np.ndarray:  # forecasts, shape (n,)
-        "Forecast and learn a whole sequence, from the present state on."
+        """Forecast and learn a whole sequence, from the present state on.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        uniforms : ArrayLike | None, optional
+            One number in [0, 1] a step, used if that step is random; drawn unless given.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,).
+        """
         y, m = check_outcomes(y_true), self._begin()
         return (_play(self, np.zeros(y.size, dtype=np.int64), y, uniforms, np.array([self.pivot]))
                 + 0.5) / m
@@ -377,8 +569,18 @@ class _Games(_Calibeater):
     def forecast_distribution(self,
                               y_prob: float,  # a score, in [0, 1]
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
-        """What the forecast for a score is drawn from; equal forecasts with chances 1 and 0 where
-        it is not random."""
+        """What the forecast for a score is drawn from; equal forecasts with chances 1 and 0 where it is not random.
+
+        Parameters
+        ----------
+        y_prob : float
+            A score, in [0, 1].
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Two forecasts and their chances.
+        """
         p, _ = _some(y_prob, check_probabilities)
         b = _bin(self._ask(p)[0], (self._begin(), self.edges_)[1])
         return _announce(*_foster_pair(self.game_[0][b], self.game_[1][b], b), self.edges_.size)
@@ -387,8 +589,20 @@ class _Games(_Calibeater):
 class Hedging(_Games):
     """One game of Foster's in each bin of the expert, with the bin as its pivot.
 
-    Source: Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17. A forecast drawn by
-    `predict` for one score stands until that score's outcome is learnt."""
+    Parameters
+    ----------
+    expert : Any, optional
+        A forecaster with `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Width of the bins and of the games' cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws.
+
+    References
+    ----------
+    Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17. A forecast drawn by
+    `predict` for one score stands until that score's outcome is learnt.
+    """
 
     def __init__(
         self,
@@ -403,7 +617,18 @@ class Hedging(_Games):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts drawn in the present state, of the same shape
-        "Draw a forecast for each score."
+        """Draw a forecast for each score.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts drawn in the present state, of the same shape.
+        """
         p, one = _some(y_prob, check_probabilities)
         bins = np.searchsorted((self._begin(), self.edges_)[1], self._ask(p), side="left")
         if one and self.drawn_ is not None and self.drawn_[0] == p[0]:
@@ -423,7 +648,22 @@ class Hedging(_Games):
         uniforms: ArrayLike | None = None,  # one number in [0, 1] a step, used if that step is
                                             # random; drawn unless given
     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        uniforms : ArrayLike | None, optional
+            One number in [0, 1] a step, used if that step is random; drawn unless given.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         p = check_probabilities(y_prob)
         y, old = _outcomes(y_true, p.size), self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
@@ -441,7 +681,23 @@ def tops(*,
          initial_weight: float = 0,  # as how many outcomes `initial` counts
          **platt: Any,  # options of `OnlinePlattScaling`
          ) -> Tracking:
-    "Online Platt scaling with tracking."
+    """Online Platt scaling with tracking.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast; mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts.
+    **platt : Any
+        Options of `OnlinePlattScaling`.
+
+    Returns
+    -------
+    Tracking
+    """
     return Tracking(OnlinePlattScaling(**platt), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
@@ -451,7 +707,21 @@ def hops(*,
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
          **platt: Any,  # options of `OnlinePlattScaling`
          ) -> Hedging:
-    "Online Platt scaling with hedging."
+    """Online Platt scaling with hedging.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins and cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws.
+    **platt : Any
+        Options of `OnlinePlattScaling`.
+
+    Returns
+    -------
+    Hedging
+    """
     return Hedging(OnlinePlattScaling(**platt), bin_width=bin_width, rng=rng)
 
 
@@ -461,7 +731,23 @@ def tobs(*,
          initial_weight: float = 0,  # as how many outcomes `initial` counts
          **beta: Any,  # options of `OnlineBetaScaling`
          ) -> Tracking:
-    "Online beta scaling with tracking."
+    """Online beta scaling with tracking.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast; mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts.
+    **beta : Any
+        Options of `OnlineBetaScaling`.
+
+    Returns
+    -------
+    Tracking
+    """
     return Tracking(OnlineBetaScaling(**beta), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
@@ -471,12 +757,35 @@ def hobs(*,
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
          **beta: Any,  # options of `OnlineBetaScaling`
          ) -> Hedging:
-    "Online beta scaling with hedging."
+    """Online beta scaling with hedging.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins and cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws.
+    **beta : Any
+        Options of `OnlineBetaScaling`.
+
+    Returns
+    -------
+    Hedging
+    """
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
 # %% ../nbs/46_calibeating.ipynb #cell-044
 class OneAgainstAll(BaseEstimator):
-    "A binary forecaster for each class, fed with that class's probability."
+    """A binary forecaster for each class, fed with that class's probability.
+
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+    normalize : bool, default False
+        Whether the forecasts of a case are scaled to add up to 1.
+    """
 
     def __init__(
         self,
@@ -489,7 +798,18 @@ class OneAgainstAll(BaseEstimator):
 
     def predict(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
                 ) -> np.ndarray:  # shape (n, classes)
-        "Recalibrated probability of each class, in the present state."
+        """Recalibrated probability of each class, in the present state.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+        """
         P = _class_probabilities(y_prob)
         parts = _parts(self, P.shape[1])
         return _scaled(np.column_stack([part.predict(P[:, k]) for k, part in enumerate(parts)]),
@@ -499,7 +819,20 @@ class OneAgainstAll(BaseEstimator):
         self, y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
         y_true: ArrayLike,  # classes, shape (n,), integers from 0
     ) -> np.ndarray:  # shape (n, classes)
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes), in the order of time.
+        y_true : ArrayLike
+            Classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+        """
         P = _class_probabilities(y_prob)
         label = _labels(y_true, P)
         parts = copy.deepcopy(_parts(self, P.shape[1]))
@@ -510,19 +843,41 @@ class OneAgainstAll(BaseEstimator):
 
 # %% ../nbs/46_calibeating.ipynb #cell-046
 class TopLabel(BaseEstimator):
-    """The likeliest class and the chance that it is right, by a binary forecaster for each class
-    announced. Source: Gupta and Ramdas (2022)."""
+    """The likeliest class and the chance that it is right, by a binary forecaster for each class announced.
+
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+
+    References
+    ----------
+    Gupta and Ramdas (2022).
+    """
 
     def __init__(
-        self, forecaster: Any,
-    ):  # a binary forecaster with `prequential` and `predict`, such as `tops()`; copied for each
-        # class
+        self,
+        forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as `tops()`;
+                          # copied for each class
+    ):
         self.forecaster = forecaster
 
     def predict(
         self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
     ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
-        "The likeliest class of each case and its recalibrated chance, in the present state."
+        """The likeliest class of each case and its recalibrated chance, in the present state.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+        """
         P = _class_probabilities(y_prob)
         top, parts, chance = P.argmax(axis=1), _parts(self, P.shape[1]), np.empty(P.shape[0])
         for k in np.unique(top): chance[top == k] = parts[k].predict(P[top == k, k])
@@ -532,7 +887,20 @@ class TopLabel(BaseEstimator):
         self, y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
         y_true: ArrayLike,  # classes, shape (n,), integers from 0
     ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes), in the order of time.
+        y_true : ArrayLike
+            Classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+        """
         P = _class_probabilities(y_prob)
         label, top, parts, chance = (_labels(y_true, P), P.argmax(axis=1),
                                      copy.deepcopy(_parts(self, P.shape[1])), np.empty(P.shape[0]))
@@ -609,7 +977,15 @@ def _bet(q, y, rivals, weight, state, clip, out):
 # %% ../nbs/46_calibeating.ipynb #cell-051
 @dataclass(frozen=True, eq=False)
 class MonitorReading:
-    "The monitor's record: the log-wealth after each step, and when it first crossed its threshold."
+    """The monitor's record: the log-wealth after each step, and when it first crossed its threshold.
+
+    Attributes
+    ----------
+    alpha : float
+        The chance of a false alarm, at most, ever.
+    log_wealth : np.ndarray
+        Natural logarithm of the e-value after each step, shape (n,).
+    """
     alpha: float  # the chance of a false alarm, at most, ever
     log_wealth: np.ndarray  # natural logarithm of the e-value after each step, shape (n,)
 
@@ -620,14 +996,29 @@ class MonitorReading:
         return int(above.argmax()) + 1 if above.any() else None
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each step: log-wealth, and the anytime-valid p-value 1/max W so far."
+        """A row for each step: log-wealth, and the anytime-valid p-value 1/max W so far.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         best = np.maximum.accumulate(np.maximum(self.log_wealth, 0))
         return pd.DataFrame({"log_wealth": self.log_wealth, "pvalue": np.exp(-best)},
                             index=pd.RangeIndex(1, self.log_wealth.size + 1, name="step"))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The wealth against time, with the threshold."
+        """The wealth against time, with the threshold.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         import matplotlib.pyplot as plt
         ax = plt.subplots(figsize=(6.5, 4))[1] if ax is None else ax
         ax.plot(np.arange(1, self.log_wealth.size + 1), self.log_wealth / np.log(10),
@@ -645,11 +1036,21 @@ class MonitorReading:
 
 # %% ../nbs/46_calibeating.ipynb #cell-052
 class CalibrationMonitor(BaseEstimator):
-    """A test of calibration that stays valid however often it is looked at: a bettor on the
-    forecast's residual.
+    """A test of calibration that stays valid however often it is looked at: a bettor on the forecast's residual.
 
-    Under calibration the chance of an alarm, ever, is at most alpha. Source: Ville (1939); Shafer
-    (2021); fixed share after Herbster and Warmuth (1998)."""
+    Under calibration the chance of an alarm, ever, is at most alpha.
+
+    Parameters
+    ----------
+    alpha : float, default 0.05
+        The largest chance of a false alarm, in (0, 1).
+    bin_width : float, default 0.1
+        Of the running calibration error, a whole fraction of 1.
+
+    References
+    ----------
+    Ville (1939); Shafer (2021); fixed share after Herbster and Warmuth (1998).
+    """
     def __init__(self, *, alpha: float = 0.05,  # the largest chance of a false alarm, in (0, 1)
                  bin_width: float = 0.1):  # of the running calibration error, a whole fraction of 1
         self.alpha, self.bin_width = alpha, bin_width
@@ -664,7 +1065,20 @@ class CalibrationMonitor(BaseEstimator):
     def prequential(self, y_prob: ArrayLike,  # forecasts to judge, shape (n,), in [0, 1]
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
                     ) -> MonitorReading:  # the record of these steps
-        "Watch a stretch of the stream, from the present state on."
+        """Watch a stretch of the stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Forecasts to judge, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Their outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        MonitorReading
+            The record of these steps.
+        """
         q = check_probabilities(y_prob)
         y, out = _outcomes(y_true, q.size), np.empty(q.size)
         self._begin()
@@ -679,7 +1093,20 @@ class CalibrationMonitor(BaseEstimator):
         self, y_prob: ArrayLike,  # a forecast, or forecasts of shape (n,) in the order of time
         y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
     ) -> CalibrationMonitor:  # the object itself
-        "Watch one outcome, or several."
+        """Watch one outcome, or several.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A forecast, or forecasts of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        CalibrationMonitor
+            The object itself.
+        """
         self.prequential(*(np.atleast_1d(v) if np.ndim(v) == 0 else v for v in (y_prob, y_true)))
         return self
 

@@ -55,7 +55,15 @@ class _Ordered:
 
     @classmethod
     def of(cls, error, uncertainty, power, n_points):
-        "Sort by uncertainty, then by |error|; group, scale, and lay out n_points shares; power: q."
+        """Sort by uncertainty, then by |error|; group, scale, and lay out n_points shares; power: q.
+
+        Parameters
+        ----------
+        error
+        uncertainty
+        power
+        n_points
+        """
         order = np.lexsort((np.abs(error), uncertainty))
         e, u = np.abs(error[order]), uncertainty[order]
         begin = np.flatnonzero(np.append(True, u[1:] != u[:-1]))
@@ -67,7 +75,12 @@ class _Ordered:
                    (u[begin] / u[-1])**power, count, kept)
 
     def curve(self, total):
-        "The curve of the groups' totals, in their unit."
+        """The curve of the groups' totals, in their unit.
+
+        Parameters
+        ----------
+        total
+        """
         out = np.empty(self.kept.size)
         _kept_means(total, self.count, self.kept, out)
         return _root(out, self.power)
@@ -173,8 +186,46 @@ def _two_sided(null, area, tolerance):
 # %% ../nbs/25_confidence_curves.ipynb #cell-024
 @dataclass(frozen=True)
 class ConfidenceCurve:
-    """Error of the most certain points against the share removed, with its reference; what
-    `confidence_curve` returns."""
+    """Error of the most certain points against the share removed, with its reference; what `confidence_curve` returns.
+
+    Attributes
+    ----------
+    metric : str
+        "rmse" or "mae".
+    distribution : str
+        "empirical", or the name of the distribution behind the reference.
+    n : int
+        Number of points.
+    removed : np.ndarray
+        Share of the least certain points removed, shape (n_points,), 0 … < 1.
+    value : np.ndarray
+        Error of the rest, shape (n_points,), in the quantity's unit.
+    band : np.ndarray
+        Pointwise bootstrap limits of it, shape (2, n_points).
+    reference : np.ndarray
+        What uncertainties in proportion to the errors give, shape (n_points,).
+    reference_band : np.ndarray
+        Pointwise limits of null curves, shape (2, n_points).
+    oracle : np.ndarray
+        Error of the rest with the largest |E| removed, shape (n_points,).
+    area : float
+        Mean of value − reference over the shares; positive where errors fall less than
+        promised.
+    area_low : float
+        Lower bootstrap limit of the area.
+    area_high : float
+        Upper bootstrap limit of the area.
+    pvalue : float
+        Two-sided, of the area.
+    confidence : float
+        Level of all bands and of the interval.
+    n_boot : int
+        Bootstrap resamples.
+    n_mc : int
+        Shuffled or simulated sets.
+    null : np.ndarray
+        Areas of these sets, shape (n_mc,).
+    """
     metric: str  # "rmse" or "mae"
     distribution: str  # "empirical", or the name of the distribution behind the reference
     n: int  # number of points
@@ -206,8 +257,12 @@ class ConfidenceCurve:
         return self.area
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each share: removed, kept, value, low, high, reference, reference_low,
-        reference_high, oracle."""
+        """A row for each share: removed, kept, value, low, high, reference, reference_low, reference_high, oracle.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         columns = (self.removed, self.n * (1 - self.removed), self.value, *self.band,
                    self.reference, *self.reference_band, self.oracle)
         names = ("removed", "kept", "value", "low", "high", "reference", "reference_low",
@@ -216,7 +271,17 @@ class ConfidenceCurve:
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The curve, its reference and the oracle, with pointwise bands."
+        """The curve, its reference and the oracle, with pointwise bands.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_curve(self, ax)
 
     def _repr_html_(self) -> str:
@@ -270,11 +335,48 @@ def confidence_curve(
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show bars on standard error
 ) -> ConfidenceCurve:  # curve, reference, oracle, bands, area, p-value
-    """Error of the rest as the least certain points are removed, compared with what the
-    uncertainties promise.
+    """Error of the rest as the least certain points are removed, compared with what the uncertainties promise.
 
-    Raises ValueError where all uncertainties are equal, all errors zero, a name unknown. Source:
-    Pernot (2022); Pernot (2024), § I."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2, not all zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0, not all equal.
+    metric : str, default "rmse"
+        "rmse" or "mae".
+    n_points : int, default 100
+        Number of shares removed, 0, 1/n_points, …, 1 − 1/n_points; ≥ 2.
+    distribution : Any, default "empirical"
+        Shuffled scaled errors; or the distribution of ε, see
+        `uqcal.distributions.standard_distribution`.
+    n_boot : int, default 2000
+        Bootstrap resamples, ≥ 1.
+    n_mc : int, default 9999
+        Shuffled or simulated sets, ≥ 1.
+    confidence : float, default 0.95
+        Level of bands and interval, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    ConfidenceCurve
+        Curve, reference, oracle, bands, area, p-value.
+
+    Raises
+    ------
+    ValueError
+        Where all uncertainties are equal, all errors zero, a name unknown.
+
+    References
+    ----------
+    Pernot (2022); Pernot (2024), § I.
+    """
     metric = check_choice(metric, "metric", tuple(_POWER))
     points = _checked(error, uncertainty, _POWER[metric],
                       check_count(n_points, "n_points", minimum=2))

@@ -25,10 +25,29 @@ __all__ = ['RegressionErrors', 'catalogue', 'DatasetUnavailable', 'load_errors',
 # %% ../nbs/15_datasets.ipynb #cell-007
 @dataclass(frozen=True, eq=False)
 class RegressionErrors:
-    """The errors of a regression model with the standard uncertainties it stated, and where they
-    come from.
+    """The errors of a regression model with the standard uncertainties it stated, and where they come from.
 
-    The two arrays are read-only; `.copy()` gives one to change."""
+    The two arrays are read-only; `.copy()` gives one to change.
+
+    Attributes
+    ----------
+    name : str
+        The name to load it by.
+    error : np.ndarray
+        Prediction errors, shape (n,), in `unit`.
+    uncertainty : np.ndarray
+        Standard uncertainties, shape (n,), in `unit`, > 0.
+    unit : str
+        "eV", or "1" for a pure number.
+    title : str
+        Quantity and model.
+    source : str
+        Where the file comes from.
+    doi : str
+        Of the article that made the predictions.
+    licence : str
+        Of the file.
+    """
 
     name: str  # the name to load it by
     error: np.ndarray = field(repr=False)  # prediction errors, shape (n,), in `unit`
@@ -52,7 +71,12 @@ class RegressionErrors:
         return self.error.size
 
     def to_frame(self) -> pd.DataFrame:
-        "A table with the columns `error` and `uncertainty`, a row for each point."
+        """A table with the columns `error` and `uncertainty`, a row for each point.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
 
     def _repr_html_(self) -> str:
@@ -124,7 +148,13 @@ _SETS = {s.name: s
 
 # %% ../nbs/15_datasets.ipynb #cell-015
 def catalogue() -> pd.DataFrame:  # indexed by name: title, points, unit, doi, licence, file
-    "Every data set that `load_errors` knows, in the order of the study that collected them."
+    """Every data set that `load_errors` knows, in the order of the study that collected them.
+
+    Returns
+    -------
+    pd.DataFrame
+        Indexed by name: title, points, unit, doi, licence, file.
+    """
     columns = {key: [getattr(s, key) for s in _SETS.values()]
                for key in ("title", "points", "unit", "doi")}
     table = pd.DataFrame(columns, index=pd.Index(_SETS, name="name"))
@@ -145,8 +175,7 @@ def _errors_and_uncertainties(group, table):
 
 # %% ../nbs/15_datasets.ipynb #cell-022
 class DatasetUnavailable(OSError):
-    """A data set is neither on this machine nor to be had over the network; the message says what
-    to do."""
+    """A data set is neither on this machine nor to be had over the network; the message says what to do."""
 
 # %% ../nbs/15_datasets.ipynb #cell-024
 def _check_file(path, sha256):
@@ -213,18 +242,39 @@ def load_errors(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> RegressionErrors:  # read-only arrays with their origin
-    """A data set by its name, from UQCAL_DATA_DIR, the package, the cache or the network, whichever
-    has it first.
+    """A data set by its name, from UQCAL_DATA_DIR, the package, the cache or the network, whichever has it first.
 
-    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong,
-    DatasetUnavailable if there is none."""
+    Parameters
+    ----------
+    name : str
+        One of the names in `catalogue()`.
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    RegressionErrors
+        Read-only arrays with their origin.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If there is none.
+    """
     entry = _SETS[check_choice(name, "name", list(_SETS))]
     return _read(entry, _locate(entry, progress))
 
 # %% ../nbs/15_datasets.ipynb #cell-030
 def load_demo() -> RegressionErrors:  # Diffusion_RF
-    """The set that travels with the package: 2,040 errors of a random forest; needs no network and
-    no setting."""
+    """The set that travels with the package: 2,040 errors of a random forest; needs no network and no setting.
+
+    Returns
+    -------
+    RegressionErrors
+        `Diffusion_RF`.
+    """
     entry = _SETS["Diffusion_RF"]
     return _read(entry, _check_file(Path(str(resources.files("uqcal"))) / "data"
                                     / Path(entry.file).name, entry.sha256))
@@ -232,7 +282,23 @@ def load_demo() -> RegressionErrors:  # Diffusion_RF
 # %% ../nbs/15_datasets.ipynb #cell-034
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    "Features of cases, all as numbers, and a binary outcome of each; what `load_table` returns."
+    """Features of cases, all as numbers, and a binary outcome of each; what `load_table` returns.
+
+    Attributes
+    ----------
+    name : str
+        The name to load it by.
+    features : pd.DataFrame
+        `float64`, a row for each case.
+    outcome : np.ndarray
+        Shape (n,), 0 or 1; read-only.
+    title : str
+        What the outcome means.
+    source : str
+        Where the file comes from.
+    licence : str
+        Of the repository that holds it; the sets' own terms stand at their first sources.
+    """
 
     name: str  # the name to load it by
     features: pd.DataFrame = field(repr=False)  # float64, a row for each case
@@ -291,11 +357,27 @@ def load_table(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> LabelledTable:  # features as numbers, outcome as 0 and 1
-    """A table of cases with a binary outcome, from UQCAL_DATA_DIR, the cache or the network,
-    whichever has it first.
+    """A table of cases with a binary outcome, from UQCAL_DATA_DIR, the cache or the network, whichever has it first.
 
-    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong,
-    DatasetUnavailable if there is none."""
+    Parameters
+    ----------
+    name : str
+        "bank", "credit", "churn" or "fetal".
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    LabelledTable
+        Features as numbers, outcome as 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If there is none.
+    """
     entry = _TABLES[check_choice(name, "name", list(_TABLES))]
     table = pd.read_csv(_locate(entry, progress)).drop(columns=list(entry.without))
     outcome = table.pop(entry.outcome).isin(entry.positive).to_numpy().astype(np.int64)
@@ -307,7 +389,23 @@ def load_table(
 # %% ../nbs/15_datasets.ipynb #cell-040
 @dataclass(frozen=True, eq=False)
 class LabelledLogits:
-    "Logits of a classifier and the true classes; what `load_logits` returns."
+    """Logits of a classifier and the true classes; what `load_logits` returns.
+
+    Attributes
+    ----------
+    part : str
+        "validation" or "test".
+    logits : np.ndarray
+        Shape (n, classes); read-only.
+    label : np.ndarray
+        True classes, whole numbers from 0, shape (n,); read-only.
+    classes : tuple[str, ...]
+        What the numbers of the classes mean.
+    source : str
+        Where the files come from.
+    licence : str
+        Of the files.
+    """
 
     part: str  # "validation" or "test"
     logits: np.ndarray = field(repr=False)  # shape (n, classes); read-only
@@ -315,17 +413,27 @@ class LabelledLogits:
                                            # read-only
     classes: tuple[str, ...] = field(repr=False)  # what the numbers of the classes mean
     source: str  # where the files come from
-    licence: str
+    licence: str  # of the files
 
     def __len__(self) -> int:
         "The number of points."
         return self.label.size
 
     def probabilities(
-        self, temperature: float = 1.0,
-    ) -> np.ndarray:  # temperature: > 0; logits are divided by it; the result has shape (n,
-                      # classes)
-        "The softmax of the logits."
+        self, temperature: float = 1.0,  # what logits are divided by, > 0
+    ) -> np.ndarray:  # shape (n, classes)
+        """The softmax of the logits.
+
+        Parameters
+        ----------
+        temperature : float, default 1.0
+            What logits are divided by, > 0.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+        """
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, got {temperature!r}")
         scaled = np.exp((self.logits - self.logits.max(axis=1, keepdims=True)) / temperature)
@@ -368,11 +476,27 @@ def load_logits(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> LabelledLogits:  # `.logits`, `.label`, `.probabilities()`
-    """Logits and classes of a ResNet-50 on CIFAR-10, from UQCAL_DATA_DIR, the cache or the network,
-    whichever has them first.
+    """Logits and classes of a ResNet-50 on CIFAR-10, from UQCAL_DATA_DIR, the cache or the network, whichever has them first.
 
-    Raises ValueError for an unknown part or a file whose SHA-256 is wrong, DatasetUnavailable if
-    there is none."""
+    Parameters
+    ----------
+    part : str, default "test"
+        "validation" (5,000 photographs) or "test" (10,000).
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    LabelledLogits
+        `.logits`, `.label`, `.probabilities()`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown part or a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If there is none.
+    """
     logits, label = (pd.read_csv(_locate(entry, progress), sep=r"\s+", header=None,
                                  dtype=np.float64).to_numpy()
                      for entry in _LOGITS[check_choice(part, "part", list(_LOGITS))])

@@ -136,11 +136,28 @@ class _Scaling(BaseEstimator):
         y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); ones unless given
     ) -> _Scaling:  # the estimator itself
-        """Fit the map by maximum likelihood; by Platt's targets where the likelihood has no
-        maximum.
+        """Fit the map by maximum likelihood; by Platt's targets where the likelihood has no maximum.
 
-        Raises ValueError or TypeError for values outside [0, 1], outcomes other than 0 and 1,
-        missing values, lengths that differ."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, the model's probabilities of class 1, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0, shape (n,); ones unless given.
+
+        Returns
+        -------
+        _Scaling
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For values outside [0, 1], outcomes other than 0 and 1, missing values, lengths that
+            differ.
+        """
         p = check_probabilities(y_prob)
         y, weights = _outcomes(y_true, p.size), _weights(sample_weight, p.size)
         self.coef_, self.standard_error_, self.smoothed_ = _fit_logistic(
@@ -151,13 +168,30 @@ class _Scaling(BaseEstimator):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        "The recalibrated probability of each score."
+        """The recalibrated probability of each score.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Recalibrated probabilities, of the same shape.
+        """
         _require_fit(self, "coef_")
         p, one = _some(y_prob, check_probabilities)
-        return _given(_logistic(self._features(p) @ self.coef_), one)
+        terms = zip(self.coef_, self._features(p).T)          # added in one order, for one score or many
+        return _given(_logistic(sum(c * x for c, x in terms)), one)
 
     def to_frame(self) -> pd.DataFrame:
-        "The parameters with their standard errors, from the curvature of the likelihood."
+        """The parameters with their standard errors, from the curvature of the likelihood.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         _require_fit(self, "coef_")
         table = {"estimate": self.coef_, "standard_error": self.standard_error_,
                  "identity": self._identity}
@@ -165,21 +199,41 @@ class _Scaling(BaseEstimator):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The map from score to recalibrated probability."
+        """The map from score to recalibrated probability.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_map(self, ax)
 
 # %% ../nbs/44_recalibration.ipynb #cell-015
 class PlattScaling(_Scaling):
-    """σ(a·logit p + b), with scores clipped at 1e-5; (1, 0) is the identity. Source: Platt
-    (1999)."""
+    """Recalibration by σ(a·logit p + b), scores clipped at 1e-5; (1, 0) is the identity.
+
+    References
+    ----------
+    Platt (1999).
+    """
     _identity, _names = (1.0, 0.0), ("a", "b")
 
     def _features(self, p): return _platt_features(p, CLIP)
 
 
 class BetaScaling(_Scaling):
-    """σ(a·ln p + b·ln(1 − p) + c), with scores clipped at 1e-5; (1, −1, 0) is the identity. Source:
-    Kull et al. (2017)."""
+    """Recalibration by σ(a·ln p + b·ln(1 − p) + c), scores clipped at 1e-5.
+
+    (1, −1, 0) is the identity.
+
+    References
+    ----------
+    Kull et al. (2017).
+    """
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
 
     def _features(self, p): return _beta_features(p, CLIP)
@@ -205,11 +259,21 @@ def _plot_map(estimator, ax):
 
 # %% ../nbs/44_recalibration.ipynb #cell-022
 class HistogramBinning(BaseEstimator):
-    """The mean outcome in bins that hold equally many scores. Source: Zadrozny and Elkan (2001)."""
+    """The mean outcome in bins that hold equally many scores.
+
+    Parameters
+    ----------
+    n_bins : int, default 20
+        Bins, ≥ 1; fewer are made where scores are equal or too few.
+
+    References
+    ----------
+    Zadrozny and Elkan (2001).
+    """
 
     def __init__(
-        self, n_bins: int = 20,
-    ):  # bins, ≥ 1; fewer are made where scores are equal or too few
+        self, n_bins: int = 20,  # bins, ≥ 1; fewer are made where scores are equal or too few
+    ):
         self.n_bins = n_bins
 
     def fit(
@@ -219,8 +283,22 @@ class HistogramBinning(BaseEstimator):
         sample_weight: ArrayLike | None = None,  # weights ≥ 0 of the points within their bins,
                                                  # shape (n,); ones unless given
     ) -> HistogramBinning:  # the estimator itself
-        """Find the bins and their mean outcomes; raises ValueError or TypeError as
-        `PlattScaling.fit`."""
+        """Find the bins and their mean outcomes; raises ValueError or TypeError as `PlattScaling.fit`.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0 of the points within their bins, shape (n,); ones unless given.
+
+        Returns
+        -------
+        HistogramBinning
+            The estimator itself.
+        """
         p = check_probabilities(y_prob)
         y, weights = _outcomes(y_true, p.size), _weights(sample_weight, p.size)
         p, y, weights = p[weights > 0], y[weights > 0], weights[weights > 0]
@@ -239,14 +317,29 @@ class HistogramBinning(BaseEstimator):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        "The mean outcome of the bin that each score falls into."
+        """The mean outcome of the bin that each score falls into.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Recalibrated probabilities, of the same shape.
+        """
         _require_fit(self, "mean_")
         p, one = _some(y_prob, check_probabilities)
         return _given(self.mean_[np.searchsorted(self.edges_, p, side="left")], one)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each bin: its ends, number of points, mean outcome and the binomial standard
-        error of that."""
+        """A row for each bin: its ends, number of points, mean outcome and the binomial standard error of that.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         _require_fit(self, "mean_")
         low, high = np.r_[0.0, self.edges_], np.r_[self.edges_, 1.0]
         table = {"low": low, "high": high, "count": self.count_, "mean": self.mean_,
@@ -255,15 +348,39 @@ class HistogramBinning(BaseEstimator):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The map from score to recalibrated probability: a staircase."
+        """The map from score to recalibrated probability: a staircase.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_map(self, ax)
 
 # %% ../nbs/44_recalibration.ipynb #cell-027
 class PeriodicRefit(BaseEstimator):
-    """A calibrator refitted at fixed times on all outcomes seen. Source: Gupta and Ramdas (2023), §
-    2.3.
+    """A calibrator refitted at fixed times on all outcomes seen.
 
-    Before `warmup` outcomes are known the score passes through unchanged."""
+    Before `warmup` outcomes are known the score passes through unchanged.
+
+    Parameters
+    ----------
+    calibrator : BaseEstimator
+        What to refit: PlattScaling(), BetaScaling(), HistogramBinning(), or one with their
+        methods.
+    every : int | None, default 500
+        Outcomes between two fits, ≥ 1; None fits once.
+    warmup : int, default 1000
+        Outcomes before the first fit, ≥ 1.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), § 2.3.
+    """
 
     def __init__(
         self,
@@ -278,7 +395,18 @@ class PeriodicRefit(BaseEstimator):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts by the latest fit, of the same shape
-        "The forecasts of the latest fit; the scores themselves before the first."
+        """The forecasts of the latest fit; the scores themselves before the first.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts by the latest fit, of the same shape.
+        """
         p, one = _some(y_prob, check_probabilities)
         return _given(p.copy() if getattr(self, "fitted_", None) is None
                       else self.fitted_.predict(p), one)
@@ -287,7 +415,20 @@ class PeriodicRefit(BaseEstimator):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, or outcomes of shape (n,), each 0 or 1
                     ) -> PeriodicRefit:  # the object itself
-        "Learn outcomes, refitting where it is time."
+        """Learn outcomes, refitting where it is time.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, or outcomes of shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        PeriodicRefit
+            The object itself.
+        """
         self.prequential(*(np.atleast_1d(v) if np.ndim(v) == 0 else v for v in (y_prob, y_true)))
         return self
 
@@ -295,7 +436,20 @@ class PeriodicRefit(BaseEstimator):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         p = check_probabilities(y_prob)
         y = _outcomes(y_true, p.size)
         return _run_periodic_refit(self, p, y)

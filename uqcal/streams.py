@@ -34,13 +34,36 @@ def make_forecaster(
     *,
     rng: int | np.random.Generator | None = None,  # a seed or generator, for hedging
 ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
-    "A forecaster by its short name; raises ValueError for another name, naming the closest."
+    """A forecaster by its short name; raises ValueError for another name, naming the closest.
+
+    Parameters
+    ----------
+    method : str
+        "ops", "tops", "hops", "obs", "tobs" or "hobs".
+    rng : int | np.random.Generator | None, optional
+        A seed or generator, for hedging.
+
+    Returns
+    -------
+    Any
+        A fresh forecaster with `predict`, `partial_fit` and `prequential`.
+    """
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     return make(rng=rng) if method in ("hops", "hobs") else make()
 
 # %% ../nbs/48_streams.ipynb #cell-009
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
-    "A classifier whose probabilities are recalibrated online."
+    """A classifier whose probabilities are recalibrated online.
+
+    Parameters
+    ----------
+    model : Any
+        A classifier with `fit` and `predict_proba`.
+    method : str, default "tops"
+        A name that `make_forecaster` knows.
+    rng : int | None, default 0
+        Seed of hedging's draws.
+    """
 
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`
@@ -53,7 +76,20 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike,  # training features, shape (n, features)
             y: ArrayLike,  # their classes, shape (n,), any labels
             ) -> RecalibratedClassifier:  # the estimator itself
-        "Train a copy of the model, and begin recalibration afresh."
+        """Train a copy of the model, and begin recalibration afresh.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Training features, shape (n, features).
+        y : ArrayLike
+            Their classes, shape (n,), any labels.
+
+        Returns
+        -------
+        RecalibratedClassifier
+            The estimator itself.
+        """
         part = make_forecaster(self.method, rng=self.rng)
         self.model_ = clone(self.model).fit(X, y)
         self.classes_ = np.asarray(self.model_.classes_)
@@ -65,20 +101,57 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(
         self, X: ArrayLike,  # features, shape (n, features)
     ) -> np.ndarray:  # recalibrated probabilities of `classes_`, shape (n, classes)
-        "Recalibrated probabilities in the present state."
+        """Recalibrated probabilities in the present state.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated probabilities of `classes_`, shape (n, classes).
+        """
         P, learnt = self.model_.predict_proba(X), self.forecaster_
         return (_both_classes(learnt.predict(P[:, 1])) if self.classes_.size == 2
                 else learnt.predict(P))
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        "The likeliest class of each row of X, shape (n,), after recalibration."
+    def predict(
+        self, X: ArrayLike,  # features, shape (n, features)
+    ) -> np.ndarray:  # classes, shape (n,)
+        """The likeliest class of each row of X, shape (n,), after recalibration.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+
+        Returns
+        -------
+        np.ndarray
+            Classes, shape (n,).
+        """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def partial_fit(
         self, X: ArrayLike,  # features of cases in the order of time, shape (n, features)
         y: ArrayLike,  # what came of them, shape (n,)
     ) -> RecalibratedClassifier:  # the estimator itself
-        "Learn outcomes; the model itself stays as it was trained."
+        """Learn outcomes; the model itself stays as it was trained.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features of cases in the order of time, shape (n, features).
+        y : ArrayLike
+            What came of them, shape (n,).
+
+        Returns
+        -------
+        RecalibratedClassifier
+            The estimator itself.
+        """
         self.prequential(X, y)
         return self
 
@@ -86,7 +159,20 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         self, X: ArrayLike,  # features in the order of time, shape (n, features)
         y: ArrayLike,  # classes, shape (n,)
     ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features in the order of time, shape (n, features).
+        y : ArrayLike
+            Classes, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes): each row stated before its outcome was seen.
+        """
         P, label = self.model_.predict_proba(X), _positions(y, self.classes_)
         return (_both_classes(self.forecaster_.prequential(P[:, 1], label))
                 if self.classes_.size == 2 else self.forecaster_.prequential(P, label))
@@ -109,8 +195,17 @@ def _positions(y, classes):
 
 # %% ../nbs/48_streams.ipynb #cell-014
 class RecalibratedOnline:
-    """A binary online model in river's manner, with recalibrated probabilities; it has the model's
-    own methods."""
+    """A binary online model in river's manner, with recalibrated probabilities; it has the model's own methods.
+
+    Parameters
+    ----------
+    model : Any
+        With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
+    method : str, default "tops"
+        A name that `make_forecaster` knows.
+    rng : int | None, default 0
+        Seed of hedging's draws.
+    """
 
     def __init__(
         self,
@@ -123,19 +218,53 @@ class RecalibratedOnline:
 
     def predict_proba_one(self, x: dict,  # the features of one case
                           ) -> dict[bool, float]:  # recalibrated probabilities of False and True
-        "Recalibrated probabilities of one case."
+        """Recalibrated probabilities of one case.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+
+        Returns
+        -------
+        dict[bool, float]
+            Recalibrated probabilities of False and True.
+        """
         q = float(self.forecaster.predict(self._score(x)))
         return {False: 1 - q, True: q}
 
     def predict_one(self, x: dict,  # the features of one case
                     ) -> bool:
-        "The likelier outcome."
+        """The likelier outcome.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+
+        Returns
+        -------
+        bool
+        """
         return self.predict_proba_one(x)[True] > 0.5
 
     def learn_one(self, x: dict,  # the features of one case
                   y: bool,  # its outcome
                   ) -> RecalibratedOnline:  # the object itself
-        "Teach the forecaster with the score that was stated, then the model."
+        """Teach the forecaster with the score that was stated, then the model.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+        y : bool
+            Its outcome.
+
+        Returns
+        -------
+        RecalibratedOnline
+            The object itself.
+        """
         if y not in (0, 1): raise ValueError(f"y must be True or False, got {y!r}")
         self.forecaster.partial_fit(self._score(x), int(y))
         self.model.learn_one(x, y)
@@ -149,8 +278,26 @@ class RecalibratedOnline:
 # %% ../nbs/48_streams.ipynb #cell-018
 @dataclass
 class StreamSummary:
-    """What went through `recalibrate_rows`: counts, calibration before and after, and the monitor's
-    alarm."""
+    """What went through `recalibrate_rows`: counts, calibration before and after, and the monitor's alarm.
+
+    Attributes
+    ----------
+    method : str
+        The method's short name.
+    rows : int
+        Rows written.
+    learnt : int
+        Rows that had an outcome.
+    brier_before : float
+        Brier score of the column of scores.
+    brier_after : float
+        Brier score of the forecasts.
+    alarm : int | None
+        After how many outcomes the score's monitor first rang (α = 0.05); None if it never
+        did.
+    curve : list[tuple[int, float, float]]
+        Outcomes seen, calibration error before and after.
+    """
     method: str  # the method's short name
     rows: int = 0  # rows written
     learnt: int = 0  # rows that had an outcome
@@ -172,8 +319,12 @@ class StreamSummary:
         return self.curve[-1][2] if self.curve else 0.0
 
     def to_frame(self) -> pd.DataFrame:
-        """The calibration errors at some two hundred times of the stream, evenly spaced on a
-        logarithmic axis."""
+        """The calibration errors at some two hundred times of the stream, evenly spaced on a logarithmic axis.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../nbs/48_streams.ipynb #cell-019
@@ -186,7 +337,14 @@ class _Tally:
         self.monitor, self.edges = CalibrationMonitor(), np.arange(1, 11) / 10
 
     def add(self, p, y, q):
-        "Take in scores p, outcomes y and forecasts q of some rows."
+        """Take in scores p, outcomes y and forecasts q of some rows.
+
+        Parameters
+        ----------
+        p
+        y
+        q
+        """
         known = ~np.isnan(y)
         self.summary.rows += p.size
         p, y, q = p[known], y[known], q[known]
@@ -285,11 +443,36 @@ def recalibrate_rows(
     name: str = "recalibrated",  # the column that is added
     rng: int | None = 0,  # seed of hedging's draws
 ) -> StreamSummary:  # what went through
-    """Write each row again with a forecast that was made before the row's outcome was used; memory
-    does not grow.
+    """Write each row again with a forecast that was made before the row's outcome was used; memory does not grow.
 
-    Raises ValueError that begins with the number of the line for the first row that can't be used,
-    after all rows before it were written."""
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    score : str
+        The column of scores, in [0, 1].
+    outcome : str
+        The column of outcomes: 0 or 1, or nothing where not known.
+    method : str, default "tops"
+        A name that `make_forecaster` knows.
+    name : str, default "recalibrated"
+        The column that is added.
+    rng : int | None, default 0
+        Seed of hedging's draws.
+
+    Returns
+    -------
+    StreamSummary
+        What went through.
+
+    Raises
+    ------
+    ValueError
+        Begins with the number of the line for the first row that can't be used, after all
+        rows before it were written.
+    """
     forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(method), 0, None
     for lines in _arrived(source):
         kept, rows, fault = [], [], None

@@ -47,8 +47,31 @@ def zeta_score(
 ) -> float:  # within ±1 where they agree; ±inf where an interval of no width misses the reference
     """Signed distance to the reference in units of the facing half of the interval.
 
-    Raises ValueError where a number is not finite, or low > high. Source: Pernot (2024), Eqs
-    20–23."""
+    Parameters
+    ----------
+    estimate : float
+        The statistic of the data.
+    reference : float
+        What it should be.
+    interval : BootstrapInterval | tuple[float, float]
+        Its interval: a BootstrapInterval, or (low, high).
+    reference_uncertainty : float, default 0.0
+        Standard error of the reference, ≥ 0.
+
+    Returns
+    -------
+    float
+        Within ±1 where they agree; ±inf where an interval of no width misses the reference.
+
+    Raises
+    ------
+    ValueError
+        Where a number is not finite, or low > high.
+
+    References
+    ----------
+    Pernot (2024), Eqs 20–23.
+    """
     low, high = (interval.low, interval.high) if isinstance(interval,
                                                             BootstrapInterval) else interval
     estimate, reference, low, high, spread = read_vector(
@@ -163,8 +186,25 @@ def _simulated_spearman(epsilon, u, rank_u):
 # %% ../nbs/51_validation.ipynb #cell-016
 @dataclass(frozen=True)
 class SimulatedReference:
-    """What a statistic is, on average, for perfect uncertainties; what `simulated_reference`
-    returns."""
+    """What a statistic is, on average, for perfect uncertainties; what `simulated_reference` returns.
+
+    Attributes
+    ----------
+    value : float
+        Mean over the simulated sets.
+    standard_error : float
+        Of that mean.
+    low : float
+        Lower quantile of the simulated values.
+    high : float
+        Upper quantile of the simulated values.
+    distribution : str
+        The distribution of ε.
+    n_mc : int
+        Number of simulated sets.
+    confidence : float
+        Share of simulated values between low and high.
+    """
     value: float  # mean over the simulated sets
     standard_error: float  # of that mean
     low: float  # lower quantile of the simulated values
@@ -174,7 +214,12 @@ class SimulatedReference:
     confidence: float  # share of simulated values between low and high
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame([vars(self)])
 
 
@@ -194,8 +239,43 @@ def simulated_reference(
 ) -> SimulatedReference:  # mean, its standard error, range of simulated values
     """The value of a statistic for calibrated errors with these uncertainties.
 
-    Raises ValueError for an unknown statistic or distribution, or where the statistic is undefined.
-    Source: Pernot (2024), § II D 2."""
+    Parameters
+    ----------
+    statistic : str
+        "zms", "rce", "cc", "ence" or "zmse".
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    distribution : Any, default "normal"
+        Distribution of ε, see `uqcal.distributions.standard_distribution`.
+    n_mc : int, default 10_000
+        Number of simulated sets, ≥ 2.
+    n_bins : int, default 20
+        Bins of equal count for "ence" and "zmse".
+    by : ArrayLike | None, optional
+        What these bins are sorted by: the uncertainties unless given.
+    confidence : float, default 0.95
+        Share of simulated values between low and high.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    SimulatedReference
+        Mean, its standard error, range of simulated values.
+
+    Raises
+    ------
+    ValueError
+        For an unknown statistic or distribution, or where the statistic is undefined.
+
+    References
+    ----------
+    Pernot (2024), § II D 2.
+    """
     check_choice(statistic, "statistic", SIMULATED)
     values = _simulate((statistic,), read_vector(uncertainty, "uncertainty", positive=True),
                        distribution, check_count(n_mc, "n_mc", minimum=2), n_bins, by,
@@ -380,7 +460,34 @@ def _cautions(error, uncertainty, intervals, n_bins):
 # %% ../nbs/51_validation.ipynb #cell-028
 @dataclass(frozen=True)
 class Validation:
-    "Verdicts on stated uncertainties, with everything they rest on; what `validate` returns."
+    """Verdicts on stated uncertainties, with everything they rest on; what `validate` returns.
+
+    Attributes
+    ----------
+    error : np.ndarray
+        The errors, shape (n,).
+    uncertainty : np.ndarray
+        The uncertainties, shape (n,).
+    verdicts : dict[str, str]
+        "valid", "invalid" or "undecided" for each statistic.
+    explanation : dict[str, str]
+        A sentence for each statistic.
+    cautions : tuple[str, ...]
+        Conditions that the data do not meet.
+    intervals : dict[str, BootstrapInterval]
+        BCa interval of each statistic.
+    references : dict[str, dict[str, SimulatedReference]]
+        By statistic, by distribution.
+    settings : dict[str, Any]
+        `n`, n_bins, n_boot, n_mc by distribution, confidence, distribution.
+    rows : pd.DataFrame
+        What `to_frame` returns.
+    conclusions : dict[str, str]
+        Without an assumed distribution: "valid", "invalid" or "undecided" for each
+        question.
+    grounds : dict[str, Conclusion]
+        Test, p-value and sentence of each conclusion.
+    """
     error: np.ndarray = field(repr=False)  # the errors, shape (n,)
     uncertainty: np.ndarray = field(repr=False)  # the uncertainties, shape (n,)
     verdicts: dict[str, str]  # "valid", "invalid" or "undecided" for each statistic
@@ -398,12 +505,21 @@ class Validation:
     # sentence of each conclusion
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each statistic and reference; what does not apply to a known reference is <NA>."
+        """A row for each statistic and reference; what does not apply to a known reference is <NA>.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.rows.copy()
 
     def to_json(self) -> str:
-        """Conclusions with their grounds, verdicts, explanations, cautions, table and settings as
-        JSON; infinite scores become null."""
+        """Conclusions with their grounds, verdicts, explanations, cautions, table and settings as JSON; infinite scores become null.
+
+        Returns
+        -------
+        str
+        """
         table = [{key: _plain(value) for key, value in row.items()}
                  for row in self.rows.to_dict("records")]
         grounds = {
@@ -416,7 +532,17 @@ class Validation:
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "ζ-scores of every statistic and reference, with the band of agreement."
+        """The ζ-scores of every statistic and reference, with the band of agreement.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_scores(self, ax)
 
     def _repr_html_(self) -> str:
@@ -485,11 +611,55 @@ def validate(
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show bars on standard error
 ) -> Validation:  # conclusions, verdicts, explanations, cautions, table
-    """Conclude whether the stated uncertainties agree with the errors, and decide for each
-    statistic whether it does.
+    """Conclude whether the stated uncertainties agree with the errors, and decide for each statistic whether it does.
 
-    Raises ValueError or TypeError for bad data or settings, naming the argument. Source: Pernot
-    (2024), Fig. 1 and App. A; `uqcal.conclusions`."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
+        Also "rce", "correlation" (of scaled errors), and "nll" with distribution="normal".
+    conclusions : bool, default True
+        Whether to draw conclusions by tests that need no assumed distribution.
+    features : Any, optional
+        For them: DataFrame or dict of name → column, shape (n,) each: numbers, or text and
+        categories as groups.
+    distribution : Any, optional
+        The distribution of ε where it is known; None where it is not.
+    distributions : Sequence[Any], default ("normal", "t6")
+        Distributions to compare where it is not known, at least two.
+    n_bins : int, default 20
+        Bins of equal count for ENCE and ZMSE.
+    n_boot : int, default 5000
+        Bootstrap resamples; conclusions rest on 2·n_boot − 1 shuffles.
+    n_mc : int | str, default 10_000
+        Simulated sets for each distribution, or "auto": as many as the interval's width
+        asks for.
+    confidence : float, default 0.95
+        Level of the intervals.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    Validation
+        Conclusions, verdicts, explanations, cautions, table.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data or settings, naming the argument.
+
+    References
+    ----------
+    Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
+    """
     error, uncertainty = check_errors(error, uncertainty)
     features = _check_features(features, Sample(error, uncertainty), conclusions)
     names, distributions = _check_names(statistics, distribution), _check_distributions(
