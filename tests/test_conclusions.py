@@ -27,7 +27,7 @@ def test_interval_at_the_pvalue_of_a_reference_ends_there(name, reference, seed)
     error, uncertainty = sample(seed)
     p = _bca_pvalue(bootstrap.bca_interval(name, error, uncertainty, n_boot=999, rng=seed), reference)
     if 0.002 < p < 0.9999:
-        touching = bootstrap.bca_interval(name, error, uncertainty, n_boot=999, rng=seed, confidence=1 - p)
+        touching = bootstrap.bca_interval(name, error, uncertainty, n_boot=999, rng=seed, confidence=1 - p).confidence_interval
         assert min(abs(touching.low - reference), abs(touching.high - reference)) < 1e-9
 
 
@@ -36,7 +36,7 @@ def test_average_is_invalid_where_its_pvalue_is_below_the_level(seed, confidence
     error, uncertainty = sample(seed, n=40)
     interval = bootstrap.bca_interval("zms", error, uncertainty, n_boot=400, rng=seed, confidence=confidence)
     found = draw_conclusions(error, uncertainty, average=interval, n_resamples=9, confidence=confidence, rng=1)["average calibration"]
-    assert (found.status == "invalid") == (not interval.low <= 1 <= interval.high)
+    assert (found.status == "invalid") == (not interval.confidence_interval.holds(1))
     assert (found.status == "invalid") == (found.pvalue <= 1 - confidence) or abs(found.pvalue - 1 + confidence) < 1e-9
     assert found.result is interval
 

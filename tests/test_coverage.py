@@ -7,7 +7,7 @@ import pytest
 
 from uqcal.bootstrap import bca_intervals
 from uqcal.distributions import simulate_calibrated, simulate_errors
-from uqcal.validation import simulated_reference
+from uqcal.references import simulated_reference
 
 pytestmark = pytest.mark.slow
 SETS, RESAMPLES = 1000, 1000
@@ -23,8 +23,8 @@ def misses(statistics, references, n, distribution, seed):
     for _ in range(SETS):
         found = bca_intervals(statistics, simulate_errors(uncertainty, distribution, rng=rng), uncertainty, n_boot=RESAMPLES, rng=rng)
         for name, interval in found.items():
-            above[name] += interval.low > expected[name]
-            below[name] += interval.high < expected[name]
+            above[name] += interval.confidence_interval.low > expected[name]
+            below[name] += interval.confidence_interval.high < expected[name]
     return {name: (100 * above[name] / SETS, 100 * below[name] / SETS) for name in statistics}
 
 

@@ -73,7 +73,7 @@ def test_the_folder_comes_before_the_package(alone, monkeypatch):
     folder.mkdir(parents=True)
     shutil.copyfile(Path(SHARED) / "simref" / "PAL2022" / "Diffusion_RF_Test_cal.csv", folder / "Diffusion_RF_Test_cal.csv")
     monkeypatch.setenv("UQCAL_DATA_DIR", str(alone / "data"))
-    assert datasets._locate(datasets._SETS["Diffusion_RF"]) == folder / "Diffusion_RF_Test_cal.csv"
+    assert datasets.locate(datasets.SETS["Diffusion_RF"]) == folder / "Diffusion_RF_Test_cal.csv"
 
 
 def test_a_damaged_file_is_named_with_both_checksums(alone, monkeypatch):
@@ -82,7 +82,7 @@ def test_a_damaged_file_is_named_with_both_checksums(alone, monkeypatch):
     file.write_text("logP,uq,y_pred\n1,1,1\n")
     monkeypatch.setenv("UQCAL_DATA_DIR", str(alone / "data"))
     with pytest.raises(ValueError) as caught: load_errors("logP_150k_LS-GCN")
-    for part in (str(file), datasets._SETS["logP_150k_LS-GCN"].sha256, hashlib.sha256(file.read_bytes()).hexdigest()): assert part in str(caught.value)
+    for part in (str(file), datasets.SETS["logP_150k_LS-GCN"].sha256, hashlib.sha256(file.read_bytes()).hexdigest()): assert part in str(caught.value)
 
 
 def test_no_network_and_no_copy_says_both_ways_out(alone):
@@ -98,7 +98,7 @@ def test_a_folder_without_the_file_is_named(alone, monkeypatch):
 
 @with_data
 def test_a_download_is_kept_and_shows_its_progress(server, monkeypatch, capfd):
-    entry = datasets._SETS["logP_10k_a_LS-GCN"]
+    entry = datasets.SETS["logP_10k_a_LS-GCN"]
     (server / entry.file).parent.mkdir(parents=True)
     shutil.copyfile(Path(SHARED) / "simref" / entry.file, server / entry.file)
     assert len(load_errors(entry.name, progress=True)) == 5000
@@ -109,7 +109,7 @@ def test_a_download_is_kept_and_shows_its_progress(server, monkeypatch, capfd):
 
 
 def test_a_wrong_download_is_refused_and_not_kept(server, capfd):
-    entry = datasets._SETS["logP_10k_a_LS-GCN"]
+    entry = datasets.SETS["logP_10k_a_LS-GCN"]
     (server / entry.file).parent.mkdir(parents=True)
     (server / entry.file).write_text("not the file")
     with pytest.raises(ValueError, match=entry.sha256): load_errors(entry.name)
@@ -129,18 +129,18 @@ def test_a_name_is_a_string(name):
 
 def test_a_set_is_frozen_and_keeps_its_own_copy():
     values = np.array([0.5, 1.0])
-    data = RegressionErrors("mine", values, values, "eV", "title", "source", "doi", "licence")
+    data = RegressionErrors(error=values, uncertainty=values, name="mine", unit="eV", title="title", source="source", doi="doi", licence="licence")
     values[0] = 9
     assert data.error[0] == 0.5
     with pytest.raises(ValueError): data.error[0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError): data.name = "yours"
-    with pytest.raises(ValueError, match="uncertainty must be positive"): RegressionErrors("mine", [1], [0], "", "", "", "", "")
+    with pytest.raises(ValueError, match="uncertainty must be positive"): RegressionErrors(error=[1], uncertainty=[0], name="mine", unit="", title="", source="", doi="", licence="")
     assert data.to_frame().to_dict("list") == {"error": [0.5, 1.0], "uncertainty": [0.5, 1.0]}
     assert "0.5" not in repr(data)
 
 
 def test_the_display_escapes_what_it_shows():
-    shown = RegressionErrors("<script>", [1.0], [1.0], "<b>", "<i>", "&", "", "")._repr_html_()
+    shown = RegressionErrors(error=[1.0], uncertainty=[1.0], name="<script>", unit="<b>", title="<i>", source="&", doi="", licence="")._repr_html_()
     assert "<script>" not in shown and "&lt;script&gt;" in shown and "<i>" not in shown and len(shown) < 500
 
 

@@ -15,7 +15,8 @@ import pytest
 from uqcal import statistics
 from uqcal.datasets import load_errors
 from uqcal.distributions import fit_fisher_dof, fit_student
-from uqcal.statistics import equal_count_bins, kurtosis_cs, skewness_gm
+from uqcal.sample import equal_count_bins
+from uqcal.statistics import kurtosis_cs, skewness_gm
 from uqcal.validation import validate
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -150,8 +151,9 @@ def bias_disagrees(interval, cells):
 
 def limits_disagree(interval, cells, trusted):
     "BCa limits within 8 % of the interval's width; a lower one that rests on extreme values is not compared."
-    noise = 0.08 * (interval.high - interval.low)
-    return (off("low", interval.low, cells["low"], noise) if trusted else []) + off("high", interval.high, cells["high"], noise)
+    low, high = interval.confidence_interval
+    noise = 0.08 * (high - low)
+    return (off("low", low, cells["low"], noise) if trusted else []) + off("high", high, cells["high"], noise)
 
 
 def reference_disagrees(row, distribution, cells):

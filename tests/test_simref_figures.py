@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from notebooks import ROOT
 from uqcal.datasets import load_errors
-from uqcal.validation import simulated_reference
+from uqcal.references import simulated_reference
 
 STORED = pd.read_csv(ROOT / "nbs" / "studies" / "simref_references.csv").set_index(["set", "distribution", "statistic"])
 

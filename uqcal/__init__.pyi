@@ -16,6 +16,7 @@ from uqcal import intervals as intervals
 from uqcal import online as online
 from uqcal import page as page
 from uqcal import recalibration as recalibration
+from uqcal import references as references
 from uqcal import reliability as reliability
 from uqcal import report as report
 from uqcal import resampling as resampling
@@ -55,6 +56,7 @@ from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
+from uqcal.references import simulated_reference as simulated_reference
 from uqcal.reliability import expected_calibration_error as expected_calibration_error
 from uqcal.reliability import reliability_diagram as reliability_diagram
 from uqcal.reliability import top_label_ece as top_label_ece
@@ -65,7 +67,6 @@ from uqcal.statistics import ence as ence
 from uqcal.statistics import zms as zms
 from uqcal.statistics import zmse as zmse
 from uqcal.streams import RecalibratedClassifier as RecalibratedClassifier
-from uqcal.validation import simulated_reference as simulated_reference
 from uqcal.validation import validate as validate
 
 __version__: str

@@ -12,28 +12,25 @@ from typing import TYPE_CHECKING
 
 import numba as nb
 import numpy as np
-import pandas as pd
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
-from tqdm import tqdm
 
-from . import statistics
-from .inputs import (check_choice, check_count, check_errors, check_fraction,
-                          check_generator)
-from .resampling import chunk_seeds
-from .statistics import _bin_starts, _rounded, _sorted_by
+from .inputs import check_choice, check_count, check_fraction
+from .resampling import chunk_size, run_chunks
+from .results import Interval, Result, new_axes
+from .sample import Ordering, Sample, bin_starts
+from .statistics import NAMED, numeric_order, statistic_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['NAMED', 'BootstrapInterval', 'run_chunks', 'bca_intervals', 'bca_interval']
+__all__ = ['BootstrapInterval', 'bca_intervals', 'intervals_of', 'bca_interval']
 
 # %% ../nbs/21_bootstrap.ipynb #cell-007
 def _bca(values, leave_one_out, estimate, confidence):
-    "Limits, z₀ and acceleration from bootstrap values and leave-one-out values."
+    "Interval, z₀ and acceleration from bootstrap values and leave-one-out values."
     everything = np.append(values, estimate)
     below = (np.sum(everything < estimate) + 0.5 * np.sum(everything == estimate)) / everything.size
     z0 = ndtri(below)
@@ -43,11 +40,11 @@ def _bca(values, leave_one_out, estimate, confidence):
     z = z0 + ndtri([(1 - confidence) / 2, (1 + confidence) / 2])
     share = ndtr(z0 + z / np.maximum(1 - acceleration * z, 1e-12))
     low, high = np.quantile(everything, share)
-    return float(low), float(high), float(z0), float(acceleration)
+    return Interval(float(low), float(high)), float(z0), float(acceleration)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-009
-@dataclass(frozen=True)
-class BootstrapInterval:
+@dataclass(frozen=True, kw_only=True)
+class BootstrapInterval(Result):
     """A BCa interval and what it rests on; what `bca_interval` returns.
 
     Attributes
@@ -58,10 +55,8 @@ class BootstrapInterval:
         Mean of the bootstrap values (the observed one among them) minus the estimate.
     standard_error : float
         Standard deviation of the bootstrap values.
-    low : float
-        Lower limit.
-    high : float
-        Upper limit.
+    confidence_interval : Interval
+        BCa limits of the statistic.
     confidence : float
         Level of the interval.
     n_boot : int
@@ -72,42 +67,40 @@ class BootstrapInterval:
         A of the BCa formula.
     n_dropped : int
         Resamples whose statistic was undefined.
-    values : np.ndarray
-        Bootstrap values, shape (n_boot − n_dropped,).
+    bootstrap_distribution : np.ndarray
+        The statistic of each resample, shape (n_boot − n_dropped,).
     """
+
     estimate: float  # the statistic of the data
     bias: float  # mean of the bootstrap values (the observed one among them) minus the estimate
     standard_error: float  # standard deviation of the bootstrap values
-    low: float  # lower limit
-    high: float  # upper limit
+    confidence_interval: Interval  # BCa limits of the statistic
     confidence: float  # level of the interval
     n_boot: int  # resamples asked for
     z0: float  # bias correction; beyond ±0.4 the limits depend on the seed
     acceleration: float  # a of the BCa formula
     n_dropped: int  # resamples whose statistic was undefined
-    values: np.ndarray = field(repr=False, compare=False)  # bootstrap values, shape (n_boot −
-                                                           # n_dropped,)
+    bootstrap_distribution: np.ndarray = field(repr=False, compare=False)  # the statistic of each
+    # resample, shape (n_boot − n_dropped,)
 
     @property
     def extreme(self) -> tuple[int, int]:
         "How many bootstrap values lie below the lower and above the upper limit."
-        return int(np.sum(self.values < self.low)), int(np.sum(self.values > self.high))
+        low, high = self.confidence_interval
+        values = self.bootstrap_distribution
+        return int(np.sum(values < low)), int(np.sum(values > high))
 
     @property
     def contains_estimate(self) -> bool:
         "Whether the estimate lies inside its own interval; strong bias can put it outside."
-        return self.low <= self.estimate <= self.high
+        return self.confidence_interval.holds(self.estimate)
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        names = ("estimate", "bias", "standard_error", "low", "high", "confidence", "n_boot", "z0",
-                 "acceleration", "n_dropped")
-        return pd.DataFrame([{name: getattr(self, name) for name in names}])
+    @property
+    def sentence(self) -> str:
+        "The interval in words."
+        low, high = self.confidence_interval
+        return (f"{self.estimate:.4g}, {100 * self.confidence:g} % BCa interval "
+                f"[{low:.4g}, {high:.4g}], z₀ = {self.z0:.2f}, {self.n_boot} resamples")
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
@@ -124,21 +117,15 @@ class BootstrapInterval:
         """
         return _plot_interval(self, ax)
 
-    def _repr_html_(self) -> str:
-        return (f"<p>{self.estimate:.4g}, {100 * self.confidence:g} % BCa interval "
-                f"[{self.low:.4g}, {self.high:.4g}], z₀ = {self.z0:.2f}, {self.n_boot} "
-                "resamples</p>")
-
 # %% ../nbs/21_bootstrap.ipynb #cell-010
 def _plot_interval(interval, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(5, 3.75))[1] if ax is None else ax
-    height = ax.hist(interval.values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
+    ax = new_axes(ax, 5, 3.75)
+    values = interval.bootstrap_distribution
+    height = ax.hist(values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
     ax.axvline(interval.estimate, color="#D55E00", lw=2)
     ax.annotate("data", (interval.estimate, height), xytext=(4, -4), textcoords="offset points",
                 color="#D55E00", va="top")
-    ax.plot([interval.low, interval.high], [-0.05 * height] * 2, color="k", lw=3,
+    ax.plot(interval.confidence_interval, [-0.05 * height] * 2, color="k", lw=3,
             solid_capstyle="butt")
     ax.set(xlabel="statistic", ylabel="bootstrap values", ylim=(-0.1 * height, None))
     return ax
@@ -322,103 +309,50 @@ def _jackknife_spearman(group_x, group_y, n_x, n_y):
         return np.where((sums["xx"] > 0) & (sums["yy"] > 0),
                         sums["xy"] / np.sqrt(sums["xx"] * sums["yy"]), np.nan)
 
-# %% ../nbs/21_bootstrap.ipynb #cell-021
-def run_chunks(
-    task: Callable,  # called as task(n_replicates, generator), returns an array with a row for each
-                     # replicate
-    n: int,  # number of replicates
-    chunk: int,  # replicates in a chunk; part of what the seed determines
-    rng: int | np.random.Generator | None,  # seed or generator
-    *,
-    n_jobs: int = 1,  # joblib's number of jobs
-    progress: bool = False,  # show a bar on standard error
-    description: str = "replicates",  # the bar's label
-) -> np.ndarray:  # all rows, in an order that does not depend on n_jobs
-    """Run replicates in seeded chunks through joblib.
-
-    Parameters
-    ----------
-    task : Callable
-        Called as task(n_replicates, generator), returns an array with a row for each
-        replicate.
-    n : int
-        Number of replicates.
-    chunk : int
-        Replicates in a chunk; part of what the seed determines.
-    rng : int | np.random.Generator | None
-        Seed or generator.
-    n_jobs : int, default 1
-        Joblib's number of jobs.
-    progress : bool, default False
-        Show a bar on standard error.
-    description : str, default "replicates"
-        The bar's label.
-
-    Returns
-    -------
-    np.ndarray
-        All rows, in an order that does not depend on n_jobs.
-    """
-    pieces = chunk_seeds(check_generator(rng), n, chunk)
-    results = []
-    with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:
-        for (start, stop, _), rows in zip(
-            pieces, Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-                delayed(_seeded)(task, stop - start, seed) for start, stop, seed in pieces)):
-            results.append(rows)
-            bar.update(stop - start)
-    return np.concatenate(results)
-
-
-def _seeded(task, n, seed):
-    return task(n, np.random.Generator(np.random.SFC64(seed)))
-
 # %% ../nbs/21_bootstrap.ipynb #cell-024
-NAMED = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 _BINNED = {"zms": 0, "rce": 1, "ence": 2, "zmse": 3}
 
 
 @dataclass(frozen=True)
 class _Sorted:
     "Points in the order of u (or a feature), with what the kernels need."
-    group: np.ndarray
+
+    group: np.ndarray  # the run of equal values that each point belongs to
     z2: np.ndarray
     e2: np.ndarray
     u2: np.ndarray
-    link: tuple  # groups of equal u and of equal |E|, and their numbers
-    scaled: tuple  # groups of equal u (or feature) and of equal |Z|, and their numbers
+    pairs: dict  # for "cc" and "correlation": groups of equal values of both, and their numbers
     n_bins: int
 
     @classmethod
-    def of(cls, error, uncertainty, n_bins, by):
-        """Sort error and uncertainty once, by the uncertainty or `by`; number the groups of equal values, for n_bins bins.
+    def of(cls, names, sample, along, n_bins):
+        """The points along an order, with the groups that the named statistics rank.
 
         Parameters
         ----------
-        error
-        uncertainty
+        names
+        sample
+        along
         n_bins
-        by
         """
-        order, key = _sorted_by(by, uncertainty)
-        error, uncertainty, key = error[order], uncertainty[order], key[order]
-        group = np.concatenate([[0], np.cumsum(key[1:] != key[:-1])])
-        link, scaled = ([np.unique(values, return_inverse=True)[1] for values in pair]
-                        for pair in ((uncertainty, np.abs(error)),
-                                     (key, _rounded(np.abs(error) / uncertainty))))
-        return cls(group, (error / uncertainty)**2, error**2, uncertainty**2,
-                   *((*pair, *(g.max() + 1 for g in pair)) for pair in (link, scaled)), n_bins)
+        order, pairs = along.order, {}
+        error, uncertainty = sample.error[order], sample.uncertainty[order]
+        for name, x, y in (("cc", "by_uncertainty", "by_error_size"),
+                           ("correlation", None, "by_scaled_size")):
+            if name in names:
+                both = along if x is None else getattr(sample, x), getattr(sample, y)
+                pairs[name] = (*(one.codes[order] for one in both),
+                               *(one.labels.size for one in both))
+        return cls(along.runs, (error / uncertainty)**2, error**2, uncertainty**2, pairs, n_bins)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-025
 def _resample(names, data, n, rng):
     "Bootstrap values of the named statistics, shape (n, len(names))."
     draws = rng.integers(0, data.z2.size, size=(n, data.z2.size), dtype=np.int32)
     binned = _resample_binned(draws, data.group, data.z2, data.e2, data.u2,
-                              _bin_starts(data.z2.size, data.n_bins))
+                              bin_starts(data.z2.size, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
-    for name, pair in (("cc", data.link), ("correlation", data.scaled)):
-        if name in names:
-            columns[name] = _resample_spearman(draws, *pair)
+    columns |= {name: _resample_spearman(draws, *pair) for name, pair in data.pairs.items()}
     if "nll" in names:
         columns["nll"] = 0.5 * (columns["zms"] + np.log(data.u2)[draws].mean(axis=1)
                                 + np.log(2 * np.pi))
@@ -428,11 +362,9 @@ def _resample(names, data, n, rng):
 def _leave_one_out(names, data):
     "The named statistics without each point in turn, a column for each."
     n = data.z2.size
-    binned = _jackknife_binned(data.z2, data.e2, data.u2, _bin_starts(n - 1, data.n_bins))
+    binned = _jackknife_binned(data.z2, data.e2, data.u2, bin_starts(n - 1, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
-    for name, pair in (("cc", data.link), ("correlation", data.scaled)):
-        if name in names:
-            columns[name] = _jackknife_spearman(*pair)
+    columns |= {name: _jackknife_spearman(*pair) for name, pair in data.pairs.items()}
     if "nll" in names:
         log_u2 = np.log(data.u2)
         columns["nll"] = 0.5 * (columns["zms"] + (log_u2.sum() - log_u2) / (n - 1)
@@ -448,9 +380,9 @@ def bca_intervals(
     *,
     n_boot: int = 5000,  # number of resamples, ≥ 1
     confidence: float = 0.95,  # level, in (0, 1)
-    n_bins: int = 20,  # bins of equal count for "ence" and "zmse"
-    by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to: the
-                                  # uncertainties unless given
+    n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
+    by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to, shape
+                                  # (n,): the uncertainties unless given
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
@@ -471,10 +403,10 @@ def bca_intervals(
     confidence : float, default 0.95
         Level, in (0, 1).
     n_bins : int, default 20
-        Bins of equal count for "ence" and "zmse".
+        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
     by : ArrayLike | None, optional
-        What these bins are sorted by and "correlation" refers to: the uncertainties unless
-        given.
+        What these bins are sorted by and "correlation" refers to, shape (n,): the
+        uncertainties unless given.
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
@@ -497,39 +429,92 @@ def bca_intervals(
     ----------
     DiCiccio & Efron (1996).
     """
-    error, uncertainty = _at_least_two(*check_errors(error, uncertainty))
+    sample = Sample(error, uncertainty)
+    return intervals_of(names, sample, along=sample.along(by), n_boot=n_boot,
+                        confidence=confidence, n_bins=n_bins, rng=rng, n_jobs=n_jobs,
+                        progress=progress)
+
+# %% ../nbs/21_bootstrap.ipynb #cell-055
+def intervals_of(
+    names: Sequence[str],  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse", any of them
+    sample: Sample,  # errors and uncertainties, n ≥ 2
+    *,
+    along: Ordering | None = None,  # from `sample.along`, for "correlation", "ence" and "zmse"; None
+                                    # for the order of the uncertainties
+    n_boot: int = 5000,  # number of resamples, ≥ 1
+    confidence: float = 0.95,  # level, in (0, 1)
+    n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> dict[str, BootstrapInterval]:  # an interval for each name
+    """`bca_intervals` of a sample that is checked and sorted already.
+
+    Parameters
+    ----------
+    names : Sequence[str]
+        "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse", any of them.
+    sample : Sample
+        Errors and uncertainties, n ≥ 2.
+    along : Ordering | None, optional
+        From `sample.along`, for "correlation", "ence" and "zmse"; None for the order of the
+        uncertainties.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level, in (0, 1).
+    n_bins : int, default 20
+        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    dict[str, BootstrapInterval]
+        An interval for each name.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, fewer than two points, or a statistic that is undefined for the
+        data.
+    TypeError
+        For groups.
+
+    References
+    ----------
+    DiCiccio & Efron (1996).
+    """
+    _check_two(sample)
     names = tuple(check_choice(name, "statistic", NAMED) for name in names)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
-    estimates = {name: _estimate(name, error, uncertainty, n_bins, by) for name in names}
+    along = numeric_order(sample, along)
+    estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins) for name in names}
     n_bins = 1 if {"ence", "zmse"}.isdisjoint(names) else n_bins
-    by = None if {"ence", "zmse", "correlation"}.isdisjoint(names) else by
-    data = _Sorted.of(error, uncertainty, n_bins, by)
-    values = run_chunks(functools.partial(_resample, names, data), n_boot, _chunk(error.size), rng,
-                        n_jobs=n_jobs, progress=progress, description="bootstrap")
+    if {"ence", "zmse", "correlation"}.isdisjoint(names): along = sample.by_uncertainty
+    data = _Sorted.of(names, sample, along, n_bins)
+    values = run_chunks(functools.partial(_resample, names, data), n_boot, chunk_size(sample.n),
+                        rng, n_jobs=n_jobs, progress=progress, description="bootstrap")
     without = _leave_one_out(names, data)
     return {name: _interval(values[:, k], without[name], estimates[name], confidence, n_boot, name)
             for k, name in enumerate(names)}
 
 # %% ../nbs/21_bootstrap.ipynb #cell-028
-def _estimate(name, error, uncertainty, n_bins, by):
-    "The statistic of the data."
-    function = statistics.scaled_error_correlation if name == "correlation" else getattr(
-        statistics, name)
-    options = {"ence": {"n_bins": n_bins, "by": by}, "zmse": {"n_bins": n_bins, "by": by},
-               "correlation": {"by": by}}
-    return function(error, uncertainty, **options.get(name, {}))
+_chunk = chunk_size
 
 
 def _at_least_two(error, uncertainty):
-    if error.size < 2:
-        raise ValueError("error must hold at least two points: a single one cannot be resampled")
+    _check_two(Sample(error, uncertainty))
     return error, uncertainty
 
 
-def _chunk(n):
-    """Replicates in a chunk: about 130,000 numbers, so that a chunk's arrays stay near the
-    processor."""
-    return max(1, 2**17 // n)
+def _check_two(sample):
+    if sample.n < 2:
+        raise ValueError("error must hold at least two points: a single one cannot be resampled")
 
 
 def _interval(values, without, estimate, confidence, n_boot, name):
@@ -537,12 +522,14 @@ def _interval(values, without, estimate, confidence, n_boot, name):
     if not kept.size:
         raise ValueError(f"{name} is undefined in all {n_boot} resamples: too few points, or too "
                          "many equal ones")
-    low, high, z0, acceleration = _bca(kept, without[np.isfinite(without)], estimate, confidence)
+    limits, z0, acceleration = _bca(kept, without[np.isfinite(without)], estimate, confidence)
     scale = np.abs(kept).max() or 1.0          # squares of very large values must not overflow
     everything = np.append(kept, estimate) / scale
-    return BootstrapInterval(float(estimate), float(scale * everything.mean() - estimate),
-                             float(scale * everything.std()), low, high, confidence, n_boot, z0,
-                             acceleration, n_boot - kept.size, kept)
+    return BootstrapInterval(
+        estimate=float(estimate), bias=float(scale * everything.mean() - estimate),
+        standard_error=float(scale * everything.std()), confidence_interval=limits,
+        confidence=confidence, n_boot=n_boot, z0=z0, acceleration=acceleration,
+        n_dropped=n_boot - kept.size, bootstrap_distribution=kept)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-030
 def bca_interval(
@@ -554,8 +541,8 @@ def bca_interval(
     n_boot: int = 5000,  # number of resamples, ≥ 1
     confidence: float = 0.95,  # level, in (0, 1)
     n_bins: int = 20,  # bins of equal count; for names only
-    by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to; for
-                                  # names only
+    by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to, shape
+                                  # (n,); for names only
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
@@ -579,7 +566,7 @@ def bca_interval(
     n_bins : int, default 20
         Bins of equal count; for names only.
     by : ArrayLike | None, optional
-        What the bins are sorted by and "correlation" refers to; for names only.
+        What the bins are sorted by and "correlation" refers to, shape (n,); for names only.
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
@@ -609,13 +596,13 @@ def bca_interval(
                              **common)[statistic]
     if by is not None:
         raise ValueError("by goes with named statistics only: a function must do its own binning")
-    return _callable_interval(statistic, *_at_least_two(*check_errors(error, uncertainty)),
-                              **common)
+    return _callable_interval(statistic, Sample(error, uncertainty), **common)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-031
-def _callable_interval(statistic, error, uncertainty, *, n_boot, confidence, rng, n_jobs, progress):
-    n_boot, confidence, n = (check_count(n_boot, "n_boot"),
-                             check_fraction(confidence, "confidence"), error.size)
+def _callable_interval(statistic, sample, *, n_boot, confidence, rng, n_jobs, progress):
+    _check_two(sample)
+    n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
+    error, uncertainty, n = sample.error, sample.uncertainty, sample.n
     estimate = statistic(error, uncertainty)
     if not np.isscalar(estimate) or not np.isreal(estimate):
         raise TypeError(f"statistic must return one number, got {type(estimate).__name__}")
@@ -629,10 +616,12 @@ def _callable_interval(statistic, error, uncertainty, *, n_boot, confidence, rng
         except ValueError:
             return np.nan
 
-    values = run_chunks(
-        lambda size,
-        generator: np.array([value(draw) for draw in generator.integers(0, n, size=(size, n))]),
-        n_boot, _chunk(n), rng, n_jobs=n_jobs, progress=progress, description="bootstrap")
+    def values_of(size, generator):
+        "The statistic of that many resamples."
+        return np.array([value(draw) for draw in generator.integers(0, n, size=(size, n))])
+
+    values = run_chunks(values_of, n_boot, chunk_size(n), rng, n_jobs=n_jobs, progress=progress,
+                        description="bootstrap")
     without = np.array([value(np.delete(np.arange(n), i)) for i in range(n)])
     return _interval(values, without, float(estimate), confidence, n_boot,
                      getattr(statistic, "__name__", "statistic"))

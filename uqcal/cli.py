@@ -319,13 +319,13 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
            everything: Annotated[bool, _option("All of them.", None, "--all")] = False,
            path: Annotated[bool, _option("Print nothing but the path of each file.", None,
                                          "--path")] = False):
-    from uqcal.datasets import _SETS, _locate, load_errors
+    from uqcal.datasets import SETS, load_errors, locate
     from uqcal.inputs import check_choice
     if bool(names) == everything:
         raise ValueError("name the data sets to fetch, or give --all; uqcal datasets lists them")
-    for name in [check_choice(name, "NAME", list(_SETS)) for name in names or _SETS]:
+    for name in [check_choice(name, "NAME", list(SETS)) for name in names or SETS]:
         found = load_errors(name, progress=sys.stderr.isatty())
-        where = _locate(_SETS[name])
+        where = locate(SETS[name])
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../nbs/70_cli.ipynb #cell-035

@@ -29,7 +29,7 @@ __all__ = ['holm', 'Conclusion', 'draw_conclusions']
 # %% ../nbs/50_conclusions.ipynb #cell-009
 def _bca_pvalue(interval, reference):
     "The level at which a BCa interval would just touch the reference, from 1."
-    values = np.sort(np.append(interval.values, interval.estimate))
+    values = np.sort(np.append(interval.bootstrap_distribution, interval.estimate))
     share = np.interp(reference, values, np.linspace(0, 1, values.size))
     share = np.clip(share, 0.5 / values.size, 1 - 0.5 / values.size)
     y = ndtri(share) - interval.z0
@@ -137,7 +137,7 @@ def _average(interval):
     "Are errors as large as stated, on average?"
     p, factor, span = _bca_pvalue(interval,
                                   1.0), np.sqrt(interval.estimate), f"ZMS = {interval.estimate:.3g}"
-    valid = interval.low <= 1 <= interval.high
+    valid = interval.confidence_interval.holds(1)
     if valid:
         sentence = f"On average the errors are as large as stated ({span}, p = {p:.2g})."
     else:

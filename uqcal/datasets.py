@@ -16,76 +16,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .inputs import check_choice, check_errors
+from .inputs import check_choice
+from .sample import RegressionErrors
 
 # %% auto #0
-__all__ = ['RegressionErrors', 'catalogue', 'DatasetUnavailable', 'load_errors', 'load_demo', 'LabelledTable', 'load_table',
-           'LabelledLogits', 'load_logits']
-
-# %% ../nbs/15_datasets.ipynb #cell-007
-@dataclass(frozen=True, eq=False)
-class RegressionErrors:
-    """The errors of a regression model with the standard uncertainties it stated, and where they come from.
-
-    The two arrays are read-only; `.copy()` gives one to change.
-
-    Attributes
-    ----------
-    name : str
-        The name to load it by.
-    error : np.ndarray
-        Prediction errors, shape (n,), in `unit`.
-    uncertainty : np.ndarray
-        Standard uncertainties, shape (n,), in `unit`, > 0.
-    unit : str
-        "eV", or "1" for a pure number.
-    title : str
-        Quantity and model.
-    source : str
-        Where the file comes from.
-    doi : str
-        Of the article that made the predictions.
-    licence : str
-        Of the file.
-    """
-
-    name: str  # the name to load it by
-    error: np.ndarray = field(repr=False)  # prediction errors, shape (n,), in `unit`
-    uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), in `unit`, >
-                                                 # 0
-    unit: str  # "eV", or "1" for a pure number
-    title: str  # quantity and model
-    source: str  # where the file comes from
-    doi: str  # of the article that made the predictions
-    licence: str  # of the file
-
-    def __post_init__(self):
-        error, uncertainty = check_errors(self.error, self.uncertainty)
-        for key, values in [("error", error), ("uncertainty", uncertainty)]:
-            values = values.copy()
-            values.flags.writeable = False
-            object.__setattr__(self, key, values)
-
-    def __len__(self) -> int:
-        "The number of points."
-        return self.error.size
-
-    def to_frame(self) -> pd.DataFrame:
-        """A table with the columns `error` and `uncertainty`, a row for each point.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
-
-    def _repr_html_(self) -> str:
-        rows = {"points": f"{len(self):,}", "unit": self.unit, "article": self.doi
-                and f"doi:{self.doi}", "source": self.source, "licence": self.licence}
-        body = "".join(f"<tr><th>{key}</th><td>{html.escape(value)}</td></tr>"
-                       for key, value in rows.items() if value)
-        return (f"<table><caption><b>{html.escape(self.name)}</b>: "
-                f"{html.escape(self.title)}</caption>{body}</table>")
+__all__ = ['SETS', 'SourceFile', 'catalogue', 'DatasetUnavailable', 'locate', 'load_errors', 'load_demo', 'LabelledTable',
+           'load_table', 'LabelledLogits', 'load_logits']
 
 # %% ../nbs/15_datasets.ipynb #cell-012
 _ORIGIN = "ppernot/2024_SimRef at f73a3b0, doi:10.5281/zenodo.10730985"
@@ -100,49 +36,65 @@ _ATOMS, _LOGP = ("atomisation energy of small organic molecules",
 
 # %% ../nbs/15_datasets.ipynb #cell-014
 @dataclass(frozen=True)
-class _Set:
-    "One line of the catalogue: how a file is named, checked and described."
+class SourceFile:
+    """One line of the catalogue: how a file is named, checked and described.
 
-    name: str
-    title: str
-    unit: str
-    points: int
-    file: str
-    sha256: str
+    Parameters
+    ----------
+    name : str
+        The name to load it by.
+    title : str
+        Quantity and model.
+    unit : str
+        Of errors and uncertainties: "eV", or "1" for a pure number.
+    points : int
+        Number of points that must come out.
+    file : str
+        Where the file lies below its folder.
+    sha256 : str
+        Checksum of its content.
+    """
+
+    name: str  # the name to load it by
+    title: str  # quantity and model
+    unit: str  # of errors and uncertainties: "eV", or "1" for a pure number
+    points: int  # number of points that must come out
+    file: str  # where the file lies below its folder
+    sha256: str  # checksum of its content
     folder = "simref"
 
     @property
-    def doi(self):
+    def doi(self) -> str:
         "Of the article that made the predictions."
         return _DOI[self.file.split("/")[0]]
 
 # %% ../nbs/15_datasets.ipynb #cell-014b
-_SETS = {s.name: s
-         for s in [_Set("Diffusion_RF", f"{_METALS}, random forest", "1", 2040,
+SETS = {s.name: s
+         for s in [SourceFile("Diffusion_RF", f"{_METALS}, random forest", "1", 2040,
                         "PAL2022/Diffusion_RF_Test_cal.csv",
                         "4e509fb619c182fa5388446304b4a646cd722b7fb7bb8f8a6a35e9e8e062f96f"),
-                   _Set("Perovskite_RF", f"{_OXIDES}, random forest", "1", 3834,
+                   SourceFile("Perovskite_RF", f"{_OXIDES}, random forest", "1", 3834,
                         "PAL2022/Perovskite_RF_Test_cal.csv",
                         "8a03d026179708b00f67b7f9c687c9e4108006ad5e4e52ba977338d97feb16ac"),
-                   _Set("Diffusion_LR", f"{_METALS}, linear model", "1", 2040,
+                   SourceFile("Diffusion_LR", f"{_METALS}, linear model", "1", 2040,
                         "PAL2022/Diffusion_LR_Test_cal.csv",
                         "7b96939fc43ea4375c534a853fb4ed60a108e98fe5e4b4cc64dcc34cc2d715d4"),
-                   _Set("Perovskite_LR", f"{_OXIDES}, linear model", "1", 3836,
+                   SourceFile("Perovskite_LR", f"{_OXIDES}, linear model", "1", 3836,
                         "PAL2022/Perovskite_LR_Test_cal.csv",
                         "b4c265b6f603506ff39b1f53b4fba82c1e3ea705fa53cf4e6599f184352d6c64"),
-                   _Set("Diffusion_GPR_Bayesian", f"{_METALS}, Gaussian process", "1", 2040,
+                   SourceFile("Diffusion_GPR_Bayesian", f"{_METALS}, Gaussian process", "1", 2040,
                         "PAL2022/Diffusion_GPR_Bayesian_Test_cal.csv",
                         "3c48f62b8281120c7b41c3f8dcf5b187b992bcc28c8919e3a0fc65a42c7392a6"),
-                   _Set("Perovskite_GPR_Bayesian", f"{_OXIDES}, Gaussian process", "1", 3818,
+                   SourceFile("Perovskite_GPR_Bayesian", f"{_OXIDES}, Gaussian process", "1", 3818,
                         "PAL2022/Perovskite_GPR_Bayesian_Test_cal.csv",
                         "ff9b829142f3df75e2e9185b4eb7221198609d955f792920a264509d6c7feb27"),
-                   _Set("QM9_E", f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885,
+                   SourceFile("QM9_E", f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885,
                         "BUS2022/qm9_qm9_E_calibrated_isotonic_test.csv",
                         "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0"),
-                   _Set("logP_10k_a_LS-GCN", f"{_LOGP}, graph network trained on 10,000 molecules",
+                   SourceFile("logP_10k_a_LS-GCN", f"{_LOGP}, graph network trained on 10,000 molecules",
                         "1", 5000, "RAS2023/logP_10k_a_LS-GCN_test.csv",
                         "a7d189c28e3cecfc9f6482b1ca85577800b933c34ff0732c8158ecb00b5f0009"),
-                   _Set("logP_150k_LS-GCN", f"{_LOGP}, graph network trained on 150,000 molecules",
+                   SourceFile("logP_150k_LS-GCN", f"{_LOGP}, graph network trained on 150,000 molecules",
                         "1", 5000, "RAS2023/logP_150k_LS-GCN_test.csv",
                         "a886e2faea70da663057f4f8ee85d3cb44b75f0e8b8bc0a4bd913e80444b6a45")]}
 
@@ -155,10 +107,10 @@ def catalogue() -> pd.DataFrame:  # indexed by name: title, points, unit, doi, l
     pd.DataFrame
         Indexed by name: title, points, unit, doi, licence, file.
     """
-    columns = {key: [getattr(s, key) for s in _SETS.values()]
+    columns = {key: [getattr(s, key) for s in SETS.values()]
                for key in ("title", "points", "unit", "doi")}
-    table = pd.DataFrame(columns, index=pd.Index(_SETS, name="name"))
-    return table.assign(licence="CeCILL 2.1", file=[f"simref/{s.file}" for s in _SETS.values()])
+    table = pd.DataFrame(columns, index=pd.Index(SETS, name="name"))
+    return table.assign(licence="CeCILL 2.1", file=[f"simref/{s.file}" for s in SETS.values()])
 
 # %% ../nbs/15_datasets.ipynb #cell-020
 _COLUMNS = {"PAL2022": ["E", "uE"], "BUS2022": ["E_", "prediction", "uncertainty_total"],
@@ -217,9 +169,32 @@ def _download(entry, progress):
     finally: logger.setLevel(level)
 
 # %% ../nbs/15_datasets.ipynb #cell-027
-def _locate(entry, progress=False):
-    """A verified path: the folder that UQCAL_DATA_DIR names, then the package, then cache and
-    network."""
+def locate(
+    entry: SourceFile,  # a value of `SETS`, or another entry with the same fields
+    *,
+    progress: bool = False,  # whether a download shows a bar
+) -> Path:  # of the file, whose checksum is right
+    """Where the file of a data set lies: in the folder that UQCAL_DATA_DIR names, the package, the cache, or there after a download.
+
+    Parameters
+    ----------
+    entry : SourceFile
+        A value of `SETS`, or another entry with the same fields.
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    Path
+        Of the file, whose checksum is right.
+
+    Raises
+    ------
+    ValueError
+        For a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If there is none.
+    """
     folder = os.environ.get("UQCAL_DATA_DIR")
     local = Path(folder) / entry.folder / entry.file if folder else None
     if local and local.is_file(): return _check_file(local, entry.sha256)
@@ -233,8 +208,8 @@ def _read(entry, path):
     group = entry.file.split("/")[0]
     table = pd.read_csv(path, usecols=_COLUMNS[group], dtype=str).astype(float)
     error, uncertainty = _errors_and_uncertainties(group, table)
-    return RegressionErrors(entry.name, error, uncertainty, entry.unit, entry.title, _ORIGIN,
-                            entry.doi, "CeCILL 2.1")
+    return RegressionErrors(error=error, uncertainty=uncertainty, name=entry.name, unit=entry.unit,
+                            title=entry.title, source=_ORIGIN, doi=entry.doi, licence="CeCILL 2.1")
 
 # %% ../nbs/15_datasets.ipynb #cell-029
 def load_errors(
@@ -263,8 +238,8 @@ def load_errors(
     DatasetUnavailable
         If there is none.
     """
-    entry = _SETS[check_choice(name, "name", list(_SETS))]
-    return _read(entry, _locate(entry, progress))
+    entry = SETS[check_choice(name, "name", list(SETS))]
+    return _read(entry, locate(entry, progress=progress))
 
 # %% ../nbs/15_datasets.ipynb #cell-030
 def load_demo() -> RegressionErrors:  # Diffusion_RF
@@ -275,7 +250,7 @@ def load_demo() -> RegressionErrors:  # Diffusion_RF
     RegressionErrors
         `Diffusion_RF`.
     """
-    entry = _SETS["Diffusion_RF"]
+    entry = SETS["Diffusion_RF"]
     return _read(entry, _check_file(Path(str(resources.files("uqcal"))) / "data"
                                     / Path(entry.file).name, entry.sha256))
 
@@ -379,7 +354,7 @@ def load_table(
         If there is none.
     """
     entry = _TABLES[check_choice(name, "name", list(_TABLES))]
-    table = pd.read_csv(_locate(entry, progress)).drop(columns=list(entry.without))
+    table = pd.read_csv(locate(entry, progress=progress)).drop(columns=list(entry.without))
     outcome = table.pop(entry.outcome).isin(entry.positive).to_numpy().astype(np.int64)
     outcome.flags.writeable = False
     features = pd.get_dummies(table, drop_first=True).astype(np.float64)
@@ -420,19 +395,24 @@ class LabelledLogits:
         return self.label.size
 
     def probabilities(
-        self, temperature: float = 1.0,  # what logits are divided by, > 0
-    ) -> np.ndarray:  # shape (n, classes)
+        self, temperature: float = 1.0,  # what the logits are divided by, > 0
+    ) -> np.ndarray:  # shape (n, classes), rows add up to 1
         """The softmax of the logits.
 
         Parameters
         ----------
         temperature : float, default 1.0
-            What logits are divided by, > 0.
+            What the logits are divided by, > 0.
 
         Returns
         -------
         np.ndarray
-            Shape (n, classes).
+            Shape (n, classes), rows add up to 1.
+
+        Raises
+        ------
+        ValueError
+            For a temperature that is not positive.
         """
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, got {temperature!r}")
@@ -497,7 +477,7 @@ def load_logits(
     DatasetUnavailable
         If there is none.
     """
-    logits, label = (pd.read_csv(_locate(entry, progress), sep=r"\s+", header=None,
+    logits, label = (pd.read_csv(locate(entry, progress=progress), sep=r"\s+", header=None,
                                  dtype=np.float64).to_numpy()
                      for entry in _LOGITS[check_choice(part, "part", list(_LOGITS))])
     logits, label = np.ascontiguousarray(logits), label[:, 0].astype(np.int64)

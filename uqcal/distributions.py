@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from .inputs import check_count, check_generator, read_vector
+from .results import Result
 
 # %% auto #0
-__all__ = ['standard_distribution', 'distribution_name', 'simulate_errors', 'simulate_calibrated', 'StudentFit', 'fit_student',
-           'fit_fisher_dof', 'InverseGammaFit', 'fit_inverse_gamma']
+__all__ = ['standard_distribution', 'distribution_name', 'draw', 'simulate_errors', 'simulate_calibrated', 'read_number',
+           'StudentFit', 'fit_student', 'fit_fisher_dof', 'InverseGammaFit', 'fit_inverse_gamma']
 
 # %% ../nbs/12_distributions.ipynb #cell-007
 def standard_distribution(
@@ -106,8 +106,26 @@ def distribution_name(distribution: Any,  # a name, or a frozen scipy distributi
     return f"{distribution.dist.name}({', '.join(shapes)})"
 
 # %% ../nbs/12_distributions.ipynb #cell-011
-def _draw(distribution, shape, rng):
-    "Values of a standardised distribution: those of distribution.rvs."
+def draw(distribution: Any,  # from `standard_distribution`
+         shape: int | tuple[int, ...],  # how many, or the shape of the array
+         rng: np.random.Generator,  # a generator, which moves on
+         ) -> np.ndarray:  # the numbers that distribution.rvs gives, in that shape
+    """Values of a standardised distribution.
+
+    Parameters
+    ----------
+    distribution : Any
+        From `standard_distribution`.
+    shape : int | tuple[int, ...]
+        How many, or the shape of the array.
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    np.ndarray
+        The numbers that distribution.rvs gives, in that shape.
+    """
     if distribution.dist.name == "norm":
         return rng.standard_normal(shape)
     if distribution.dist.name == "t" and distribution.args:
@@ -152,7 +170,7 @@ def simulate_errors(uncertainty: ArrayLike,  # standard uncertainties, shape (n,
     """
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     shape = uncertainty.size if size is None else (check_count(size, "size"), uncertainty.size)
-    return uncertainty * _draw(standard_distribution(distribution), shape, check_generator(rng))
+    return uncertainty * draw(standard_distribution(distribution), shape, check_generator(rng))
 
 # %% ../nbs/12_distributions.ipynb #cell-018
 def simulate_calibrated(
@@ -192,22 +210,56 @@ def simulate_calibrated(
     Pernot (2024), Eqs B1–B4.
     """
     n, rng = check_count(n, "n"), check_generator(rng)
-    dof = _at_least(dof, 0.5, "dof")
+    dof = read_number(dof, "dof", minimum=0.5)
     uncertainty = np.sqrt(1 / rng.gamma(dof / 2, 2 / dof, size=n))
     return simulate_errors(uncertainty, distribution, rng=rng), uncertainty
 
 
-def _at_least(value, minimum, name):
-    "A finite number that is not below its minimum."
+
+def read_number(value: Any,  # a real number
+                name: str,  # what the caller calls it
+                *,
+                minimum: float,  # the smallest that is allowed
+                ) -> float:  # the number
+    """A finite number that is not below its minimum.
+
+    Parameters
+    ----------
+    value : Any
+        A real number.
+    name : str
+        What the caller calls it.
+    minimum : float
+        The smallest that is allowed.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    TypeError
+        For anything but a real number.
+    ValueError
+        Where it is infinite, NaN or too small.
+    """
     if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isreal(value):
         raise TypeError(f"{name} must be a number ≥ {minimum}, got {value!r:.40}")
     if not (np.isfinite(value) and value >= minimum):
         raise ValueError(f"{name} must be a number ≥ {minimum}, got {value}")
     return float(value)
 
+
+def _at_least(value, minimum, name):
+    return read_number(value, name, minimum=minimum)
+
+
+_draw = draw
+
 # %% ../nbs/12_distributions.ipynb #cell-022
-@dataclass(frozen=True)
-class StudentFit:
+@dataclass(frozen=True, kw_only=True)
+class StudentFit(Result):
     """A shifted and scaled Student distribution; what `fit_student` returns.
 
     Attributes
@@ -222,6 +274,7 @@ class StudentFit:
     log_likelihood : float
         Sum over the points, in nats.
     """
+
     dof: float  # degrees of freedom ν; inf where the normal distribution fits better than any
                 # Student distribution
     loc: float  # location μ, unit of z
@@ -238,14 +291,11 @@ class StudentFit:
         return stats.norm(self.loc, self.scale) if np.isinf(self.dof) else stats.t(
             self.dof, self.loc, self.scale)
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame([vars(self)])
+    @property
+    def sentence(self) -> str:
+        "The fit in words."
+        return (f"{'normal' if np.isinf(self.dof) else f'Student, ν = {self.dof:.3g}'}, location "
+                f"{self.loc:.3g}, scale {self.scale:.3g}, ln L = {self.log_likelihood:.6g}")
 
 # %% ../nbs/12_distributions.ipynb #cell-023
 def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middle half varies
@@ -293,8 +343,9 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
     dof, loc, scale, value = np.exp(best.x[0]), best.x[1], np.exp(best.x[2]), best.fun
     if normal <= value + 1e-9 or dof > 1e5:
         dof, loc, scale, value = np.inf, y.mean(), y.std(), normal
-    return StudentFit(float(dof), float(middle + spread * loc), float(spread * scale),
-                      float(-z.size * (value + np.log(spread))))
+    return StudentFit(dof=float(dof), loc=float(middle + spread * loc),
+                      scale=float(spread * scale),
+                      log_likelihood=float(-z.size * (value + np.log(spread))))
 
 # %% ../nbs/12_distributions.ipynb #cell-024
 def _student_constant(dof):
@@ -352,8 +403,8 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
     return float(np.exp(np.clip(best.x[0], -4, 10)))
 
 # %% ../nbs/12_distributions.ipynb #cell-031
-@dataclass(frozen=True)
-class InverseGammaFit:
+@dataclass(frozen=True, kw_only=True)
+class InverseGammaFit(Result):
     """Squared uncertainties as scale²·InvGamma(ν/2, ν/2); what `fit_inverse_gamma` returns.
 
     Attributes
@@ -363,17 +414,14 @@ class InverseGammaFit:
     scale : float
         Typical uncertainty, unit of u.
     """
+
     dof: float  # ν; small for widely spread uncertainties
     scale: float  # typical uncertainty, unit of u
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame([vars(self)])
+    @property
+    def sentence(self) -> str:
+        "The fit in words."
+        return f"u² inverse gamma, ν = {self.dof:.3g}, typical u = {self.scale:.3g}"
 
 
 def fit_inverse_gamma(
@@ -406,4 +454,5 @@ def fit_inverse_gamma(
                          f"{uncertainty[0]:.6g}")
     typical = np.exp(np.mean(np.log(uncertainty)))
     shape, _, inverse_scale = stats.gamma.fit((typical / uncertainty)**2, floc=0)
-    return InverseGammaFit(float(2 * shape), float(typical / np.sqrt(shape * inverse_scale)))
+    return InverseGammaFit(dof=float(2 * shape),
+                           scale=float(typical / np.sqrt(shape * inverse_scale)))

@@ -211,14 +211,14 @@ def _interval_picture(validation, name):
             ax.annotate(says, (x, top * (1.03 + 0.09 * k)), xytext=(-4 if right else 4, 0),
                         textcoords="offset points", ha="right" if right else "left",
                         color="k" if k else "#D55E00", bbox=dict(fc="w", ec="none", pad=1))
-        ax.set(xlabel=f"{label} in {interval.values.size:,} resamples", ylabel="resamples",
+        ax.set(xlabel=f"{label} in {interval.bootstrap_distribution.size:,} resamples", ylabel="resamples",
                ylim=(bottom, top * (1.12 + 0.09 * len(lines))))
 
     targets = "; ".join(f"{_compared(row)} {_round(row['reference'])}" for row in references)
     alt = (f"Histogram of {label} in resamples. Data {_round(interval.estimate)}, "
-           f"{100 * interval.confidence:g} % interval {_round(interval.low)} to "
-           f"{_round(interval.high)}. References: {targets}.")
-    outside = sum(not interval.low <= row["reference"] <= interval.high for row in references)
+           f"{100 * interval.confidence:g} % interval {_round(interval.confidence_interval.low)} to "
+           f"{_round(interval.confidence_interval.high)}. References: {targets}.")
+    outside = sum(not interval.confidence_interval.holds(row["reference"]) for row in references)
     where = {0: "inside the interval", len(references): "outside the interval"}.get(
         outside, "some inside and some outside the interval")
     noun = ("The reference (broken line) lies" if len(references) == 1

@@ -5,7 +5,7 @@
 # %% ../nbs/20_statistics.ipynb #cell-005
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numba as nb
@@ -14,17 +14,19 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .inputs import check_column, check_count, check_errors, check_fraction, read_vector
-from .sample import eleven_digit_keys
+from .inputs import check_choice, check_fraction, read_vector
+from .results import Result, new_axes, plain_ticks
+from .sample import (Ordering, Sample, bin_means, bin_starts, eleven_digit_keys,
+                          equal_count_bins, rank_correlation)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room', 'rank_correlation_of_products',
-           'scaled_error_correlation', 'equal_count_bins', 'ence', 'zmse', 'ConditionalCalibration',
-           'conditional_calibration', 'skewness_gm', 'kurtosis_cs']
+__all__ = ['NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room', 'rank_correlation_of_products',
+           'numeric_order', 'scaled_error_correlation', 'ence', 'zmse', 'ConditionalCalibration',
+           'conditional_calibration', 'conditional_calibration_of', 'statistic_of', 'skewness_gm', 'kurtosis_cs']
 
 # %% ../nbs/20_statistics.ipynb #cell-007
 def zms(
@@ -54,8 +56,7 @@ def zms(
     ----------
     Pernot (2024), Eq. 14.
     """
-    error, uncertainty = check_errors(error, uncertainty)
-    return float(np.mean((error / uncertainty)**2))
+    return Sample(error, uncertainty).zms
 
 # %% ../nbs/20_statistics.ipynb #cell-010
 def nll(error: ArrayLike,  # errors, shape (n,)
@@ -84,7 +85,7 @@ def nll(error: ArrayLike,  # errors, shape (n,)
     ----------
     Pernot (2024), Eq. 15.
     """
-    return nll_reference(uncertainty) + 0.5 * (zms(error, uncertainty) - 1)
+    return _nll(Sample(error, uncertainty))
 
 
 def nll_reference(uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
@@ -113,6 +114,10 @@ def nll_reference(uncertainty: ArrayLike,  # standard uncertainties, shape (n,),
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     return float(0.5 * (1 + 2 * np.mean(np.log(uncertainty)) + np.log(2 * np.pi)))
 
+
+def _nll(sample):
+    return nll_reference(sample.uncertainty) + 0.5 * (sample.zms - 1)
+
 # %% ../nbs/20_statistics.ipynb #cell-014
 def rce(error: ArrayLike,  # errors, shape (n,)
         uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
@@ -140,8 +145,11 @@ def rce(error: ArrayLike,  # errors, shape (n,)
     ----------
     Pernot (2024), Eq. 10.
     """
-    error, uncertainty = check_errors(error, uncertainty)
-    return float(1 - np.sqrt(np.mean(error**2) / np.mean(uncertainty**2)))
+    return _rce(Sample(error, uncertainty))
+
+
+def _rce(sample):
+    return float(1 - np.sqrt(np.mean(sample.error**2) / np.mean(sample.uncertainty**2)))
 
 # %% ../nbs/20_statistics.ipynb #cell-016
 def cc(error: ArrayLike,  # errors, shape (n,)
@@ -170,18 +178,19 @@ def cc(error: ArrayLike,  # errors, shape (n,)
     ----------
     Pernot (2024), Eq. 18.
     """
-    error, uncertainty = check_errors(error, uncertainty)
-    return _spearman(np.abs(error), uncertainty, "the absolute errors", "the uncertainties")
+    return _cc(Sample(error, uncertainty))
+
+
+def _cc(sample):
+    _check_varied(np.abs(sample.error), sample.by_error_size, "the absolute errors")
+    _check_varied(sample.uncertainty, sample.by_uncertainty, "the uncertainties")
+    return rank_correlation(sample.by_error_size, sample.by_uncertainty)
 
 # %% ../nbs/20_statistics.ipynb #cell-017
-def _spearman(x, y, name_x, name_y):
-    "Pearson's correlation of the mid-ranks, exact where they do not vary."
-    for values, name in ((x, name_x), (y, name_y)):
-        if np.all(values == values[0]):
-            raise ValueError(f"a rank correlation needs values that differ: {name} are all "
-                             f"{values[0]:.6g} ({values.size} values)")
-    rank_x, rank_y = stats.rankdata(x) - (x.size + 1) / 2, stats.rankdata(y) - (y.size + 1) / 2
-    return float(rank_x @ rank_y / np.sqrt((rank_x @ rank_x) * (rank_y @ rank_y)))
+def _check_varied(values, order, name):
+    if order.is_constant:
+        raise ValueError(f"a rank correlation needs values that differ: {name} are all "
+                         f"{values[0]:.6g} ({order.n} values)")
 
 # %% ../nbs/20_statistics.ipynb #cell-062
 def bucket_table(
@@ -345,6 +354,36 @@ def rank_correlation_of_products(
         product, square_x = _with_ties(key, carried)
     return product / np.sqrt(square_x * square) if square_x * square > 0 else np.nan
 
+# %% ../nbs/20_statistics.ipynb #cell-021
+def numeric_order(
+    sample: Sample,  # errors and uncertainties
+    along: Ordering | None,  # from `sample.along`; None for the order of the uncertainties
+) -> Ordering:  # that order
+    """The order that bins are cut from and rank correlations refer to.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None
+        From `sample.along`; None for the order of the uncertainties.
+
+    Returns
+    -------
+    Ordering
+        That order.
+
+    Raises
+    ------
+    TypeError
+        For groups, which have no order.
+    """
+    along = sample.by_uncertainty if along is None else along
+    if along.kind == "groups":
+        raise TypeError("by must hold numbers here: groups have no order to rank or to cut bins "
+                        "from; consistency_test takes groups")
+    return along
+
 # %% ../nbs/20_statistics.ipynb #cell-020
 def scaled_error_correlation(
     error: ArrayLike,  # errors, shape (n,), whose |error| / uncertainty are not all equal
@@ -376,63 +415,22 @@ def scaled_error_correlation(
     ------
     ValueError
         Where all scaled errors, or all uncertainties (values of `by`), are equal.
+    TypeError
+        Where `by` holds groups, which have no order.
 
     References
     ----------
     Pernot (2024), Eq. 2, of which it follows.
     """
-    error, uncertainty = check_errors(error, uncertainty)
-    key = uncertainty if by is None else check_column(by, error.size)
-    return _spearman(_rounded(np.abs(error) / uncertainty), key, "the absolute scaled errors",
-                     "the uncertainties" if by is None else "the values of by")
-
-# %% ../nbs/20_statistics.ipynb #cell-021
-def _bits(x):
-    "Integers in the order of the numbers x ≥ 0, equal where x agrees to eleven digits."
-    return (x.view(np.int64) + 2**15) >> 16
+    sample = Sample(error, uncertainty)
+    return _correlation(sample, numeric_order(sample, sample.along(by)))
 
 
-def _rounded(x):
-    "The numbers x ≥ 0, equal where they agree to eleven digits."
-    return (_bits(x) << 16).view(np.float64)
-
-# %% ../nbs/20_statistics.ipynb #cell-026
-def equal_count_bins(
-    n: int,  # number of points, ≥ 2
-    n_bins: int,  # number of bins, from 1 to n // 2
-) -> np.ndarray:  # n_bins + 1 integers: bin i holds ranks start[i] ≤ rank < start[i + 1]
-    """Where bins of (nearly) equal count begin in n sorted points.
-
-    Parameters
-    ----------
-    n : int
-        Number of points, ≥ 2.
-    n_bins : int
-        Number of bins, from 1 to n // 2.
-
-    Returns
-    -------
-    np.ndarray
-        `n_bins` + 1 integers: bin i holds ranks start[i] ≤ rank < start[i + 1].
-
-    Raises
-    ------
-    ValueError
-        If some bin would hold fewer than two points.
-
-    References
-    ----------
-    Pernot (2024), App. A, with his quantiles in closed form.
-    """
-    n, n_bins = check_count(n, "n", minimum=2), check_count(n_bins, "n_bins")
-    if n_bins > n // 2:
-        raise ValueError(f"n_bins must leave at least two points in each bin: at most {n // 2} "
-                         f"bins for {n} points, got {n_bins}")
-    return _bin_starts(n, n_bins)
-
-
-def _bin_starts(n, n_bins):
-    return (2 * n * np.arange(n_bins + 1) + n_bins) // (2 * n_bins)
+def _correlation(sample, along):
+    _check_varied(np.abs(sample.scaled), sample.by_scaled_size, "the absolute scaled errors")
+    _check_varied(along.labels, along, "the uncertainties" if along.kind == "uncertainty"
+                  else "the values of by")
+    return rank_correlation(sample.by_scaled_size, along)
 
 # %% ../nbs/20_statistics.ipynb #cell-029
 def ence(
@@ -465,12 +463,15 @@ def ence(
     ------
     ValueError
         For a constant `by` or for too many bins.
+    TypeError
+        Where `by` holds groups.
 
     References
     ----------
     Levi et al. (2022); Pernot (2024), Eq. 11.
     """
-    return conditional_calibration(error, uncertainty, n_bins=n_bins, by=by).ence
+    sample = Sample(error, uncertainty)
+    return statistic_of("ence", sample, along=sample.along(by), n_bins=n_bins)
 
 
 def zmse(
@@ -508,38 +509,53 @@ def zmse(
     ----------
     Pernot (2024), Eq. 17.
     """
-    return conditional_calibration(error, uncertainty, n_bins=n_bins, by=by).zmse
+    sample = Sample(error, uncertainty)
+    return statistic_of("zmse", sample, along=sample.along(by), n_bins=n_bins)
 
 # %% ../nbs/20_statistics.ipynb #cell-031
+def _local(sample, along, start):
+    "RMV, RMSE and ZMS of each bin, and squared errors and scaled errors in the order of the bins."
+    error, uncertainty = sample.error[along.order], sample.uncertainty[along.order]
+    squared, scaled = error**2, (error / uncertainty)**2
+    return (np.sqrt(bin_means(uncertainty**2, start)), np.sqrt(bin_means(squared, start)),
+            bin_means(scaled, start), squared, scaled)
+
+
+def _ence(rmv, rmse):
+    return float(np.mean(np.abs(rmv - rmse) / rmv))
+
+
+def _zmse(local_zms):
+    empty = np.flatnonzero(local_zms == 0)
+    if empty.size:
+        raise ValueError("error must not be all zero within a bin, where ln ZMS is infinite: "
+                         f"{empty.size} of {local_zms.size} bins, the first is bin {empty[0]}; "
+                         "use fewer bins, or ence")
+    return float(np.mean(np.abs(np.log(local_zms))))
+
+# %% ../nbs/20_statistics.ipynb #cell-069
+_bits, _bin_starts, _bin_means = eleven_digit_keys, bin_starts, bin_means
+
+
 def _sorted_by(by, uncertainty):
-    """The order of the points, the values they are sorted by, and whether those are the
-    uncertainties."""
-    key = uncertainty if by is None else check_column(by, uncertainty.size)
-    if by is not None and np.all(key == key[0]):
-        raise ValueError(f"by must not be constant: all {key.size} values are {key[0]:.6g}, so its "
-                         "order says nothing")
-    return np.argsort(key, kind="stable"), key
-
-
-def _bin_means(values, start):
-    "Mean of the sorted values in each bin."
-    return np.add.reduceat(values, start[:-1]) / np.diff(start)
+    found = Sample(np.zeros(uncertainty.size), uncertainty).along(by)
+    return found.order, uncertainty if by is None else np.asarray(by, dtype=float)
 
 # %% ../nbs/20_statistics.ipynb #cell-033
 def _log_interval(values, start, confidence):
     "Limits of each bin's mean of positive values, symmetric in the logarithm."
     scale = values.max() or 1.0          # squares of squares must not overflow
     values = values / scale
-    size, mean = np.diff(start), _bin_means(values, start)
-    spread = np.sqrt(np.maximum(_bin_means(values**2, start) - mean**2, 0) * size / (size - 1))
+    size, mean = np.diff(start), bin_means(values, start)
+    spread = np.sqrt(np.maximum(bin_means(values**2, start) - mean**2, 0) * size / (size - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         half = np.where(mean > 0, stats.t.ppf((1 + confidence) / 2, size - 1) * spread
                         / (mean * np.sqrt(size)), 0.0)
     return scale * mean * np.exp(-half), scale * mean * np.exp(np.minimum(half, 20))
 
 # %% ../nbs/20_statistics.ipynb #cell-034
-@dataclass(frozen=True)
-class ConditionalCalibration:
+@dataclass(frozen=True, kw_only=True)
+class ConditionalCalibration(Result):
     """What was stated and what came in each bin of equal count; what `conditional_calibration` returns.
 
     Attributes
@@ -554,27 +570,28 @@ class ConditionalCalibration:
         A row for each bin: count, by_low, by_high, rmv, rmse, rmse_low, rmse_high, zms,
         zms_low, zms_high.
     """
+
     n_bins: int  # number of bins
     confidence: float  # level of the intervals
     is_consistency: bool  # True where the points are sorted by their uncertainty, False for a
                           # feature
-    bins: pd.DataFrame  # a row for each bin: count, by_low, by_high, rmv, rmse, rmse_low,
-                        # rmse_high, zms, zms_low, zms_high
+    bins: pd.DataFrame = field(repr=False)  # a row for each bin: count, by_low, by_high, rmv, rmse,
+    # rmse_low, rmse_high, zms, zms_low, zms_high
 
     @property
     def ence(self) -> float:
         "Mean over the bins of |RMV − RMSE|/RMV."
-        return float(np.mean(np.abs(self.bins["rmv"] - self.bins["rmse"]) / self.bins["rmv"]))
+        return _ence(self.bins["rmv"].to_numpy(), self.bins["rmse"].to_numpy())
 
     @property
     def zmse(self) -> float:
         "Mean over the bins of |ln ZMS|; refuses a bin whose errors are all zero."
-        empty = np.flatnonzero(self.bins["zms"] == 0)
-        if empty.size:
-            raise ValueError("error must not be all zero within a bin, where ln ZMS is infinite: "
-                             f"{empty.size} of {self.n_bins} bins, the first is bin {empty[0]}; "
-                             "use fewer bins, or ence")
-        return float(np.mean(np.abs(np.log(self.bins["zms"]))))
+        return _zmse(self.bins["zms"].to_numpy())
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        return f"ENCE {self.ence:.4g} over {self.n_bins} bins"
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each bin.
@@ -600,15 +617,9 @@ class ConditionalCalibration:
         """
         return _plot_conditional(self, ax)
 
-    def _repr_html_(self) -> str:
-        return f"<p>ENCE {self.ence:.4g} over {self.n_bins} bins</p>" + self.bins._repr_html_()
-
 # %% ../nbs/20_statistics.ipynb #cell-036
 def _plot_conditional(result, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(5, 5) if result.is_consistency
-                      else (6, 4.5))[1] if ax is None else ax
+    ax = new_axes(ax, *((5, 5) if result.is_consistency else (6, 4.5)))
     bins, style = result.bins, dict(fmt="o", ms=4, lw=1, color="#0072B2", ecolor="#56B4E9")
     if result.is_consistency:
         x, y, low, high = (bins[c].to_numpy() for c in ("rmv", "rmse", "rmse_low", "rmse_high"))
@@ -618,7 +629,7 @@ def _plot_conditional(result, ax):
                     color="0.4")
         ax.set(xscale="log", yscale="log", xlabel="stated: root mean variance of the bin (unit of "
                "u)", ylabel="observed: root mean squared error of the bin (unit of E)")
-        _plain_ticks(ax.xaxis, ax.yaxis)
+        plain_ticks(ax.xaxis, ax.yaxis)
     else:
         x, y, low, high = ((bins["by_low"] + bins["by_high"]) / 2,
                            *(bins[c].to_numpy() for c in ("zms", "zms_low", "zms_high")))
@@ -626,19 +637,9 @@ def _plot_conditional(result, ax):
         ax.annotate("calibrated", (x.iloc[-1], 1), xytext=(0, 4), textcoords="offset points",
                     ha="right", color="0.4")
         ax.set(yscale="log", xlabel="feature (its own unit, middle of the bin)", ylabel="local ZMS")
-        _plain_ticks(ax.yaxis)
+        plain_ticks(ax.yaxis)
     ax.errorbar(x, y, yerr=[y - low, high - y], **style)
     return ax
-
-
-def _plain_ticks(*axes):
-    "0.2, 0.5, 1 instead of powers of ten on logarithmic axes."
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    for axis in axes:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
 
 # %% ../nbs/20_statistics.ipynb #cell-037
 def conditional_calibration(
@@ -674,25 +675,107 @@ def conditional_calibration(
     ------
     ValueError
         For a constant `by`, or if a bin would hold fewer than two points.
+    TypeError
+        Where `by` holds groups.
 
     References
     ----------
     Levi et al. (2022); Pernot (2024), § II B.
     """
-    error, uncertainty = check_errors(error, uncertainty)
-    confidence = check_fraction(confidence, "confidence")
-    start = equal_count_bins(error.size, n_bins)
-    order, key = _sorted_by(by, uncertainty)
-    squared, scaled = error[order]**2, (error[order] / uncertainty[order])**2
+    sample = Sample(error, uncertainty)
+    return conditional_calibration_of(sample, sample.along(by), n_bins=n_bins,
+                                      confidence=confidence)
+
+# %% ../nbs/20_statistics.ipynb #cell-070
+def conditional_calibration_of(
+    sample: Sample,  # errors and uncertainties
+    along: Ordering | None = None,  # from `sample.along`; None for the order of the uncertainties
+    *,
+    n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
+    confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
+) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
+    """`conditional_calibration` of a sample that is checked and sorted already.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        From `sample.along`; None for the order of the uncertainties.
+    n_bins : int, default 20
+        Number of bins of equal count, from 1 to n // 2.
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+
+    Returns
+    -------
+    ConditionalCalibration
+        `.ence`, `.zmse`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        If a bin would hold fewer than two points.
+    TypeError
+        For groups.
+    """
+    along, confidence = numeric_order(sample, along), check_fraction(confidence, "confidence")
+    start = equal_count_bins(sample.n, n_bins)
+    rmv, rmse, zms, squared, scaled = _local(sample, along, start)
     low, high = _log_interval(squared, start, confidence)
     zms_low, zms_high = _log_interval(scaled, start, confidence)
-    bins = pd.DataFrame({"count": np.diff(start), "by_low": key[order[start[:-1]]],
-                         "by_high": key[order[start[1:] - 1]],
-                         "rmv": np.sqrt(_bin_means(uncertainty[order]**2, start)),
-                         "rmse": np.sqrt(_bin_means(squared, start)), "rmse_low": np.sqrt(low),
-                         "rmse_high": np.sqrt(high), "zms": _bin_means(scaled, start),
-                         "zms_low": zms_low, "zms_high": zms_high})
-    return ConditionalCalibration(int(n_bins), confidence, by is None, bins.rename_axis("bin"))
+    first, last = (along.labels[along.runs[k]] for k in (start[:-1], start[1:] - 1))
+    bins = pd.DataFrame({"count": np.diff(start), "by_low": first, "by_high": last, "rmv": rmv,
+                         "rmse": rmse, "rmse_low": np.sqrt(low), "rmse_high": np.sqrt(high),
+                         "zms": zms, "zms_low": zms_low, "zms_high": zms_high})
+    return ConditionalCalibration(n_bins=int(n_bins), confidence=confidence,
+                                  is_consistency=along.kind == "uncertainty",
+                                  bins=bins.rename_axis("bin"))
+
+# %% ../nbs/20_statistics.ipynb #cell-072
+NAMED = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
+
+
+def statistic_of(
+    name: str,  # "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence" or "zmse"
+    sample: Sample,  # errors and uncertainties
+    *,
+    along: Ordering | None = None,  # from `sample.along`, for "correlation", "ence" and "zmse"; None
+                                    # for the order of the uncertainties
+    n_bins: int = 20,  # number of bins of equal count for "ence" and "zmse", from 1 to n // 2
+) -> float:  # the statistic
+    """A statistic by its name, of a sample that is checked and sorted already.
+
+    Parameters
+    ----------
+    name : str
+        "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence" or "zmse".
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        From `sample.along`, for "correlation", "ence" and "zmse"; None for the order of the
+        uncertainties.
+    n_bins : int, default 20
+        Number of bins of equal count for "ence" and "zmse", from 1 to n // 2.
+
+    Returns
+    -------
+    float
+        The statistic.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, and what the function of that name raises.
+    """
+    check_choice(name, "statistic", NAMED)
+    if name == "zms": return sample.zms
+    if name in ("nll", "rce", "cc"):
+        return {"nll": _nll, "rce": _rce, "cc": _cc}[name](sample)
+    along = numeric_order(sample, along)
+    if name == "correlation": return _correlation(sample, along)
+    rmv, rmse, local_zms, *_ = _local(sample, along, equal_count_bins(sample.n, n_bins))
+    return _ence(rmv, rmse) if name == "ence" else _zmse(local_zms)
 
 # %% ../nbs/20_statistics.ipynb #cell-040
 def skewness_gm(x: ArrayLike,  # values, shape (n,), not all equal

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import json
 from collections.abc import Sequence
@@ -14,311 +13,25 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
-from .bootstrap import BootstrapInterval, _chunk, bca_interval, bca_intervals, run_chunks
+from .bootstrap import BootstrapInterval, bca_interval, bca_intervals
 from .conclusions import Conclusion, _columns, draw_conclusions
-from .distributions import _draw, distribution_name, standard_distribution
-from .inputs import (check_choice, check_count, check_errors, check_fraction, check_generator,
-                          read_vector)
-from .sample import Sample
-from .statistics import (_bin_starts, _rounded, _sorted_by, equal_count_bins, nll_reference,
-                              skewness_gm)
+from .distributions import distribution_name, standard_distribution
+from .inputs import check_choice, check_count, check_errors, check_fraction, check_generator
+from .references import SimulatedReference, check_n_mc, references_of, zeta_score
+from .results import Interval
+from .sample import Sample, eleven_digits
+from .statistics import nll_reference, skewness_gm
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['SIMULATED', 'zeta_score', 'SimulatedReference', 'simulated_reference', 'Validation', 'validate']
-
-# %% ../nbs/51_validation.ipynb #cell-009
-def zeta_score(
-    estimate: float,  # the statistic of the data
-    reference: float,  # what it should be
-    interval: BootstrapInterval | tuple[float, float],  # its interval: a BootstrapInterval, or
-                                                        # (low, high)
-    *,
-    reference_uncertainty: float = 0.0,  # standard error of the reference, ≥ 0
-) -> float:  # within ±1 where they agree; ±inf where an interval of no width misses the reference
-    """Signed distance to the reference in units of the facing half of the interval.
-
-    Parameters
-    ----------
-    estimate : float
-        The statistic of the data.
-    reference : float
-        What it should be.
-    interval : BootstrapInterval | tuple[float, float]
-        Its interval: a BootstrapInterval, or (low, high).
-    reference_uncertainty : float, default 0.0
-        Standard error of the reference, ≥ 0.
-
-    Returns
-    -------
-    float
-        Within ±1 where they agree; ±inf where an interval of no width misses the reference.
-
-    Raises
-    ------
-    ValueError
-        Where a number is not finite, or low > high.
-
-    References
-    ----------
-    Pernot (2024), Eqs 20–23.
-    """
-    low, high = (interval.low, interval.high) if isinstance(interval,
-                                                            BootstrapInterval) else interval
-    estimate, reference, low, high, spread = read_vector(
-        [estimate, reference, low, high, reference_uncertainty], "the numbers of a ζ-score")
-    if low > high or spread < 0:
-        raise ValueError("interval must have low ≤ high and reference_uncertainty must be ≥ 0, "
-                         f"got ({low}, {high}) and {spread}")
-    distance = estimate - reference
-    half = np.hypot((high if distance <= 0 else low) - estimate, 2 * spread)
-    return _in_units(distance, half)
-
-
-def _in_units(distance, half):
-    "Distance over half-width, infinite where the width is zero or as good as."
-    return (float(distance / half) if half > 1e-300 * abs(distance)
-            else float(np.sign(distance) * np.inf) if distance else 0.0)
-
-# %% ../nbs/51_validation.ipynb #cell-012
-@nb.njit(cache=True, nogil=True)
-def _simulated_binned(epsilon, u2, start):
-    "ZMS, RCE, ENCE and ZMSE of errors u·ε, for each row of ε in sorted order."
-    n_sets, n = epsilon.shape
-    n_bins = start.size - 1
-    out = np.empty((n_sets, 4))
-    for r in range(n_sets):
-        total_z = total_e = total_u = ence = zmse = 0.0
-        for b in range(n_bins):
-            sum_z = sum_e = sum_u = 0.0
-            for i in range(start[b], start[b + 1]):
-                z2 = epsilon[r, i] * epsilon[r, i]
-                sum_z += z2
-                sum_e += z2 * u2[i]
-                sum_u += u2[i]
-            total_z, total_e, total_u = total_z + sum_z, total_e + sum_e, total_u + sum_u
-            ence += abs(1 - np.sqrt(sum_e / sum_u))
-            zmse += abs(np.log(sum_z / (start[b + 1] - start[b]))) if sum_z > 0 else np.nan
-        out[r, 0], out[r, 1] = total_z / n, 1 - np.sqrt(total_e / total_u)
-        out[r, 2], out[r, 3] = ence / n_bins, zmse / n_bins
-    return out
-
-# %% ../nbs/51_validation.ipynb #cell-014
-@nb.njit(cache=True, nogil=True)
-def _sort_with(x, bits, y, place, cell, sorted_x, sorted_y):
-    """Values x ≥ 0 from the smallest to the largest, each with its y; bits: x viewed as int64;
-    place, cell: room to work in."""
-    n, last = x.size, place.size - 2
-    high, low = bits[0], np.int64(2**63 - 1)
-    for i in range(n):
-        high = max(high, bits[i])
-        if bits[i] > 0:
-            low = min(low, bits[i])
-    shift = 0
-    while (high - low) >> shift > last:
-        shift += 1
-    place[:] = 0
-    for i in range(n):
-        cell[i] = max(bits[i] - low, 0) >> shift
-        place[cell[i] + 1] += 1
-    crowd = 0
-    for k in range(last + 1):
-        crowd = max(crowd, place[k + 1])
-        place[k + 1] += place[k]
-    if crowd > 64 + n // 100:
-        order = np.argsort(x)
-        sorted_x[:], sorted_y[:] = x[order], y[order]
-        return
-    for i in range(n):
-        k = place[cell[i]]
-        place[cell[i]] = k + 1
-        sorted_x[k], sorted_y[k] = x[i], y[i]
-    for j in range(1, n):
-        value, other, k = sorted_x[j], sorted_y[j], j - 1
-        if sorted_x[k] > value:
-            while k >= 0 and sorted_x[k] > value:
-                sorted_x[k + 1], sorted_y[k + 1] = sorted_x[k], sorted_y[k]
-                k -= 1
-            sorted_x[k + 1], sorted_y[k + 1] = value, other
-
-# %% ../nbs/51_validation.ipynb #cell-015
-@nb.njit(cache=True, nogil=True)
-def _rank_correlation(x, rank_y, square_y):
-    """Spearman's coefficient from sorted x and the centred ranks of y beside it; ties in x share
-    their mean rank."""
-    n = x.size
-    product, square, i = 0.0, 0.0, 0
-    while i < n:
-        j, total = i, 0.0
-        while j < n and x[j] == x[i]:
-            total += rank_y[j]
-            j += 1
-        rank = 0.5 * (i + j - n)
-        product += rank * total
-        square += (j - i) * rank * rank
-        i = j
-    return product / np.sqrt(square * square_y) if square * square_y > 0 else np.nan
-
-
-@nb.njit(cache=True, nogil=True)
-def _simulated_spearman(epsilon, u, rank_u):
-    "CC of errors u·ε with the uncertainties, for each row of ε."
-    n_sets, n = epsilon.shape
-    out, x, sorted_x, sorted_y = np.empty(n_sets), np.empty(n), np.empty(n), np.empty(n)
-    place, cell = np.empty(4 * n + 2, np.int32), np.empty(n, np.int32)
-    square = np.sum(rank_u**2)
-    for r in range(n_sets):
-        for i in range(n):
-            x[i] = abs(u[i] * epsilon[r, i])
-        _sort_with(x, x.view(np.int64), rank_u, place, cell, sorted_x, sorted_y)
-        out[r] = _rank_correlation(sorted_x, sorted_y, square)
-    return out
-
-# %% ../nbs/51_validation.ipynb #cell-016
-@dataclass(frozen=True)
-class SimulatedReference:
-    """What a statistic is, on average, for perfect uncertainties; what `simulated_reference` returns.
-
-    Attributes
-    ----------
-    value : float
-        Mean over the simulated sets.
-    standard_error : float
-        Of that mean.
-    low : float
-        Lower quantile of the simulated values.
-    high : float
-        Upper quantile of the simulated values.
-    distribution : str
-        The distribution of ε.
-    n_mc : int
-        Number of simulated sets.
-    confidence : float
-        Share of simulated values between low and high.
-    """
-    value: float  # mean over the simulated sets
-    standard_error: float  # of that mean
-    low: float  # lower quantile of the simulated values
-    high: float  # upper quantile of the simulated values
-    distribution: str  # the distribution of ε
-    n_mc: int  # number of simulated sets
-    confidence: float  # share of simulated values between low and high
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame([vars(self)])
-
-
-def simulated_reference(
-    statistic: str,  # "zms", "rce", "cc", "ence" or "zmse"
-    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
-    *,
-    distribution: Any = "normal",  # distribution of ε, see
-                                   # `uqcal.distributions.standard_distribution`
-    n_mc: int = 10_000,  # number of simulated sets, ≥ 2
-    n_bins: int = 20,  # bins of equal count for "ence" and "zmse"
-    by: ArrayLike | None = None,  # what these bins are sorted by: the uncertainties unless given
-    confidence: float = 0.95,  # share of simulated values between low and high
-    rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
-    progress: bool = False,  # show a bar on standard error
-) -> SimulatedReference:  # mean, its standard error, range of simulated values
-    """The value of a statistic for calibrated errors with these uncertainties.
-
-    Parameters
-    ----------
-    statistic : str
-        "zms", "rce", "cc", "ence" or "zmse".
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), > 0.
-    distribution : Any, default "normal"
-        Distribution of ε, see `uqcal.distributions.standard_distribution`.
-    n_mc : int, default 10_000
-        Number of simulated sets, ≥ 2.
-    n_bins : int, default 20
-        Bins of equal count for "ence" and "zmse".
-    by : ArrayLike | None, optional
-        What these bins are sorted by: the uncertainties unless given.
-    confidence : float, default 0.95
-        Share of simulated values between low and high.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator.
-    n_jobs : int, default 1
-        Joblib's number of jobs.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    SimulatedReference
-        Mean, its standard error, range of simulated values.
-
-    Raises
-    ------
-    ValueError
-        For an unknown statistic or distribution, or where the statistic is undefined.
-
-    References
-    ----------
-    Pernot (2024), § II D 2.
-    """
-    check_choice(statistic, "statistic", SIMULATED)
-    values = _simulate((statistic,), read_vector(uncertainty, "uncertainty", positive=True),
-                       distribution, check_count(n_mc, "n_mc", minimum=2), n_bins, by,
-                       check_generator(rng), n_jobs, progress)
-    return _reference(values[statistic], distribution, check_fraction(confidence, "confidence"))
-
-# %% ../nbs/51_validation.ipynb #cell-017
-SIMULATED = ("zms", "rce", "cc", "ence", "zmse")
-
-
-def _simulate(names, uncertainty, distribution, n_mc, n_bins, by, rng, n_jobs, progress):
-    "Simulated values of each statistic, from the same error sets."
-    if "cc" in names and np.all(uncertainty == uncertainty[0]):
-        raise ValueError(f"uncertainty must vary for cc: all {uncertainty.size} values are "
-                         f"{uncertainty[0]:.6g}")
-    start = (equal_count_bins(uncertainty.size, n_bins) if {"ence", "zmse"} & set(names)
-             else _bin_starts(uncertainty.size, 1))
-    u = uncertainty[_sorted_by(by, uncertainty)[0]]
-    rank_u = rankdata(u) - (u.size + 1) / 2
-    task = functools.partial(_simulate_chunk, names, u, rank_u, start,
-                             standard_distribution(distribution))
-    rows = run_chunks(task, n_mc, _chunk(u.size), rng, n_jobs=n_jobs, progress=progress,
-                      description=f"reference, {distribution_name(distribution)}")
-    return dict(zip(names, rows.T))
-
-
-def _simulate_chunk(names, u, rank_u, start, distribution, n, rng):
-    epsilon = _draw(distribution, (n, u.size), rng)
-    binned = _simulated_binned(epsilon, u**2, start)
-    columns = dict(zip(("zms", "rce", "ence", "zmse"), binned.T))
-    if "cc" in names:
-        columns["cc"] = _simulated_spearman(epsilon, u, rank_u)
-    return np.column_stack([columns[name] for name in names])
-
-
-def _reference(values, distribution, confidence):
-    values = values[np.isfinite(values)]
-    if values.size < 2:
-        raise ValueError("the statistic is undefined for nearly all simulated sets: use fewer bins")
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return SimulatedReference(float(values.mean()),
-                              float(values.std(ddof=1) / np.sqrt(values.size)), float(low),
-                              float(high), distribution_name(distribution), values.size, confidence)
+__all__ = ['Validation', 'validate']
 
 # %% ../nbs/51_validation.ipynb #cell-022
 _KNOWN = {"zms": 1.0, "rce": 0.0, "correlation": 0.0}
@@ -330,14 +43,13 @@ def _row(name, interval, distribution, reference, confidence):
     known = not isinstance(reference, SimulatedReference)
     value, spread = (reference, 0.0) if known else (reference.value, reference.standard_error)
     row = {"statistic": name, "estimate": interval.estimate, "bias": interval.bias,
-           "low": interval.low, "high": interval.high, "distribution": distribution,
+           "low": interval.confidence_interval.low,
+           "high": interval.confidence_interval.high, "distribution": distribution,
            "reference": value, "reference_se": spread,
            "zeta": zeta_score(interval.estimate, value, interval, reference_uncertainty=spread)}
     simulated = (None,) * 3
     if not known:
-        distance = interval.estimate - value
-        half = value - reference.low if distance < 0 else reference.high - value
-        simulated = (reference.low, reference.high, _in_units(distance, half))
+        simulated = (*reference.simulated_interval, reference.zeta(interval.estimate))
     return row | dict(zip(("simulated_low", "simulated_high", "zeta_simulated"), simulated))
 
 
@@ -665,13 +377,14 @@ def validate(
     names, distributions = _check_names(statistics, distribution), _check_distributions(
         distribution, distributions)
     n_bins, confidence, n_mc, rng = check_count(n_bins, "n_bins"), check_fraction(
-        confidence, "confidence"), _check_n_mc(n_mc), check_generator(rng)
+        confidence, "confidence"), check_n_mc(n_mc), check_generator(rng)
     undefined = _undefined(error, uncertainty, names)
     usable = [name for name in names if name not in undefined]
     intervals = _intervals(usable, error, uncertainty, n_boot=n_boot, confidence=confidence,
                            n_bins=n_bins, rng=rng, n_jobs=n_jobs, progress=progress)
-    references = _references(usable, uncertainty, distributions, n_mc, intervals, n_bins,
-                             confidence, rng, n_jobs, progress)
+    references = _references(usable, Sample(error, uncertainty), distributions.values(), n_mc=n_mc,
+                             intervals=intervals, n_bins=n_bins, confidence=confidence, rng=rng,
+                             n_jobs=n_jobs, progress=progress)
     rows = {name: _rows(name, intervals[name], references[name], uncertainty, confidence)
             for name in usable}
     verdicts = {name: _verdict(rows[name]) if name in rows else "undecided" for name in names}
@@ -740,11 +453,6 @@ def _check_distributions(distribution, distributions):
     return chosen
 
 
-def _check_n_mc(n_mc):
-    return n_mc if isinstance(n_mc, str) and n_mc == "auto" else check_count(
-        n_mc, "n_mc", minimum=2)
-
-
 def _undefined(error, uncertainty, names):
     "Why a statistic has no value for these data: a sentence for each such statistic."
     equal = ("All uncertainties are equal, so there is nothing to {}: only their average size "
@@ -756,7 +464,7 @@ def _undefined(error, uncertainty, names):
         reasons["correlation"] = equal.format("correlate with")
     elif np.all(np.abs(error) == np.abs(error[0])):
         reasons = {"cc": "All absolute errors are equal, so there is nothing to rank."}
-    scaled = _rounded(np.abs(error) / uncertainty)
+    scaled = eleven_digits(np.abs(error) / uncertainty)
     if np.all(scaled == scaled[0]):
         reasons["correlation"] = (
             "All scaled errors have the same size, so there is nothing to correlate.")
@@ -773,9 +481,11 @@ def _intervals(names, error, uncertainty, **options):
 
 def _as_nll(zms, uncertainty):
     shift = nll_reference(uncertainty) - 0.5
-    moved = {key: shift + 0.5 * getattr(zms, key) for key in ("estimate", "low", "high", "values")}
-    return dataclasses.replace(zms, **moved, bias=zms.bias / 2,
-                               standard_error=zms.standard_error / 2)
+    return dataclasses.replace(
+        zms, estimate=shift + 0.5 * zms.estimate, bias=zms.bias / 2,
+        standard_error=zms.standard_error / 2,
+        confidence_interval=Interval(*(shift + 0.5 * end for end in zms.confidence_interval)),
+        bootstrap_distribution=shift + 0.5 * zms.bootstrap_distribution)
 
 
 def _rows(name, interval, simulated, uncertainty, confidence):
@@ -786,34 +496,8 @@ def _rows(name, interval, simulated, uncertainty, confidence):
             for distribution, reference in references.items()]
 
 # %% ../nbs/51_validation.ipynb #cell-038
-def _references(names, uncertainty, distributions, n_mc, intervals, n_bins, confidence, rng, n_jobs,
-                progress):
-    "Simulated references of each statistic under each distribution."
-    needed = tuple(dict.fromkeys("zms" if name == "nll" else name for name in names
-                                 if name != "correlation"))
-    out = {name: {} for name in names}
-    for label, distribution in distributions.items() if needed else ():
-        def draw(n, distribution=distribution):
-            "n simulated sets under this distribution."
-            return _simulate(needed, uncertainty, distribution, n, n_bins, None, rng, n_jobs,
-                             progress)
-
-        values = draw(1000 if n_mc == "auto" else n_mc)
-        if n_mc == "auto":
-            more = min(100_000, max(_sets_needed(values[name], intervals[name]) for name in names
-                                    if name in values)) - 1000
-            if more > 0:
-                values = {name: np.concatenate([values[name], extra])
-                          for name, extra in draw(more).items()}
-        for name in names:
-            if name == "correlation":          # zero under every distribution
-                continue
-            shown = nll_reference(uncertainty) + 0.5 * (values["zms"]
-                                                        - 1) if name == "nll" else values[name]
-            out[name][label] = _reference(shown, distribution, confidence)
-    return out
-
-
-def _sets_needed(values, interval):
-    half = (interval.high - interval.low) / 2
-    return int(np.ceil((200 * np.nanstd(values) / half)**2)) if half > 0 else 0
+def _references(names, sample, distributions, **options):
+    "Simulated references of each statistic under each distribution; none where it is always zero."
+    simulated = tuple(name for name in names if name != "correlation")
+    found = references_of(simulated, sample, distributions, **options)
+    return {name: found.get(name, {}) for name in names}
