@@ -504,14 +504,6 @@ def intervals_of(
             for k, name in enumerate(names)}
 
 # %% ../nbs/21_bootstrap.ipynb #cell-028
-_chunk = chunk_size
-
-
-def _at_least_two(error, uncertainty):
-    _check_two(Sample(error, uncertainty))
-    return error, uncertainty
-
-
 def _check_two(sample):
     if sample.n < 2:
         raise ValueError("error must hold at least two points: a single one cannot be resampled")

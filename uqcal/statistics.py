@@ -16,8 +16,8 @@ from scipy import stats
 
 from .inputs import check_choice, check_fraction, read_vector
 from .results import Result, new_axes, plain_ticks
-from .sample import (Ordering, Sample, bin_means, bin_starts, eleven_digit_keys,
-                          equal_count_bins, rank_correlation)
+from .sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count_bins,
+                          rank_correlation)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -532,14 +532,6 @@ def _zmse(local_zms):
                          f"{empty.size} of {local_zms.size} bins, the first is bin {empty[0]}; "
                          "use fewer bins, or ence")
     return float(np.mean(np.abs(np.log(local_zms))))
-
-# %% ../nbs/20_statistics.ipynb #cell-069
-_bits, _bin_starts, _bin_means = eleven_digit_keys, bin_starts, bin_means
-
-
-def _sorted_by(by, uncertainty):
-    found = Sample(np.zeros(uncertainty.size), uncertainty).along(by)
-    return found.order, uncertainty if by is None else np.asarray(by, dtype=float)
 
 # %% ../nbs/20_statistics.ipynb #cell-033
 def _log_interval(values, start, confidence):
