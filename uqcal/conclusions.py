@@ -41,7 +41,25 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
          ) -> np.ndarray:  # adjusted p-values, shape (m,), in the same order
     """Adjust p-values so that rejecting those ≤ α makes any false rejection at most α likely.
 
-    Raises ValueError for values outside [0, 1]. Source: Holm (1979)."""
+    Parameters
+    ----------
+    pvalues : ArrayLike
+        P-values of m hypotheses, shape (m,), in [0, 1].
+
+    Returns
+    -------
+    np.ndarray
+        Adjusted p-values, shape (m,), in the same order.
+
+    Raises
+    ------
+    ValueError
+        For values outside [0, 1].
+
+    References
+    ----------
+    Holm (1979).
+    """
     p = read_vector(pvalues, "pvalues")
     if p.min() < 0 or p.max() > 1:
         raise ValueError(f"pvalues must lie in [0, 1], got values from {p.min():.3g} to "
@@ -54,8 +72,25 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
 # %% ../nbs/50_conclusions.ipynb #cell-022
 @dataclass(frozen=True)
 class Conclusion:
-    """The answer to one question, with its grounds; `draw_conclusions` returns one for each
-    question."""
+    """The answer to one question, with its grounds; `draw_conclusions` returns one for each question.
+
+    Attributes
+    ----------
+    question : str
+        "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
+        NAME".
+    status : str
+        "valid", "invalid" or "undecided".
+    test : str
+        What was tested and how.
+    pvalue : float | None
+        Of that test, adjusted for the number of features; None where there was nothing to
+        test.
+    sentence : str
+        The answer in words.
+    result : BootstrapInterval | ConsistencyTest | LinkTest | None
+        What the test itself returned.
+    """
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
                    # NAME"
     status: str  # "valid", "invalid" or "undecided"
@@ -67,13 +102,28 @@ class Conclusion:
         default=None, repr=False, compare=False)  # what the test itself returned
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame([{name: getattr(self, name)
                               for name in ("question", "status", "test", "pvalue", "sentence")}])
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The picture of the test; raises ValueError where there was nothing to test."
+        """The picture of the test; raises ValueError where there was nothing to test.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         if self.result is None:
             raise ValueError(f"nothing was tested: {self.sentence}")
         return self.result.plot_graph(ax) if isinstance(self.result,
@@ -183,12 +233,46 @@ def draw_conclusions(
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty
                              # link", "adaptivity: NAME" …
-    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right
-    along each feature.
+    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right along each feature.
 
-    Raises ValueError or TypeError for bad data, and for features that are constant or have missing
-    values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
-    features."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    features : Any, optional
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups.
+    average : BootstrapInterval | None, optional
+        The ZMS's interval where it is known already.
+    n_resamples : int, default 9999
+        Shuffles for each question, ≥ 1; more where many features need them.
+    confidence : float, default 0.95
+        One less the level of the tests, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    dict[str, Conclusion]
+        By question: "average calibration", "consistency", "error-uncertainty link",
+        "adaptivity: NAME" ….
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, and for features that are constant or have missing values, naming the
+        argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; Holm (1979) for several features.
+    """
     error, uncertainty = check_errors(error, uncertainty)
     sample = Sample(error, uncertainty)
     columns, level = _columns(features, sample), 1 - check_fraction(confidence, "confidence")

@@ -172,7 +172,34 @@ def _cautions(error, uncertainty, intervals, n_bins):
 # %% ../nbs/51_validation.ipynb #cell-028
 @dataclass(frozen=True)
 class Validation:
-    "Verdicts on stated uncertainties, with everything they rest on; what `validate` returns."
+    """Verdicts on stated uncertainties, with everything they rest on; what `validate` returns.
+
+    Attributes
+    ----------
+    error : np.ndarray
+        The errors, shape (n,).
+    uncertainty : np.ndarray
+        The uncertainties, shape (n,).
+    verdicts : dict[str, str]
+        "valid", "invalid" or "undecided" for each statistic.
+    explanation : dict[str, str]
+        A sentence for each statistic.
+    cautions : tuple[str, ...]
+        Conditions that the data do not meet.
+    intervals : dict[str, BootstrapInterval]
+        BCa interval of each statistic.
+    references : dict[str, dict[str, SimulatedReference]]
+        By statistic, by distribution.
+    settings : dict[str, Any]
+        `n`, n_bins, n_boot, n_mc by distribution, confidence, distribution.
+    rows : pd.DataFrame
+        What `to_frame` returns.
+    conclusions : dict[str, str]
+        Without an assumed distribution: "valid", "invalid" or "undecided" for each
+        question.
+    grounds : dict[str, Conclusion]
+        Test, p-value and sentence of each conclusion.
+    """
     error: np.ndarray = field(repr=False)  # the errors, shape (n,)
     uncertainty: np.ndarray = field(repr=False)  # the uncertainties, shape (n,)
     verdicts: dict[str, str]  # "valid", "invalid" or "undecided" for each statistic
@@ -190,12 +217,21 @@ class Validation:
     # sentence of each conclusion
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each statistic and reference; what does not apply to a known reference is <NA>."
+        """A row for each statistic and reference; what does not apply to a known reference is <NA>.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.rows.copy()
 
     def to_json(self) -> str:
-        """Conclusions with their grounds, verdicts, explanations, cautions, table and settings as
-        JSON; infinite scores become null."""
+        """Conclusions with their grounds, verdicts, explanations, cautions, table and settings as JSON; infinite scores become null.
+
+        Returns
+        -------
+        str
+        """
         table = [{key: _plain(value) for key, value in row.items()}
                  for row in self.rows.to_dict("records")]
         grounds = {
@@ -208,7 +244,17 @@ class Validation:
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The ζ-scores of every statistic and reference, with the band of agreement."
+        """The ζ-scores of every statistic and reference, with the band of agreement.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_scores(self, ax)
 
     def _repr_html_(self) -> str:
@@ -277,11 +323,55 @@ def validate(
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show bars on standard error
 ) -> Validation:  # conclusions, verdicts, explanations, cautions, table
-    """Conclude whether the stated uncertainties agree with the errors, and decide for each
-    statistic whether it does.
+    """Conclude whether the stated uncertainties agree with the errors, and decide for each statistic whether it does.
 
-    Raises ValueError or TypeError for bad data or settings, naming the argument. Source: Pernot
-    (2024), Fig. 1 and App. A; `uqcal.conclusions`."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
+        Also "rce", "correlation" (of scaled errors), and "nll" with distribution="normal".
+    conclusions : bool, default True
+        Whether to draw conclusions by tests that need no assumed distribution.
+    features : Any, optional
+        For them: DataFrame or dict of name → column, shape (n,) each: numbers, or text and
+        categories as groups.
+    distribution : Any, optional
+        The distribution of ε where it is known; None where it is not.
+    distributions : Sequence[Any], default ("normal", "t6")
+        Distributions to compare where it is not known, at least two.
+    n_bins : int, default 20
+        Bins of equal count for ENCE and ZMSE.
+    n_boot : int, default 5000
+        Bootstrap resamples; conclusions rest on 2·n_boot − 1 shuffles.
+    n_mc : int | str, default 10_000
+        Simulated sets for each distribution, or "auto": as many as the interval's width
+        asks for.
+    confidence : float, default 0.95
+        Level of the intervals.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    Validation
+        Conclusions, verdicts, explanations, cautions, table.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data or settings, naming the argument.
+
+    References
+    ----------
+    Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
+    """
     error, uncertainty = check_errors(error, uncertainty)
     features = _check_features(features, Sample(error, uncertainty), conclusions)
     names, distributions = _check_names(statistics, distribution), _check_distributions(
