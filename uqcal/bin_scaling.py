@@ -15,13 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
+from scipy.stats import linregress
 
-from .bootstrap import _chunk, run_chunks
-from .consistency import _Points, _pvalue, _shuffle
+from .consistency import affordable, binned_plan, check_shuffles
 from .distributions import _at_least, distribution_name, standard_distribution
-from .inputs import (check_choice, check_count, check_errors, check_fraction, check_generator,
-                          read_vector)
-from .statistics import _bin_means, _bin_starts, _sorted_by, equal_count_bins
+from .inputs import (check_choice, check_count, check_fraction, check_generator, read_vector)
+from .resampling import (as_observed, chunk_size, monte_carlo_pvalue, run_chunks,
+                              under_shuffles)
+from .results import Interval, Result, SignificanceTest, new_axes
+from .sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['SCALING', 'reference_slope', 'bin_scaling_reference', 'BinScalingSimulation', 'simulate_bin_scaling', 'Extrapolation',
-           'extrapolate']
+           'extrapolate', 'extrapolation_of']
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-007
 SCALING = ("ence", "zmse")
@@ -158,7 +160,7 @@ def _spread_factor(uncertainty, starts):
 def _segments(n, n_bins):
     """Where any bin begins for any bin number, and for each number of bins the positions of its own
     edges therein."""
-    starts = [_bin_starts(n, k) for k in n_bins]
+    starts = [bin_starts(n, k) for k in n_bins]
     edge = np.unique(np.concatenate(starts))
     return edge, np.concatenate([np.searchsorted(edge, start) for start in starts])
 
@@ -215,21 +217,28 @@ def _simulate_grid(epsilon, gap, table, edge, place, n_bins):
     return out
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-025
-@dataclass(frozen=True)
-class BinScalingSimulation:
+@dataclass(frozen=True, kw_only=True)
+class BinScalingSimulation(Result):
     "Means of ENCE and ZMSE over calibrated sets, on a grid; what `simulate_bin_scaling` returns."
+
     distribution: str  # the distribution of ε
     n_mc: int  # simulated sets for each number of points
     limits: dict[str, float]  # large-bin slope of each statistic; empty where the kurtosis is
                               # infinite
-    rows: pd.DataFrame = field(repr=False)  # what `to_frame` returns
+    rows: pd.DataFrame = field(repr=False, compare=False)  # what `to_frame` returns
+
+    @property
+    def sentence(self) -> str:
+        "What was simulated."
+        return (f"{len(self.rows)} means over {self.n_mc:,} calibrated sets with "
+                f"{self.distribution} errors.")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean,
         standard_error."""
         return self.rows.copy()
 
-    def fit(self, confidence: float = 0.95  # level of the intervals, in (0, 1)
+    def fit(self, confidence: float = 0.95,  # level of the intervals, in (0, 1)
             ) -> pd.DataFrame:  # by statistic and term: estimate, low, high
         """Intercept and slope of the mean in √(N/M), and the exponent of M in a power function, by
         least squares.
@@ -238,14 +247,10 @@ class BinScalingSimulation:
         different N/M."""
         return _fit_scaling(self.rows, check_fraction(confidence, "confidence"))
 
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
-             ) -> Axes:
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
         "Means against √(N/M) with the fitted lines and, dashed, the large-bin limits."
         return _plot_scaling(self, ax)
-
-    def _repr_html_(self) -> str:
-        return (f"<p>{len(self.rows)} means over {self.n_mc} calibrated sets with "
-                f"{self.distribution} errors</p>" + self.rows.head(8)._repr_html_())
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-026
 def _fit_scaling(rows, confidence):
@@ -276,9 +281,7 @@ _COLORS = {"ence": "#0072B2", "zmse": "#D55E00"}
 
 
 def _plot_scaling(result, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 4.5), layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax)
     lines, end = result.fit()["estimate"], 1.05 * result.rows["x"].max()
     for statistic, part in result.rows.groupby("statistic", sort=False):
         color, (intercept, slope) = _COLORS[statistic], lines[statistic][["intercept", "slope"]]
@@ -304,7 +307,7 @@ def simulate_bin_scaling(
                                    # `simulate_calibrated`, each ≥ 0.5
     distribution: Any = "normal",  # distribution of ε, see
                                    # `uqcal.distributions.standard_distribution`
-    n_mc: int = 5000,  # simulated sets for each n, ≥ 2
+    n_mc: int = 10_000,  # simulated sets for each n, ≥ 2
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
@@ -325,13 +328,13 @@ def simulate_bin_scaling(
     tables = []
     for size in sizes:
         task = functools.partial(_bin_scaling_chunk, frozen, table, size, n_bins)
-        values = run_chunks(task, n_mc, _chunk(size), rng, n_jobs=n_jobs, progress=progress,
+        values = run_chunks(task, n_mc, chunk_size(size), rng, n_jobs=n_jobs, progress=progress,
                             description=f"n = {size}")
         tables.append(_scaling_rows(values, names, size, n_bins, dofs))
     limits = {name: reference_slope(name, distribution)
               for name in names} if np.isfinite(frozen.stats(moments="k")) else {}
-    return BinScalingSimulation(distribution_name(distribution), n_mc, limits,
-                                pd.concat(tables, ignore_index=True))
+    return BinScalingSimulation(distribution=distribution_name(distribution), n_mc=n_mc,
+                                limits=limits, rows=pd.concat(tables, ignore_index=True))
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-030
 def _names(statistic):
@@ -370,134 +373,67 @@ def _scaling_rows(values, names, size, n_bins, dofs):
                           "standard_error": error[d if name == "ence" else -1, b]} for name in names
                          for b, k in enumerate(n_bins) for d, dof in enumerate(dofs)])
 
-# %% ../nbs/24_bin_scaling.ipynb #cell-039
-def _cuts(points, statistic, n_bins):
-    """What stays in place in a shuffle: weights, segments, and for all bins of all binnings their
-    shares of segments and what they expect."""
-    n, runs = points.z.size, points.start
-    starts = [equal_count_bins(n, k) for k in n_bins]
-    cut = np.unique(np.concatenate(starts))[1:-1]
-    run = np.searchsorted(runs, cut, side="right") - 1
-    segment = np.unique(np.concatenate([[0, n], runs[run], runs[run + (cut > runs[run])]]))
-    log_u = np.log(points.uncertainty) * (statistic == "ence")
-    weight = np.exp(2 * log_u - log_u.min() - log_u.max())
-    total, pieces, first = np.add.reduceat(weight, segment[:-1]), [], [np.zeros(1, dtype=int)]
-    for start in starts:
-        edges = np.union1d(start, segment)
-        inside, holder = (np.searchsorted(bounds, edges[:-1], side="right") - 1
-                          for bounds in (segment, start))
-        share = np.diff(edges) / np.diff(segment)[inside]
-        pieces.append((inside, share, np.bincount(holder, share * total[inside])))
-        first.append(first[-1][-1] + np.searchsorted(holder, np.arange(1, start.size)))
-    inside, share, expected = (np.concatenate(column) for column in zip(*pieces))
-    return (weight, segment, inside, share, np.concatenate(first), expected, np.array(n_bins),
-            statistic == "zmse")
-
-# %% ../nbs/24_bin_scaling.ipynb #cell-040
-@nb.njit(cache=True, nogil=True)
-def _shuffled_points(values, n_shuffles, state, weight, segment, inside, share, first, expected,
-                     n_bins, logarithm):
-    """ENCE or ZMSE for each number of bins (columns): for the values as they are, then after each
-    shuffle."""
-    out, part = np.zeros((n_shuffles + 1, n_bins.size)), np.empty(segment.size - 1)
-    for r in range(n_shuffles + 1):
-        if r > 0:
-            _shuffle(values, state)
-        for s in range(part.size):
-            total = 0.0
-            for i in range(segment[s], segment[s + 1]):
-                total += weight[i] * values[i]
-            part[s] = total
-        b = 0
-        for k in range(n_bins.size):
-            for _ in range(n_bins[k]):
-                total = 0.0
-                for j in range(first[b], first[b + 1]):
-                    total += share[j] * part[inside[j]]
-                ratio = total / expected[b]
-                out[r,
-                    k] += (abs(np.log(ratio)) if logarithm else abs(1 - np.sqrt(ratio))) / n_bins[k]
-                b += 1
-    return out
-
-
-def _shuffle_some(values, fixed, n_shuffles, generator):
-    "The rows of the shuffles."
-    return _shuffled_points(values.copy(), n_shuffles,
-                            generator.integers(1, 2**64, size=4, dtype=np.uint64), *fixed)[1:]
-
 # %% ../nbs/24_bin_scaling.ipynb #cell-042
-def _line(x, y):
-    "Intercept, its standard error and slope of a least-squares line."
-    d = x - x.mean()
-    slope = d @ y / (d @ d)
-    intercept = y.mean() - slope * x.mean()
-    residual = y - intercept - slope * x
-    variance = residual @ residual / (x.size - 2)
-    return float(intercept), float(np.sqrt(variance * (1 / x.size + x.mean()**2 / (d @ d)))), float(
-        slope)
-
-
 def _intercept_weights(x):
     "The weights of y in the intercept of its line."
     d = x - x.mean()
     return 1 / x.size - x.mean() * d / (d @ d)
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-043
-@dataclass(frozen=True)
-class Extrapolation:
+@dataclass(frozen=True, kw_only=True)
+class Extrapolation(SignificanceTest):
     """ENCE or ZMSE extrapolated to zero bins, and whether that is compatible with calibration; what
-    `extrapolate` returns."""
-    statistic: str  # "ence" or "zmse"
-    method: str  # "permutation" or "paper"
-    n: int  # number of points M
-    intercept: float  # of the fitted line, at √(N/M) = 0
+    `extrapolate` returns.
+
+    The statistic is the intercept of the fitted line at √(N/M) = 0."""
+
+    name: str  # what was extrapolated: "ence" or "zmse"
     slope: float  # of the fitted line
     standard_error: float  # of the intercept, as least squares states it for independent points
-    interval: tuple[float, float]  # of the intercept; upper end inf where only too large a value
+    confidence_interval: Interval  # of the intercept; upper end inf where only too large a value
                                    # counts
-    reference: float  # what the interval must hold: mean intercept of the shuffled sets, or 0
-    pvalue: float  # of the intercept
-    verdict: str  # "valid" where the interval holds the reference, otherwise "invalid"
-    confidence: float  # level of the interval
-    points: pd.DataFrame = field(repr=False)  # for each number of bins: n_bins, bin_size, x, value,
-                                              # is_fitted; after shuffles also their mean, shuffled,
-                                              # and the value's own pvalue
-    null: np.ndarray = field(repr=False, compare=False)  # intercepts of the shuffled sets, shape
-                                                         # (n_resamples,); empty for "paper"
+    confidence: float  # level of the interval and of the verdict
+    verdict: str  # "valid" where the interval holds what is expected, otherwise "invalid"
+    # for each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also their
+    # mean, shuffled, and the value's own pvalue
+    points: pd.DataFrame = field(repr=False, compare=False)
+
+    @property
+    def expected(self) -> float:
+        "What the interval must hold: the mean intercept of the shuffled sets, or 0."
+        return 0.0 if self.null_mean is None else self.null_mean
+
+    @property
+    def sentence(self) -> str:
+        "The intercept, what was expected, and the verdict."
+        low, high = self.confidence_interval
+        return (f"{self.name.upper()} at zero bins: {self.statistic:.4g}, "
+                f"{100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], expected "
+                f"{self.expected:.4g}, p = {self.pvalue:.2g}: {self.verdict} ({self.method}).")
 
     def to_frame(self) -> pd.DataFrame:
         "A row for each number of bins, with the reference of normal and of t6 errors."
-        return self.points.assign(
-            **{distribution: [
-                bin_scaling_reference(self.statistic, self.n, k, distribution=distribution)
-                for k in self.points["n_bins"]] for distribution in ("normal", "t6")})
+        return self.points.assign(**{distribution: [
+            bin_scaling_reference(self.name, self.n, k, distribution=distribution)
+            for k in self.points["n_bins"]] for distribution in ("normal", "t6")})
 
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
-             ) -> Axes:
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
         """The statistic against √(N/M), the line, its intercept with the interval, and the
         reference lines of two distributions."""
         return _plot_extrapolation(self, ax)
 
-    def _repr_html_(self) -> str:
-        low, high = self.interval
-        return (f"<p>{self.statistic.upper()} at zero bins: {self.intercept:.4g}, "
-                f"{100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], reference "
-                f"{self.reference:.4g}, p = {self.pvalue:.4g}: {self.verdict} ({self.method})</p>")
-
 # %% ../nbs/24_bin_scaling.ipynb #cell-044
 def _plot_extrapolation(result, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax, 6.4, 4.8)
     points, end = result.to_frame(), result.points["x"].max()
     x, value, fitted = (points[c].to_numpy() for c in ("x", "value", "is_fitted"))
     curves = [("normal", "0.45", "--"), ("t6", "0.45", ":")] + [("shuffled", "#009E73", "-.")] * (
         "shuffled" in points)
     for column, color, style in curves:
-        ax.plot([0, *x], [result.reference if column == "shuffled" else 0, *points[column]], style,
+        ax.plot([0, *x], [result.expected if column == "shuffled" else 0, *points[column]], style,
                 color=color, lw=1.5)
-    ax.plot([0, end], [result.intercept, result.intercept + result.slope * end], color="#D55E00",
+    ax.plot([0, end], [result.statistic, result.statistic + result.slope * end], color="#D55E00",
             lw=2)
     ax.plot(x[fitted], value[fitted], "o", color="#0072B2", ms=6)
     ax.plot(x[~fitted], value[~fitted], "o", mfc="white", color="#0072B2", ms=6)
@@ -508,21 +444,20 @@ def _plot_extrapolation(result, ax):
         at = max(y, at + 0.05 * max(value.max(), labels[-1][0]))          # no label on another
         ax.annotate(label, (end, at), xytext=(7, 0), textcoords="offset points", va="center",
                     color=color)
-    low, high = result.interval
+    low, high = result.confidence_interval
     if np.isfinite(low):
-        top = high if np.isfinite(high) else result.intercept + 0.6 * (result.intercept - low)
+        top = high if np.isfinite(high) else result.statistic + 0.6 * (result.statistic - low)
         arrow = dict(arrowstyle="-" if np.isfinite(high) else "->", color="#D55E00", lw=3,
                      shrinkA=0, shrinkB=0)
         ax.annotate("", (0, top), (0, low), arrowprops=arrow, annotation_clip=False)
         ax.plot(0, low, "_", color="#D55E00", ms=14, mew=3, clip_on=False)
-    ax.plot(0, result.reference, "D", color="k", ms=7, mfc="white", clip_on=False, zorder=5)
-    ax.text(0.05, 0.95, f"intercept {result.intercept:.3g} "
-            f"{'holds' if result.verdict == 'valid' else 'misses'} its "
-            f"reference\n{result.reference:.3g}, p = {result.pvalue:.2g}", transform=ax.transAxes,
-            va="top")
+    ax.plot(0, result.expected, "D", color="k", ms=7, mfc="white", clip_on=False, zorder=5)
+    ax.text(0.05, 0.95, f"intercept {result.statistic:.3g}: interval "
+            f"{'holds' if result.verdict == 'valid' else 'misses'}\n{result.expected:.3g}, "
+            f"p = {result.pvalue:.2g}", transform=ax.transAxes, va="top")
     ax.axhline(0, color="0.8", lw=0.8)
     ax.set(xlim=(-0.03 * end, 1.16 * end), xlabel="√(N/M), root of bins per point",
-           ylabel=f"{result.statistic.upper()}, dimensionless")
+           ylabel=f"{result.name.upper()}, dimensionless")
     return ax
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-046
@@ -539,73 +474,108 @@ def extrapolate(
                                   # is given
     method: str = "permutation",  # or "paper": least squares as if the points of the line were
                                   # independent
-    n_resamples: int = 9999,  # shuffles of the scaled errors; unused by "paper"
+    n_resamples: int = 9999,  # shuffles of the scaled errors, ≥ 1, fewer above 200,000 points;
+                              # unused by "paper"
     confidence: float = 0.95,  # level of the interval and the verdict, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
-) -> Extrapolation:  # intercept, interval, slope, pvalue, verdict
+) -> Extrapolation:  # `.statistic` (the intercept), `.confidence_interval`, `.pvalue`, `.verdict`
     """Test whether ENCE or ZMSE vanishes as the number of bins goes to zero.
 
     Raises ValueError where fewer than three numbers of bins are left for the line, for constant
     uncertainties, or where all errors of a bin are zero. Source: Pernot (2024), App. C."""
-    check_choice(statistic, "statistic", SCALING), check_choice(method, "method",
-                                                                ("permutation", "paper"))
-    error, uncertainty = check_errors(error, uncertainty)
-    confidence, n_resamples = check_fraction(confidence, "confidence"), check_count(
-        n_resamples, "n_resamples")
-    n_bins, fit_above = _counts(n_bins, "n_bins"), check_count(fit_above, "fit_above", minimum=0)
-    n_bins = _usable(n_bins, error.size, check_count(min_bin_size, "min_bin_size", minimum=2),
-                     fit_above)
-    x, fitted = np.sqrt(np.array(n_bins) / error.size), np.array(n_bins) > fit_above
-    points = pd.DataFrame({"n_bins": n_bins, "bin_size": error.size / np.array(n_bins), "x": x})
+    sample = Sample(error, uncertainty)
+    return extrapolation_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
+                            min_bin_size=min_bin_size, fit_above=fit_above, method=method,
+                            n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
+                            progress=progress)
+
+# %% ../nbs/24_bin_scaling.ipynb #cell-068
+def extrapolation_of(
+    sample: Sample,  # errors and uncertainties
+    along: Ordering | None = None,  # what to sort by, from `sample.along`, not by groups; None: the
+                                    # uncertainties
+    *,
+    statistic: str = "zmse",  # or "ence"
+    n_bins: Iterable[int] = range(10, 151, 10),  # numbers of bins to try
+    min_bin_size: int = 20,  # only numbers of bins N with M/N above this are used, ≥ 2
+    fit_above: int = 20,  # the line is fitted to N above this, ≥ 0
+    method: str = "permutation",  # or "paper"
+    n_resamples: int = 9999,  # shuffles of the scaled errors, ≥ 1; unused by "paper"
+    confidence: float = 0.95,  # level of the interval and the verdict, in (0, 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> Extrapolation:  # the result of `extrapolate`
+    """The extrapolation to zero bins for a checked sample.
+
+    Raises TypeError for groups, and ValueError as `extrapolate`."""
+    check_choice(statistic, "statistic", SCALING)
+    check_choice(method, "method", ("permutation", "paper"))
+    confidence = check_fraction(confidence, "confidence")
+    n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
+    numbers = _usable(_counts(n_bins, "n_bins"), sample.n,
+                      check_count(min_bin_size, "min_bin_size", minimum=2),
+                      check_count(fit_above, "fit_above", minimum=0))
+    along = sample.by_uncertainty if along is None else along
+    if along.kind == "groups":
+        raise TypeError("by must hold numbers here: groups can't be cut into more and more bins; "
+                        "consistency_test compares groups")
+    if along.is_constant: sample.check_spread()
+    points = pd.DataFrame({"n_bins": numbers, "bin_size": sample.n / np.array(numbers),
+                           "x": np.sqrt(np.array(numbers) / sample.n),
+                           "is_fitted": np.array(numbers) > fit_above})
+    common = dict(name=statistic, n=sample.n, confidence=confidence, method=method)
     if method == "paper":
-        value = _as_published(error, uncertainty, by, statistic, n_bins)
-        line = _line(x[fitted], value[fitted])
-        return Extrapolation(statistic, method, error.size, line[0], line[2], line[1],
-                             *_two_errors(*line[:2], confidence), confidence,
-                             points.assign(value=value, is_fitted=fitted), np.empty(0))
-    rng, sorted_points = check_generator(rng), _ordered(error, uncertainty, by)
-    square, fixed = sorted_points.z**2, _cuts(sorted_points, statistic, n_bins)
-    value = _finite_values(_shuffled_points(square.copy(), 0, np.ones(4, dtype=np.uint64),
-                                            *fixed)[0], n_bins)
-    values = run_chunks(functools.partial(_shuffle_some, square, fixed), n_resamples,
-                        16 * _chunk(error.size), rng, n_jobs=n_jobs, progress=progress,
-                        description="shuffles")
-    line, defined = _line(x[fitted], value[fitted]), np.isfinite(values).all(axis=1)
-    null = np.where(defined, np.where(defined[:, None], values,
-                                      0)[:, fitted] @ _intercept_weights(x[fitted]), np.inf)
-    tail = _upper_tail(line[0], null, confidence)
-    points = points.assign(value=value, is_fitted=fitted, shuffled=values[defined].mean(axis=0),
-                           pvalue=[_pvalue(one, shuffled, False)
-                                   for one, shuffled in zip(value, values.T)])
-    return Extrapolation(statistic, method, error.size, line[0], line[2], line[1], *tail,
-                         confidence, points, null)
+        points["value"] = _finite_values(_as_published(sample, along, statistic, numbers), numbers)
+        return _published(points, **common)
+    check_shuffles(sample, along)
+    plan = binned_plan(statistic, sample, along, numbers)
+    points["value"] = _finite_values(as_observed(*plan), numbers)
+    values = under_shuffles(*plan, n_resamples, rng=check_generator(rng), n_jobs=n_jobs,
+                            progress=progress)
+    return _permuted(points, values, n_resamples=n_resamples, **common)
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-047
-def _two_errors(intercept, standard_error, confidence):
-    "Interval, reference, p-value and verdict of the paper: two standard errors stand for 95 %."
-    factor = 2 / special.ndtri(0.975)
-    half = factor * special.ndtri((1 + confidence) / 2) * standard_error
-    pvalue = (2 * special.ndtr(-abs(intercept) / (factor * standard_error)) if standard_error > 0
-              else float(intercept == 0))
-    return (intercept - half,
-            intercept + half), 0.0, float(pvalue), "valid" if abs(intercept) <= half else "invalid"
+def _published(points, confidence, **common):
+    "The result of the paper's method: two standard errors stand for 95 %."
+    used = points[points["is_fitted"]]
+    line, factor = linregress(used["x"], used["value"]), 2 / special.ndtri(0.975)
+    half = factor * special.ndtri((1 + confidence) / 2) * line.intercept_stderr
+    distance = np.divide(abs(line.intercept), factor * line.intercept_stderr,
+                         out=np.array(np.inf if line.intercept else 0.0),
+                         where=line.intercept_stderr > 0)
+    return Extrapolation(
+        statistic=float(line.intercept), pvalue=float(2 * special.ndtr(-distance)),
+        alternative="two-sided", slope=float(line.slope),
+        standard_error=float(line.intercept_stderr), confidence=confidence,
+        confidence_interval=Interval(float(line.intercept - half), float(line.intercept + half)),
+        verdict="valid" if abs(line.intercept) <= half else "invalid", points=points, **common)
 
 
-def _upper_tail(intercept, null, confidence):
-    """The same from intercepts of shuffled sets, infinite where undefined: only one that is too
-    large counts against calibration."""
-    if not np.isfinite(null).any():
+def _permuted(points, values, confidence, **common):
+    "The same from shuffled values: only an intercept that is too large counts against calibration."
+    used, defined = points[points["is_fitted"]], np.isfinite(values).all(axis=1)
+    if not defined.any():
         raise ValueError("error must not be zero for so many points that nearly every shuffle has "
                          "a bin without errors; use larger bins, or ence")
-    pvalue = _pvalue(intercept, null, False)
-    reference = float(null[np.isfinite(null)].mean())
+    fitted = np.where(defined[:, None], values, 0)[:, points["is_fitted"].to_numpy()]
+    null = np.where(defined, fitted @ _intercept_weights(used["x"].to_numpy()), np.inf)
+    line, expected = linregress(used["x"], used["value"]), float(null[defined].mean())
+    pvalue = monte_carlo_pvalue(line.intercept, null)
     beyond = int(np.floor((1 - confidence) * (null.size + 1) + 1e-9))
     limit = np.sort(null)[null.size - beyond] if beyond else np.inf
-    low, is_valid = float(intercept - (limit - reference)), pvalue > 1 - confidence + 1e-12
-    return (min(low, reference) if is_valid else low,
-            np.inf), reference, pvalue, "valid" if is_valid else "invalid"
+    low, is_valid = float(line.intercept - (limit - expected)), pvalue > 1 - confidence + 1e-12
+    points = points.assign(shuffled=values[defined].mean(axis=0),
+                           pvalue=[monte_carlo_pvalue(one, column)
+                                   for one, column in zip(points["value"], values.T)])
+    return Extrapolation(
+        statistic=float(line.intercept), pvalue=pvalue, alternative="greater",
+        null_distribution=null, slope=float(line.slope),
+        standard_error=float(line.intercept_stderr), confidence=confidence,
+        confidence_interval=Interval(min(low, expected) if is_valid else low, np.inf),
+        verdict="valid" if is_valid else "invalid", points=points, **common)
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-048
 def _usable(n_bins, n, min_bin_size, fit_above):
@@ -623,34 +593,19 @@ def _usable(n_bins, n, min_bin_size, fit_above):
                          f"{n_bins[-1]} give bins of more than {min_bin_size} of {n} points")
     return usable
 
-
-def _ordered(error, uncertainty, by):
-    "The points in the order of u or a feature; groups have no order that finer bins could follow."
-    points = _Points.of(error, uncertainty, by)
-    if points.kind == "groups":
-        raise TypeError("by must hold numbers here: groups can't be cut into more and more bins; "
-                        "consistency_test compares groups")
-    return points
-
 # %% ../nbs/24_bin_scaling.ipynb #cell-049
-def _as_published(error, uncertainty, by, statistic, n_bins):
+def _as_published(sample, along, statistic, n_bins):
     "ENCE or ZMSE for each number of bins as `uqcal.statistics` gives them, Z as it is."
-    order, key = _sorted_by(by, uncertainty)
-    if by is None and np.all(key == key[0]):
-        raise ValueError(f"uncertainty must vary: all {key.size} values are {key[0]:.6g}, so there "
-                         "is nothing to be consistent with; judge their average size (zms), or "
-                         "give a feature as by")
-    error, uncertainty = error[order], uncertainty[order]
-    found, stated = (error**2, uncertainty**2) if statistic == "ence" else (
-        (error / uncertainty)**2, np.ones(error.size))
+    found, stated = ((sample.error**2, sample.uncertainty**2) if statistic == "ence"
+                     else (sample.scaled**2, np.ones(sample.n)))
     value = []
     for k in n_bins:
-        start = _bin_starts(error.size, k)
+        start = bin_starts(sample.n, k)
         with np.errstate(divide="ignore"):
-            ratio = _bin_means(found, start) / _bin_means(stated, start)
+            ratio = bin_means(found[along.order], start) / bin_means(stated[along.order], start)
             value.append(np.mean(np.abs(np.log(ratio)) if statistic == "zmse"
                                  else np.abs(1 - np.sqrt(ratio))))
-    return _finite_values(np.array(value), n_bins)
+    return np.array(value)
 
 
 def _finite_values(value, n_bins):

@@ -5,172 +5,78 @@
 # %% ../nbs/23_consistency.ipynb #cell-007
 from __future__ import annotations
 
-import dataclasses
-import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
-from .bootstrap import run_chunks
-from .inputs import check_choice, check_column, check_count, check_errors, read_array, refuse
-from .statistics import _bits, equal_count_bins
+from .inputs import check_choice, check_count
+from .resampling import as_observed, monte_carlo_pvalue, shuffle, under_shuffles
+from .results import SignificanceTest, new_axes, plain_text, plot_null
+from .sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
+from .statistics import bucket_table, product_room, rank_correlation_of_products
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'ConsistencyTest', 'consistency_test']
-
-# %% ../nbs/23_consistency.ipynb #cell-009
-_32, _LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
-
-
-@nb.njit(cache=True, nogil=True)
-def _rotated(x, k):
-    return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
-
-
-@nb.njit(cache=True, nogil=True)
-def _shuffle(values, state):
-    """Put the values in a random order, all n! equally likely; state: four 64-bit words, which move
-    on."""
-    a, b, c, d = state[0], state[1], state[2], state[3]
-    i, word, halves = values.size - 1, a, 0
-    while i > 0:
-        if halves == 0:
-            word = _rotated(a + d, 23) + a
-            t = b << np.uint64(17)
-            c ^= a
-            d ^= b
-            b ^= c
-            a ^= d
-            c ^= t
-            d = _rotated(d, 45)
-            halves = 2
-        half = word >> _32
-        word = word << _32
-        halves -= 1
-        span = np.uint64(i + 1)
-        product = half * span
-        if (product & _LOW_HALF) < span and (product & _LOW_HALF) < (
-            np.uint64(2**32) - span) % span:
-            continue
-        j = np.int64(product >> _32)
-        values[i], values[j] = values[j], values[i]
-        i -= 1
-    state[0], state[1], state[2], state[3] = a, b, c, d
-
-# %% ../nbs/23_consistency.ipynb #cell-013
-def _labels(by, name):
-    "Text, categories or truth values as an array of objects; None where `by` holds anything else."
-    categorical = isinstance(getattr(by, "dtype", None), pd.CategoricalDtype)
-    values = read_array(by, name)
-    if not categorical and values.dtype.kind not in "bOSTU":
-        return None
-    values = values.astype(object)
-    missing = pd.isna(values) | (np.ma.getmaskarray(by) if np.ma.isMaskedArray(by) else False)
-    if not categorical and not all(isinstance(value, (str, bytes, bool, np.bool_))
-                                   for value in values[~missing]):
-        return None
-    refuse(name, "not hold missing values", missing, "missing")
-    return values
-
-
-def _sort_key(by, uncertainty, name="by"):
-    """Which kind of order there is, a number for each point to sort by, and the names of the groups
-    where it stands for one."""
-    n = uncertainty.size
-    if by is None:
-        if np.all(uncertainty == uncertainty[0]):
-            raise ValueError(f"uncertainty must vary: all {n} values are {uncertainty[0]:.6g}, so "
-                             "there is nothing to be consistent with; judge their average size "
-                             "(zms), or give a feature as by")
-        return "uncertainty", uncertainty, None
-    labels = _labels(by, name)
-    if labels is None:
-        key = check_column(by, n, name)
-        if np.all(key == key[0]):
-            raise ValueError(f"{name} must not be constant: all {n} values are {key[0]:.6g}, so "
-                             "its order says nothing")
-        return "feature", key, None
-    if labels.size != n:
-        raise ValueError(
-            f"{name} must hold one value for each of the {n} points, got {labels.size}")
-    codes, groups = pd.factorize(labels)
-    if len(groups) in (1, n):
-        raise ValueError(f"{name} must hold at least two groups: all {n} values are {groups[0]!r}"
-                         if len(groups) == 1 else f"{name} must hold groups of several points: its "
-                         f"{n} values are all different, so shuffling changes nothing")
-    return "groups", codes, groups
+__all__ = ['STATISTICS', 'NothingToTest', 'check_shuffles', 'binned_plan', 'shuffle_plan', 'affordable', 'Stretch',
+           'ConsistencyTest', 'consistency_test', 'consistency_of', 'LinkTest', 'link_test', 'link_of']
 
 # %% ../nbs/23_consistency.ipynb #cell-015
-@dataclass(frozen=True)
-class _Points:
-    "The points sorted by u, by a feature, or group by group."
-    kind: str  # "uncertainty", "feature" or "groups"
-    labels: np.ndarray  # the value, or the group's name, that each run of points shares
-    start: np.ndarray  # where each run begins, then n
-    z: np.ndarray  # |Z| scaled to ZMS = 1, in this order
-    zms: float  # ZMS before that
-    uncertainty: np.ndarray  # in this order
+class NothingToTest(ValueError):
+    "Data of which no shuffle can tell anything; the message refuses them, `reason` says why."
 
-    @classmethod
-    def of(cls,
-           error,  # errors, shape (n,)
-           uncertainty,  # uncertainties, shape (n,)
-           by,  # a feature or groups, shape (n,); None: the uncertainties
-           ):
-        "Check, scale and sort."
-        error, uncertainty = check_errors(error, uncertainty)
-        z = _scaled(error, uncertainty)
-        kind, key, names = _sort_key(by, uncertainty)
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        start = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1, [key.size]])
-        labels = key[start[:-1]] if names is None else np.asarray(names,
-                                                                  dtype=object)[key[start[:-1]]]
-        return cls(kind, labels, start, z[order], float(np.mean((error / uncertainty)**2)),
-                   uncertainty[order])
+    def __init__(self,
+                 message: str,  # what a function that can't go on tells its caller
+                 reason: str = "",  # the same as a clause, for a report that does go on
+                 ):
+        super().__init__(message)
+        self.reason = reason
 
-    @functools.cached_property
-    def rank(self):
-        "Centred mid-rank of each point's |Z|."
-        return rankdata(_bits(self.z)) - (self.z.size + 1) / 2
 
-    @functools.cached_property
-    def place(self):
-        "Centred mid-rank of each point's u or feature."
-        return np.repeat(0.5 * (self.start[:-1] + self.start[1:] - self.z.size),
-                         np.diff(self.start))
+def check_shuffles(
+    sample: Sample,  # errors and uncertainties
+    along: Ordering | None = None,  # the order of the points; None: by their uncertainties
+) -> None:
+    """Make sure that shuffled scaled errors can tell something.
 
-    def excess(self, name  # the statistic's name
-               ):
-        """What the cumulative graph adds up: Z² − 1, or for the robust variant centred ranks of |Z|
-        as shares."""
-        return self.rank / self.z.size if name == "kuiper-rank" else self.z**2 - 1
+    Raises NothingToTest for fewer than four points, for errors that are all zero, for scaled errors
+    or uncertainties that are all equal."""
+    n, keys = sample.n, eleven_digit_keys(np.abs(sample.scaled))
+    if n < 4:
+        raise NothingToTest(f"error must hold at least four points, got {n}: so few can be paired "
+                            f"in {(1, 1, 2, 6)[n]} way{'s' * (n > 1)} only, and no test of level "
+                            "5 % can reject", f"only {n} points, and no test of level 5 % exists "
+                            "for fewer than four")
+    if not sample.error.any():
+        raise NothingToTest(f"error must not be all zero: {n} zeros say nothing about where "
+                            "uncertainties are wrong", "all errors are zero")
+    if (along or sample.by_uncertainty).is_constant:
+        raise NothingToTest(f"uncertainty must vary: all {n} values are "
+                            f"{sample.uncertainty[0]:.6g}, so there is nothing to be consistent "
+                            "with; judge their average size (zms), or give a feature as by",
+                            "all uncertainties are equal, so there is nothing to compare")
+    if keys.min() == keys.max():
+        raise NothingToTest(f"|error| / uncertainty must vary: all {n} values are "
+                            f"{abs(sample.scaled[0]):.6g}, so shuffling changes nothing",
+                            "all scaled errors have the same size")
 
 # %% ../nbs/23_consistency.ipynb #cell-016
-def _scaled(error, uncertainty):
-    "|Z| scaled to ZMS = 1; refuses what no shuffle can change."
-    z, n = np.abs(error) / uncertainty, error.size
-    if n < 4:
-        raise ValueError(f"error must hold at least four points, got {n}: so few can be paired in "
-                         f"{(1, 1, 2, 6)[n]} way{'s' * (n > 1)} only, and no test of level 5 % can "
-                         "reject")
-    if not z.any():
-        raise ValueError(f"error must not be all zero: {n} zeros say nothing about where "
-                         "uncertainties are wrong")
-    if np.all(z == z[0]):
-        raise ValueError(f"|error| / uncertainty must vary: all {n} values are {z[0]:.6g}, so "
-                         "shuffling changes nothing")
-    z = z / z.max()
-    return z / np.sqrt(np.mean(z**2))
+def _sizes(sample, along):
+    "|Z| scaled to ZMS = 1, in the order of the points."
+    return np.abs(sample.scaled[along.order]) / np.sqrt(sample.zms)
+
+
+def _excess(name, sample, along):
+    "What the cumulative graph adds up."
+    if name == "kuiper-rank": return sample.by_scaled_size.ranks[along.order] / sample.n
+    return _sizes(sample, along)**2 - 1
 
 # %% ../nbs/23_consistency.ipynb #cell-018
 @nb.njit(cache=True, nogil=True)
@@ -180,7 +86,7 @@ def _shuffled_range(values, n_shuffles, state, is_end):
     out = np.empty(n_shuffles + 1)
     for r in range(out.size):
         if r > 0:
-            _shuffle(values, state)
+            shuffle(values, state)
         total = low = high = 0.0
         for i in range(values.size):
             total += values[i]
@@ -196,7 +102,7 @@ def _shuffled_groups(values, n_shuffles, state, start):
     out = np.empty(n_shuffles + 1)
     for r in range(out.size):
         if r > 0:
-            _shuffle(values, state)
+            shuffle(values, state)
         total = 0.0
         for g in range(start.size - 1):
             part = 0.0
@@ -207,52 +113,72 @@ def _shuffled_groups(values, n_shuffles, state, start):
     return out
 
 # %% ../nbs/23_consistency.ipynb #cell-020
-def _bins(points, name, n_bins):
-    """What stays in place for a binned statistic: weights, segments, the bins as shares of
-    segments, what each bin expects, and its own weight."""
-    start, runs = points.start, points.start
-    if points.kind != "groups":
-        start = equal_count_bins(points.z.size, n_bins)
-    run = np.searchsorted(runs, start[1:-1], side="right") - 1
-    segment = np.unique(np.concatenate([[0, runs[-1]], runs[run],
-                                        runs[run + (start[1:-1] > runs[run])]]))
-    edges = np.union1d(start, segment)
-    inside, holder = (np.searchsorted(cuts, edges[:-1], side="right") - 1
-                      for cuts in (segment, start))
-    share = np.diff(edges) / np.diff(segment)[inside]
-    log_u = np.log(points.uncertainty)
-    weight = np.exp(2 * log_u - log_u.min() - log_u.max()) if name == "ence" else np.ones(
-        log_u.size)
-    expected = np.bincount(holder, share * np.add.reduceat(weight, segment[:-1])[inside])
-    size = np.diff(start) / points.z.size if points.kind == "groups" else np.full(
-        expected.size, 1 / expected.size)
-    first = np.searchsorted(holder, np.arange(expected.size + 1))
-    return weight, segment, inside, share, first, expected, size, name == "zmse"
+def binned_plan(
+    statistic: str,  # "zmse" or "ence"
+    sample: Sample,  # errors and uncertainties
+    along: Ordering,  # the order of the points; groups are their own bins
+    n_bins: Sequence[int],  # numbers of bins of equal count, each from 1 to n // 2
+) -> tuple:  # kernel, values, fixed: what `uqcal.resampling.under_shuffles` is given
+    """ZMSE or ENCE for each of several numbers of bins, ready to be shuffled.
+
+    Raises ValueError where a bin would hold fewer than two points."""
+    n, runs, is_grouped = sample.n, along.start, along.kind == "groups"
+    starts = [runs] if is_grouped else [equal_count_bins(n, k) for k in n_bins]
+    cut = np.unique(np.concatenate(starts))[1:-1]
+    run = np.searchsorted(runs, cut, side="right") - 1
+    segment = np.unique(np.concatenate([[0, n], runs[run], runs[run + (cut > runs[run])]]))
+    log_u = np.log(sample.uncertainty[along.order]) * (statistic == "ence")
+    weight = np.exp(2 * log_u - log_u.min() - log_u.max())
+    total, pieces = np.add.reduceat(weight, segment[:-1]), []
+    for start in starts:
+        edges = np.union1d(start, segment)
+        inside, holder = (np.searchsorted(bounds, edges[:-1], side="right") - 1
+                          for bounds in (segment, start))
+        share = np.diff(edges) / np.diff(segment)[inside]
+        size = np.diff(start) / n if is_grouped else np.full(start.size - 1, 1 / (start.size - 1))
+        pieces.append((inside, share, np.bincount(holder), size,
+                       np.bincount(holder, share * total[inside])))
+    inside, share, parts, size, expected = (np.concatenate(column) for column in zip(*pieces))
+    first = np.concatenate([[0], np.cumsum(parts)])
+    last = np.cumsum([start.size - 1 for start in starts])
+    return _shuffled_binnings, _sizes(sample, along)**2, (
+        weight, segment, inside, share, first, expected, size, last, statistic == "zmse")
 
 # %% ../nbs/23_consistency.ipynb #cell-021
 @nb.njit(cache=True, nogil=True)
-def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, first, expected,
-                     size, logarithm):
-    """Weighted mean over the bins of |ln ratio| or |1 − √ratio|; for the values as they are, then
-    after each shuffle."""
-    out, part = np.empty(n_shuffles + 1), np.empty(segment.size - 1)
-    for r in range(out.size):
+def _shuffled_binnings(values, n_shuffles, state, weight, segment, inside, share, first, expected,
+                       size, last, logarithm):
+    """Weighted mean over the bins of |ln ratio| or |1 − √ratio|, a column for each binning; for the
+    values as they are, then after each shuffle."""
+    out, part = np.zeros((n_shuffles + 1, last.size)), np.empty(segment.size - 1)
+    for r in range(n_shuffles + 1):
         if r > 0:
-            _shuffle(values, state)
+            shuffle(values, state)
         for s in range(part.size):
             total = 0.0
             for i in range(segment[s], segment[s + 1]):
                 total += weight[i] * values[i]
             part[s] = total
-        mean = 0.0
-        for b in range(expected.size):
-            total = 0.0
-            for k in range(first[b], first[b + 1]):
-                total += share[k] * part[inside[k]]
-            ratio = total / expected[b]
-            mean += size[b] * (abs(np.log(ratio)) if logarithm else abs(1 - np.sqrt(ratio)))
-        out[r] = mean
+        b = 0
+        for k in range(last.size):
+            mean = 0.0
+            while b < last[k]:
+                total = 0.0
+                for j in range(first[b], first[b + 1]):
+                    total += share[j] * part[inside[j]]
+                ratio = total / expected[b]
+                mean += size[b] * (abs(np.log(ratio)) if logarithm else abs(1 - np.sqrt(ratio)))
+                b += 1
+            out[r, k] = mean
     return out
+
+
+@nb.njit(cache=True, nogil=True)
+def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, first, expected,
+                     size, last, logarithm):
+    "The same for one binning."
+    return _shuffled_binnings(values, n_shuffles, state, weight, segment, inside, share, first,
+                              expected, size, last, logarithm)[:, 0]
 
 # %% ../nbs/23_consistency.ipynb #cell-023
 @nb.njit(cache=True, nogil=True)
@@ -261,287 +187,220 @@ def _shuffled_product(values, n_shuffles, state, fixed):
     out = np.empty(n_shuffles + 1)
     for r in range(out.size):
         if r > 0:
-            _shuffle(values, state)
+            shuffle(values, state)
         total = 0.0
         for i in range(values.size):
             total += values[i] * fixed[i]
         out[r] = total
     return out
 
-# %% ../nbs/23_consistency.ipynb #cell-025
-def _bucket_table(z, uncertainty):
-    """The smallest cell, a shift that turns bits into cells, and a table from cells to buckets of
-    about one point each."""
-    n = z.size
-    # golden ratio: even at every length
-    mixed = (np.arange(2 * n) * 0.6180339887498949) % 1
-    bits = np.sort(_bits(np.tile(uncertainty, 2) * np.sort(z)[(mixed * n).astype(np.int64)]))
-    positive = bits[bits > 0]
-    low, high = (int(positive[int(share * (positive.size - 1))]) for share in (0.002, 0.998))
-    shift = max(0, ((high - low) // (8 * n)).bit_length())
-    n_cells = ((high - low) >> shift) + 2
-    count = np.bincount(np.clip((bits - low) >> shift, 0, n_cells - 1), minlength=n_cells)
-    below = np.cumsum(count) - count
-    return low, shift, (below * n // bits.size).astype(np.uint32)
 
-# %% ../nbs/23_consistency.ipynb #cell-026
-@nb.njit(cache=True, nogil=True)
-def _drop_into_buckets(bits, rank, low, shift, table, bucket, place, key, carried):
-    "Fill key (bits, nearly sorted) and carried (the ranks beside them); returns Σ place·rank."
-    last, n = table.size - 1, bits.size
-    place[:] = 0
-    for i in range(n):
-        b = table[np.uint64(min(max((bits[i] - low) >> shift, 0), last))]
-        bucket[i] = b
-        place[b] += np.uint32(1)
-    below = np.uint32(0)
-    for b in range(place.size):
-        count = place[b]
-        place[b] = below
-        below += count
-    product = 0.0
-    for i in range(n):
-        p = place[bucket[i]]
-        place[bucket[i]] = p + np.uint32(1)
-        key[p], carried[p] = bits[i], rank[i]
-        product += np.int64(p) * rank[i]
-    return product
-
-# %% ../nbs/23_consistency.ipynb #cell-027
-@nb.njit(cache=True, nogil=True)
-def _settle(key, carried, product):
-    """Finish the sort by swapping neighbours, keeping Σ place·rank up to date (NaN: too many
-    swaps); also whether there are ties."""
-    tied, swaps = False, 0
-    for j in range(1, key.size):
-        if key[j - 1] >= key[j]:
-            k, w, i = key[j], carried[j], j
-            while i > 0 and key[i - 1] > k:
-                key[i], carried[i] = key[i - 1], carried[i - 1]
-                product += carried[i] - w
-                i -= 1
-            key[i], carried[i] = k, w
-            tied |= i > 0 and key[i - 1] == k
-            swaps += j - i
-            if swaps > 64 * key.size:
-                return np.nan, True
-    return product, tied
-
-
-@nb.njit(cache=True, nogil=True)
-def _with_ties(key, carried):
-    "Σ rank·rank and Σ rank² where equal keys share their mean rank."
-    product, square, i = 0.0, 0.0, 0
-    while i < key.size:
-        j, total = i, 0.0
-        while j < key.size and key[j] == key[i]:
-            total += carried[j]
-            j += 1
-        rank = 0.5 * (i + j - key.size)
-        product += rank * total
-        square += (j - i) * rank * rank
-        i = j
-    return product, square
+def _rank_plan(rank, place):
+    "Spearman's coefficient of centred ranks that travel with ranks that stay."
+    return _shuffled_product, rank, (place / np.sqrt((rank @ rank) * (place @ place)),)
 
 # %% ../nbs/23_consistency.ipynb #cell-028
 @nb.njit(cache=True, nogil=True)
-def _shuffled_spearman(values, n_shuffles, state, uncertainty, rank, low, shift, table):
+def _shuffled_spearman(values, n_shuffles, state, uncertainty, rank, square, table):
     """Spearman's coefficient of u·z with what `rank` ranks; for the values as they are, then after
     each shuffle."""
-    n = values.size
-    out, x, key, carried = np.empty(n_shuffles + 1), np.empty(n), np.empty(n, np.int64), np.empty(n)
-    bits, bucket, place = np.empty(n, np.int64), np.empty(n, np.uint32), np.empty(n + 1, np.uint32)
-    square_rank = np.sum(rank * rank)
+    out, room = np.empty(n_shuffles + 1), product_room(values.size)
     for r in range(out.size):
         if r > 0:
-            _shuffle(values, state)
-        for i in range(n):
-            x[i] = uncertainty[i] * values[i]
-        as_integers = x.view(np.int64)
-        for i in range(n):
-            bits[i] = (as_integers[i] + 2**15) >> 16
-        square = (n**3 - n) / 12
-        product, tied = _settle(key, carried, _drop_into_buckets(bits, rank, low, shift, table,
-                                                                 bucket, place, key, carried))
-        if np.isnan(product):
-            order = np.argsort(bits)
-            key[:], carried[:] = bits[order], rank[order]
-        if tied:
-            product, square = _with_ties(key, carried)
-        out[r] = product / np.sqrt(square * square_rank) if square > 0 else np.nan
+            shuffle(values, state)
+        out[r] = rank_correlation_of_products(values, uncertainty, rank, square, table, room)
     return out
 
 # %% ../nbs/23_consistency.ipynb #cell-030
-def _plan(name, points, n_bins):
-    "The kernel, the values that are shuffled, and what stays in place."
-    if name in ("zmse", "ence"):
-        return _shuffled_binned, points.z**2, _bins(points, name, n_bins)
-    if name == "correlation":
-        norm = np.sqrt((points.rank @ points.rank) * (points.place @ points.place))
-        return _shuffled_product, points.rank, (points.place / norm,)
-    if name == "cc":
-        return _shuffled_spearman, points.z, (points.uncertainty, points.place,
-                                              *_bucket_table(points.z, points.uncertainty))
-    excess = points.excess(name) / points.z.size
-    if points.kind == "groups":
-        return _shuffled_groups, excess, (points.start,)
-    is_end = np.zeros(excess.size, dtype=np.bool_)
-    is_end[points.start[1:] - 1] = True
-    return _shuffled_range, excess, (is_end,)
-
-
-def _as_it_is(kernel, values, fixed):
-    "The statistic of the data."
-    return float(kernel(values.copy(), 0, np.ones(4, dtype=np.uint64), *fixed)[0])
-
-
-def _shuffled(kernel, values, fixed, n, rng):
-    "The statistic after each of n shuffles."
-    state = rng.integers(1, 2**64, size=4, dtype=np.uint64)
-    return kernel(values.copy(), n, state, *fixed)[1:]
-
-# %% ../nbs/23_consistency.ipynb #cell-032
-def _pvalue(statistic, values, two_sided):
-    "(k + 1)/(R + 1) for the upper tail, or twice the smaller tail."
-    slack = 1e-10 * abs(statistic) + 1e-13
-    above, below = np.sum(values >= statistic - slack), np.sum(values <= statistic + slack)
-    tail = min(2 * min(above + 1, below + 1), values.size + 1) if two_sided else above + 1
-    return float(tail / (values.size + 1))
-
-# %% ../nbs/23_consistency.ipynb #cell-034
 STATISTICS = ("kuiper", "kuiper-rank", "correlation", "zmse", "ence", "cc")
 
-# %% ../nbs/23_consistency.ipynb #cell-035
-@dataclass(frozen=True)
-class ConsistencyTest:
-    "Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns."
-    name: str  # the statistic's name
-    statistic: float  # its value for the data, scaled to ZMS = 1
-    pvalue: float  # (k + 1)/(n_resamples + 1)
-    reference: float  # its mean over the shuffles
-    low: float  # 2.5 % quantile of the shuffles
-    high: float  # 97.5 % quantile of the shuffles
-    zeta: float  # signed distance to the reference in units of the facing half of low … high
-    alternative: str  # "greater", or "two-sided" for correlations
-    by: str  # what the points are sorted by: "uncertainty", "feature", or "groups", which have no
-             # order
-    zms: float  # mean squared scaled error of all points, before the scaling
-    n: int  # number of points
-    n_bins: int | None  # number of bins or groups; None where the statistic needs none
-    n_resamples: int  # number of shuffles
-    n_infinite: int  # shuffles with an infinite ZMSE (a bin of zero errors): they count in pvalue,
-                     # not in reference, low, high
-    values: np.ndarray = field(repr=False, compare=False)  # the shuffles' statistics, shape
-                                                           # (n_resamples,)
-    graph: pd.DataFrame = field(repr=False, compare=False)  # the cumulative graph: a row for each
-                                                            # distinct value of u or `by`; for
-                                                            # groups their excesses
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([{column.name: getattr(self, column.name)
-                              for column in dataclasses.fields(self) if column.repr}])
+def shuffle_plan(
+    statistic: str,  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
+    sample: Sample,  # errors and uncertainties
+    along: Ordering,  # the order of the points; groups only where the statistic needs no order
+    n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2
+) -> tuple:  # kernel, values, fixed: what `uqcal.resampling.under_shuffles` is given
+    """A statistic of consistency, ready to be shuffled.
+
+    Raises ValueError where a bin would hold fewer than two points."""
+    if statistic in ("zmse", "ence"):
+        return _shuffled_binned, *binned_plan(statistic, sample, along, [n_bins])[1:]
+    if statistic == "correlation":
+        return _rank_plan(sample.by_scaled_size.ranks[along.order], along.places)
+    if statistic == "cc":
+        z, u = _sizes(sample, along), sample.uncertainty[along.order]
+        square = along.places @ along.places
+        return _shuffled_spearman, z, (u, along.places, square, bucket_table(z, u))
+    excess = _excess(statistic, sample, along) / sample.n
+    if along.kind == "groups": return _shuffled_groups, excess, (along.start,)
+    return _shuffled_range, excess, (along.is_end,)
+
+# %% ../nbs/23_consistency.ipynb #cell-032
+def affordable(n_resamples: int,  # resamples asked for, ≥ 1
+               n: int,  # numbers that one resample handles, ≥ 1
+               limit: float = 2e9,  # numbers that all resamples may handle
+               ) -> int:  # resamples to draw, from 199 (or what was asked for, if fewer) on
+    "How many resamples are drawn where all that were asked for would take too long."
+    return min(n_resamples, max(199, int(limit // n)))
+
+# %% ../nbs/23_consistency.ipynb #cell-034
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    "Where errors are least like what is stated: a stretch of the order, or one of the groups."
+
+    first: Any  # value of u or `by` where it begins; a group's name
+    last: Any  # value where it ends; the same name
+    count: int  # points in it
+    share: float  # its share of all points, in (0, 1]
+    excess: float  # mean of Z²/ZMS − 1 there; for "kuiper-rank" of the centred rank of |Z| as a
+                   # share
+    factor: float | None  # how many times as large as stated errors are there; None for ranks
+    below: float | None  # the same for all points before it; None where there are none
+    above: float | None  # the same for all points after it
+    elsewhere: float | None  # the same for all other points
+
+# %% ../nbs/23_consistency.ipynb #cell-035
+@dataclass(frozen=True, kw_only=True)
+class ConsistencyTest(SignificanceTest):
+    "Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns."
+
+    name: str  # the statistic's name; its value is of errors scaled to ZMS = 1
+    by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
+    zms: float  # mean squared scaled error of all points, before the scaling
+    n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
+    # the cumulative graph: by, count, share, cumulative, null_low, null_high for each distinct
+    # value of u or `by`; for groups group, count, excess, null_low, null_high
+    graph: pd.DataFrame = field(repr=False, compare=False)
 
     @property
-    def explanation(self) -> str:
-        "One sentence: what was found, and where."
-        return _explain(self)
+    def zeta(self) -> float:
+        "Signed distance to `null_mean` in units of the half of `null_interval` that faces it."
+        distance = self.statistic - self.null_mean
+        half = abs(self.null_interval[distance > 0] - self.null_mean)
+        return float(distance / half) if half > 0 else float(np.sign(distance) * np.inf
+                                                             if distance else 0)
 
-    def plot(self, ax: Axes | None = None  # axes to divide in two; new ones unless given
-             ) -> Axes:
-        "The shuffles' histogram with the data's value, returned; below it `plot_graph`."
+    @property
+    def n_infinite(self) -> int:
+        """Shuffles without a finite value (a bin of zero errors): they count in `pvalue`, not in
+        `null_mean` and `null_interval`."""
+        return int(np.sum(~np.isfinite(self.null_distribution)))
+
+    @property
+    def stretch(self) -> Stretch | None:
+        "Where errors are least like what is stated; None for correlations, which know no place."
+        return None if self.alternative == "two-sided" else _stretch(self)
+
+    @property
+    def sentence(self) -> str:
+        "What was found, and where."
+        found = f"({self.name}, p = {self.pvalue:.2g})"
+        if self.pvalue > 0.05:
+            return f"No sign that scaled errors depend on {_WHAT[self.by]} {found}."
+        return f"Scaled errors depend on {_WHAT[self.by]} {found}: the errors are {self.where()}."
+
+    def where(
+        self, what: str | None = None,  # what sorts the points, in words; None: "the uncertainty",
+                                        # "the feature"
+    ) -> str:  # the end of a sentence that begins "The errors are"
+        "Where errors are large or small for what is stated, and by how much."
+        return _where(self, what or _WHAT[self.by])
+
+    def plot(self, ax: Axes | None = None,  # axes to divide in two; new ones unless given
+             ) -> Axes:  # those of the histogram
+        "The shuffles' histogram with the data's value; below it `plot_graph`."
         return _plot_test(self, ax)
 
-    def plot_graph(self, ax: Axes | None = None  # axes to draw on; new ones unless given
-                   ) -> Axes:
+    def plot_graph(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+                   ) -> Axes:  # the same axes
         """Where along u or `by` the uncertainties are too small (the graph climbs) or too large (it
         falls)."""
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
-    def _repr_html_(self) -> str:
-        return f"<p><b>{self.explanation}</b><br>{_numbers(self)}</p>"
-
 # %% ../nbs/23_consistency.ipynb #cell-037
-def _graph(points, name):
+def _graph(name, sample, along):
     """Running sums of the excess with the band of shuffles; for groups the mean excess of each, the
     largest first."""
-    excess, counts, n = points.excess(name), np.diff(points.start), points.z.size
-    total, spread, share = np.add.reduceat(excess, points.start[:-1]), excess.std(), counts / n
-    if points.kind == "groups":
+    excess, counts, n = _excess(name, sample, along), along.counts, sample.n
+    total, spread, share = np.add.reduceat(excess, along.start[:-1]), excess.std(), counts / n
+    if along.kind == "groups":
         half = 1.96 * spread * np.sqrt((1 / share - 1) / (n - 1))
-        table = pd.DataFrame({"group": points.labels, "count": counts, "excess": total / counts,
-                              "low": -half, "high": half})
+        table = pd.DataFrame({"group": along.labels, "count": counts, "excess": total / counts,
+                              "null_low": -half, "null_high": half})
         return table.sort_values("excess", ascending=False, ignore_index=True, kind="stable")
     share = np.cumsum(share)
     half = 1.96 * spread * np.sqrt(np.maximum(share * (1 - share), 0) / (n - 1))
-    return pd.DataFrame({"by": points.labels, "count": counts, "share": share,
-                         "cumulative": np.cumsum(total) / n, "low": -half, "high": half})
+    return pd.DataFrame({"by": along.labels, "count": counts, "share": share,
+                         "cumulative": np.cumsum(total) / n, "null_low": -half, "null_high": half})
+
+# %% ../nbs/23_consistency.ipynb #cell-038
+_WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
+
+
+def _climb(graph):
+    "Between its extremes the graph goes up or down: the first and the last run there."
+    path = np.concatenate([[0], graph["cumulative"]])
+    first, last = sorted((int(path.argmin()), int(path.argmax())))
+    return first, max(last - 1, first)
 
 
 def _stretch(test):
-    """Between its extremes the graph goes up or down: first and last run, share of points, and the
-    mean excess there."""
-    path = np.concatenate([[0], test.graph["cumulative"]])
-    first, last = sorted((int(path.argmin()), int(path.argmax())))
-    share = test.graph["count"].iloc[first:last].sum() / test.n
-    return first, last - 1, share, (path[last] - path[first]) / share if share else 0.0
-
-
-def _numbers(test):
-    "The result in a line."
-    return (f"{test.name}: {test.statistic:.4g}, shuffles {test.reference:.4g} [{test.low:.4g}, "
-            f"{test.high:.4g}], ζ = {test.zeta:.2f}, p = {test.pvalue:.2g}; {test.n:,} points, "
-            f"{test.n_resamples:,} shuffles")
-
-# %% ../nbs/23_consistency.ipynb #cell-038
-def _explain(test):
-    "What was found, and where."
-    what = {"uncertainty": "the uncertainty", "feature": "the feature",
-            "groups": "the group"}[test.by]
-    found = f"({test.name}, p = {test.pvalue:.2g})"
-    if test.pvalue > 0.05:
-        return f"No sign that scaled errors depend on {what} {found}."
-    return f"Scaled errors depend on {what} {found}: the errors are {_where(test, what)}."
-
-
-def _where(test, what):
-    """How large errors are, measured by the uncertainties: in a group, at the ends of the range, or
-    in a stretch of it and beside it."""
+    graph, n = test.graph, test.n
+    share = (graph["count"] / n).to_numpy()
     if test.by == "groups":
-        worst = test.graph.loc[(test.graph["excess"].abs() * test.graph["count"]**0.5).idxmax()]
-        rest = (" and "
-                f"{_size(test, -worst['excess'] * worst['count'] / (test.n - worst['count']), '')} "
-                "in the others" if test.name != "kuiper-rank" else "")
-        return (f"{_size(test, worst['excess'])} in group {worst['group']!s} ({worst['count']:,} "
-                f"of {test.n:,} points){rest}")
+        first = last = int((graph["excess"].abs() * graph["count"]**0.5).argmax())
+        total, ends = graph["excess"].to_numpy() * share, graph["group"].iloc[
+            [first, first]].tolist()
+    else:
+        first, last = _climb(graph)
+        total, ends = np.diff(graph["cumulative"], prepend=0), graph["by"].iloc[
+            [first, last]].tolist()
+    parts = {"factor": slice(first, last + 1), "below": slice(0, first),
+             "above": slice(last + 1, None)}
+    inside, below, above = ((total[part].sum(), share[part].sum()) for part in parts.values())
+
+    def factor(excess, part):
+        "How many times as large as stated errors are in a part of the points."
+        if test.name == "kuiper-rank" or part < 1e-9: return None
+        return float(np.sqrt(test.zms * max(1 + excess / part, 0)))
+
+    is_ordered = test.by != "groups"
+    return Stretch(first=ends[0], last=ends[1],
+                   count=int(graph["count"].iloc[parts["factor"]].sum()), share=float(inside[1]),
+                   excess=float(inside[0] / inside[1]), factor=factor(*inside),
+                   below=factor(*below) if is_ordered else None,
+                   above=factor(*above) if is_ordered else None,
+                   elsewhere=factor(-inside[0], 1 - inside[1]))
+
+# %% ../nbs/23_consistency.ipynb #cell-010
+def _where(test, what):
+    """The place in words: a group, the ends of the range, or a stretch of it and what lies beside
+    it."""
     if test.alternative == "two-sided":
-        large, small = ("large", "small") if test.statistic > test.reference else ("small", "large")
-        return (f"larger, compared with what is stated, where {what} is {large} than where it is "
-                f"{small}")
-    first, last, share, mean = _stretch(test)
-    path, end = (np.concatenate([[0], test.graph[column]]) for column in ("cumulative", "share"))
-    beside = ((path[first], end[first], "below"),
-              (path[-1] - path[last + 1], 1 - end[last + 1], "above"))
-    said = [f"{_size(test, total / part, '')} {word}" for total, part, word in beside if part > 1e-9
-            and test.name != "kuiper-rank"]
-    return (f"{_size(test, mean)} where {what} is {test.graph['by'].iloc[first]:.3g} to "
-            f"{test.graph['by'].iloc[last]:.3g} ({100 * share:.0f} % of the points)"
-            + (f", {' and '.join(said)}" if said else ""))
-
-
-def _size(test, excess, stated=" as large as stated"):
-    """How many times as large as stated errors are where the mean excess is this; ranks give no
-    factor."""
-    if test.name == "kuiper-rank":
-        return (f"{'larger' if excess > 0 else 'smaller'} than elsewhere, compared with what is "
-                "stated,")
-    return f"{np.sqrt(test.zms * max(1 + excess, 0)):.2f} times{stated}"
+        ends = ("large", "small") if test.statistic > test.null_mean else ("small", "large")
+        return (f"larger relative to their uncertainties where {what} is {ends[0]} than where it "
+                f"is {ends[1]}")
+    at = test.stretch
+    size = (f"{'larger' if at.excess > 0 else 'smaller'} relative to their uncertainties than "
+            "elsewhere")
+    if at.factor is not None: size = f"{at.factor:.2f} times as large as stated"
+    if test.by == "groups":
+        rest = "" if at.elsewhere is None else f" and {at.elsewhere:.2f} times in the others"
+        return f"{size} in group {at.first!s} ({at.count:,} of {test.n:,} points){rest}"
+    beside = " and ".join(f"{value:.2f} times {side}" for value, side in
+                          ((at.below, "below"), (at.above, "above")) if value is not None)
+    return (f"{size} where {what} is {at.first:.3g} to {at.last:.3g} ({100 * at.share:.0f} % of "
+            f"the points){beside and f', {beside}'}")
 
 # %% ../nbs/23_consistency.ipynb #cell-039
-def _plot_test(test, ax):
-    import matplotlib.pyplot as plt
+_TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks",
+           "correlation": "rank correlation of |Z|", "zmse": "ZMSE", "ence": "ENCE",
+           "cc": "rank correlation of |E| (CC)"}
 
-    ax = plt.subplots(figsize=(6, 7), layout="constrained")[1] if ax is None else ax
+
+def _plot_test(test, ax):
+    ax = new_axes(ax, 6, 7)
     cell = ax.get_subplotspec()
     if cell is None:
         box = ax.get_position()
@@ -551,50 +410,28 @@ def _plot_test(test, ax):
         upper, below = cell.subgridspec(2, 1, height_ratios=[2, 3])
         ax.set_subplotspec(upper)
         lower = ax.figure.add_subplot(below)
-    height = ax.hist(test.values[np.isfinite(test.values)], bins=60, color="#56B4E9",
-                     edgecolor="none")[0].max()
-    ax.axvline(test.statistic, color="#D55E00", lw=2)
-    right = np.mean(ax.get_xlim()) < test.statistic
-    ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, height),
-                xytext=(-5 if right else 5, 0), textcoords="offset points", color="#D55E00",
-                va="top", ha="right" if right else "left")
-    ax.plot([test.low, test.high], [-0.06 * height] * 2, color="k", lw=3, solid_capstyle="butt")
-    ax.set(xlabel=f"{_TITLES[test.name]} (bar: 95 % of shuffles)", ylabel="shuffles",
-           ylim=(-0.12 * height, 1.05 * height))
     test.plot_graph(lower)
-    return ax
-
-
-def _plain_text(text):
-    "Text in which a dollar sign starts no formula."
-    return str(text).replace("$", r"\$")
-
-
-_TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks",
-           "correlation": "rank correlation of |Z|", "zmse": "ZMSE", "ence": "ENCE",
-           "cc": "rank correlation of |E| (CC)"}
+    return plot_null(test, ax, xlabel=_TITLES[test.name], ylabel="shuffles")
 
 # %% ../nbs/23_consistency.ipynb #cell-040
 def _plot_graph(test, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 4.5), layout="constrained")[1] if ax is None else ax
-    graph = test.graph
+    ax, graph = new_axes(ax), test.graph
     share, path, half = (np.concatenate([[0], graph[column]])
-                         for column in ("share", "cumulative", "high"))
+                         for column in ("share", "cumulative", "null_high"))
     ax.fill_between(share, -half, half, color="0.88", lw=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.plot(share, path, color="#0072B2", lw=1.2)
     edge = 1.45 * max(np.abs(path).max(), half.max())
     if test.pvalue <= 0.05:
-        first, last, _, mean = _stretch(test)
-        inside = slice(first, last + 2)
+        first, last = _climb(graph)
+        inside, climbs = slice(first, last + 2), path[last + 1] > path[first]
         ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4,
-                ls="-" if mean > 0 else (0, (4, 1)))
-        here = (f"ZMS {test.zms * (1 + mean):.2f} here, {test.zms:.2f} overall" if test.name
-                != "kuiper-rank" else f"|Z| {'larger' if mean > 0 else 'smaller'} than elsewhere")
-        text = f"{'climbs' if mean > 0 else 'falls'}:\n{here}"
-        ax.annotate(text, ((share[first] + share[last + 1]) / 2, edge), xytext=(0, -6),
+                ls="-" if climbs else (0, (4, 1)))
+        factor = None if test.stretch is None else test.stretch.factor
+        here = (f"|Z| {'larger' if climbs else 'smaller'} than elsewhere" if factor is None
+                else f"ZMS {factor**2:.2f} here, {test.zms:.2f} overall")
+        ax.annotate(f"{'climbs' if climbs else 'falls'}:\n{here}",
+                    ((share[first] + share[last + 1]) / 2, edge), xytext=(0, -6),
                     textcoords="offset points", ha="center", va="top", color="#D55E00",
                     annotation_clip=False)
     ax.annotate("grey: 95 % of shuffles", (0.02, 0.03), xycoords="axes fraction", color="0.35")
@@ -610,22 +447,20 @@ def _plot_graph(test, ax):
 
 # %% ../nbs/23_consistency.ipynb #cell-041
 def _plot_groups(test, ax):
-    import matplotlib.pyplot as plt
-
     graph = test.graph
     n_groups = len(graph)
     if n_groups > 14:
-        graph = graph.loc[(graph["excess"].abs() / graph["high"]).nlargest(14).index.sort_values()]
-    ax = plt.subplots(figsize=(6, 4.5), layout="constrained")[1] if ax is None else ax
-    y = np.arange(len(graph))[::-1]
-    ax.barh(y, 2 * graph["high"], left=graph["low"], height=0.7, color="0.88")
+        far = graph["excess"].abs() / graph["null_high"]
+        graph = graph.loc[far.nlargest(14).index.sort_values()]
+    ax, y = new_axes(ax), np.arange(len(graph))[::-1]
+    ax.barh(y, 2 * graph["null_high"], left=graph["null_low"], height=0.7, color="0.88")
     ax.axvline(0, color="0.6", lw=0.8)
-    outside = (graph["excess"].abs() > graph["high"]).to_numpy()
+    outside = (graph["excess"].abs() > graph["null_high"]).to_numpy()
     ax.plot(graph["excess"][~outside], y[~outside], "o", color="#0072B2", ms=6)
     ax.plot(graph["excess"][outside], y[outside], "s", color="#D55E00", ms=7)
-    ax.set_yticks(y, [f"{_plain_text(f'{group!s:.20}')} ({count:,})"
+    ax.set_yticks(y, [f"{plain_text(f'{group!s:.20}')} ({count:,})"
                       for group, count in zip(graph["group"], graph["count"])])
-    reach = 1.1 * max(graph["excess"].abs().max(), graph["high"].max())
+    reach = 1.1 * max(graph["excess"].abs().max(), graph["null_high"].max())
     quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
                 else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
     ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for their u ← 0 → large; band: "
@@ -643,11 +478,12 @@ def consistency_test(
                                   # (numbers, or groups as text) is given
     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are
                        # their own bins
-    n_resamples: int = 9999,  # number of shuffles, ≥ 1; no p-value is below 1/(n_resamples + 1)
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points, see
+                              # `affordable`
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
-) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.reference`, `.zeta`, `.to_frame()`, `.plot()`
+) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.sentence`, `.stretch`, `.zeta`, `.plot()`
     """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity),
     by shuffling them; exact for any distribution of the errors.
 
@@ -656,51 +492,128 @@ def consistency_test(
     raise ValueError. Raises ValueError or TypeError for bad data, naming the argument. Source: the
     model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of Phipson & Smyth
     (2010)."""
-    name, n_resamples = check_choice(statistic, "statistic", STATISTICS), check_count(
-        n_resamples, "n_resamples")
-    n_bins = check_count(n_bins, "n_bins")
-    points = _Points.of(error, uncertainty, by)
-    if points.kind == "groups" and name in ("correlation", "cc"):
-        raise ValueError(f"statistic={name!r} needs an order, and by holds {points.labels.size} "
-                         "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
-                         "give numbers")
-    plan = _plan(name, points, n_bins)
-    value = _finite(_as_it_is(*plan), name)
-    values = run_chunks(functools.partial(_shuffled, *plan), n_resamples,
-                        max(1, 2**21 // points.z.size), rng, n_jobs=n_jobs, progress=progress,
-                        description="shuffles")
-    return _result(name, value, np.nan_to_num(values, nan=0.0, posinf=np.inf), points, n_bins)
+    sample = Sample(error, uncertainty)
+    return consistency_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
+                          n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
 
 # %% ../nbs/23_consistency.ipynb #cell-043
+def consistency_of(
+    sample: Sample,  # errors and uncertainties
+    along: Ordering | None = None,  # what to sort by, from `sample.along`; None: the uncertainties
+    *,
+    statistic: str = "kuiper",  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
+    n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> ConsistencyTest:  # the result of `consistency_test`
+    """The test of consistency for a checked sample.
+
+    Raises NothingToTest where no shuffle can tell anything, ValueError for a correlation with
+    groups, for bins that are too small or hold no error."""
+    name, n_bins = check_choice(statistic, "statistic", STATISTICS), check_count(n_bins, "n_bins")
+    n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
+    along = sample.by_uncertainty if along is None else along
+    check_shuffles(sample, along)
+    is_grouped, two_sided = along.kind == "groups", name in ("correlation", "cc")
+    if is_grouped and two_sided:
+        raise ValueError(f"statistic={name!r} needs an order, and by holds {along.labels.size} "
+                         "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
+                         "give numbers")
+    plan = shuffle_plan(name, sample, along, n_bins)
+    value = _finite(float(as_observed(*plan)), name)
+    null = under_shuffles(*plan, n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    if not np.isfinite(null).any():
+        raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use "
+                         "fewer bins, 'ence' or 'kuiper'")
+    alternative = "two-sided" if two_sided else "greater"
+    return ConsistencyTest(
+        statistic=value, pvalue=monte_carlo_pvalue(value, null, alternative),
+        alternative=alternative, method="shuffled scaled errors", n=sample.n,
+        n_resamples=n_resamples, null_distribution=null, name=name, by=along.kind, zms=sample.zms,
+        n_bins=along.labels.size if is_grouped else n_bins if name in ("zmse", "ence") else None,
+        graph=_graph(name, sample, along))
+
+
 def _finite(value, name):
     """The data's statistic, unless it is undefined: bins of zero errors, or absolute errors that
     are all equal."""
-    if np.isfinite(value):
-        return value
+    if np.isfinite(value): return value
     if name == "cc":
-        raise ValueError("statistic='cc' needs absolute errors that differ: all are equal, so "
-                         "there is nothing to rank; use 'kuiper'")
+        raise NothingToTest("statistic='cc' needs absolute errors that differ: all are equal, so "
+                            "there is nothing to rank; use 'kuiper'",
+                            "all absolute errors are equal")
     raise ValueError("error must not be all zero within a bin or group, where ln ZMS is infinite; "
                      "use fewer bins, 'ence' or 'kuiper'")
 
+# %% ../nbs/23_consistency.ipynb #cell-011
+@dataclass(frozen=True, kw_only=True)
+class LinkTest(SignificanceTest):
+    """Whether larger errors come with larger uncertainties; what `link_test` returns.
 
-def _zeta(value, reference, low, high):
-    "Distance in units of the half of low … high that faces the value."
-    half = high - reference if value > reference else reference - low
-    return float((value - reference) / half) if half > 0 else 0.0 if value == reference else float(
-        np.copysign(np.inf, value - reference))
+    The statistic is Spearman's coefficient of |error| and uncertainty (CC)."""
+
+    @property
+    def sentence(self) -> str:
+        "What was found."
+        found = "Larger" if self.pvalue <= 0.05 else "No sign that larger"
+        return (f"{found} errors come with larger uncertainties (CC = {self.statistic:.3g}, "
+                f"p = {self.pvalue:.2g}).")
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        "Histogram of the shuffles with the data's value."
+        return plot_null(self, ax, xlabel="rank correlation of |E| and u",
+                         ylabel="shuffles of |E|")
+
+# %% ../nbs/23_consistency.ipynb #cell-013
+def link_test(
+    error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
+    *,
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points, see
+                              # `affordable`
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
+    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact
+    for any distribution.
+
+    Raises ValueError where all uncertainties, or all absolute errors, are equal, or for fewer than
+    four points. Source: permutation test after Fisher (1935)."""
+    return link_of(Sample(error, uncertainty), n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
+                   progress=progress)
 
 
-def _result(name, value, values, points, n_bins):
-    finite = values[np.isfinite(values)]
-    if not finite.size:
-        raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use "
-                         "fewer bins, 'ence' or 'kuiper'")
-    reference, (low, high) = float(finite.mean()), np.quantile(finite, [0.025, 0.975])
-    two_sided = name in ("correlation", "cc")
-    used = (None if name not in ("zmse", "ence") and points.kind != "groups" else points.labels.size
-            if points.kind == "groups" else n_bins)
-    return ConsistencyTest(name, value, _pvalue(value, values, two_sided), reference, float(low),
-                           float(high), _zeta(value, reference, low, high), "two-sided" if two_sided
-                           else "greater", points.kind, points.zms, points.z.size, used,
-                           values.size, values.size - finite.size, values, _graph(points, name))
+def link_of(
+    sample: Sample,  # errors and uncertainties
+    *,
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show a bar on standard error
+) -> LinkTest:  # the result of `link_test`
+    """The test of the link for a checked sample.
+
+    Raises NothingToTest for fewer than four points and where the uncertainties, or the absolute
+    errors, are all equal."""
+    n, n_resamples = sample.n, check_count(n_resamples, "n_resamples")
+    if n < 4:
+        raise NothingToTest(f"error must hold at least four points, got {n}: with fewer no test of "
+                            "level 5 % can reject", f"only {n} points, and no test of level 5 % "
+                            "exists for fewer than four")
+    for order, name in ((sample.by_error_size, "the absolute errors"),
+                        (sample.by_uncertainty, "the uncertainties")):
+        if order.is_constant:
+            raise NothingToTest(f"a rank correlation needs values that differ: {name} are all "
+                                f"{order.labels[0]:.6g} ({n} values)",
+                                f"all {name.removeprefix('the ')} are equal")
+    n_resamples = affordable(n_resamples, n)
+    plan = _rank_plan(sample.by_error_size.ranks, sample.by_uncertainty.ranks)
+    value = float(as_observed(*plan))
+    null = under_shuffles(*plan, n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    return LinkTest(statistic=value, pvalue=monte_carlo_pvalue(value, null), alternative="greater",
+                    method="shuffled absolute errors", n=n, n_resamples=n_resamples,
+                    null_distribution=null)
