@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from uqcal import consistency, datasets, distributions, statistics
+from uqcal.sample import Sample
 from uqcal.bin_scaling import (
     SCALING,
     Extrapolation,
@@ -21,6 +22,7 @@ from uqcal.bin_scaling import (
     _simulate_grid,
     _variance_table,
     extrapolate,
+    extrapolation_of,
     reference_slope,
     bin_scaling_reference,
     simulate_bin_scaling,
@@ -232,9 +234,9 @@ def test_line_is_that_of_least_squares():
     found = extrapolate(*calibrated(), method="paper", min_bin_size=30, fit_above=10)
     used = found.points[found.points["n_bins"] > 10]
     line = stats.linregress(used["x"], used["value"])
-    np.testing.assert_allclose([found.slope, found.intercept, found.standard_error], [line.slope, line.intercept, line.intercept_stderr], rtol=1e-9)
-    np.testing.assert_allclose(found.interval, line.intercept + np.array([-2, 2]) * line.intercept_stderr, rtol=1e-9)
-    assert found.points["bin_size"].min() > 30 and found.null.size == 0
+    np.testing.assert_allclose([found.slope, found.statistic, found.standard_error], [line.slope, line.intercept, line.intercept_stderr], rtol=1e-9)
+    np.testing.assert_allclose(found.confidence_interval, line.intercept + np.array([-2, 2]) * line.intercept_stderr, rtol=1e-9)
+    assert found.points["bin_size"].min() > 30 and found.null_distribution is None and found.expected == 0
 
 
 def test_bins_of_exactly_the_smallest_size_are_left_out():
@@ -262,10 +264,10 @@ def test_shuffled_intercepts_follow_the_distribution_of_a_plain_loop(statistic, 
     by = rng.normal(size=120) if adaptivity else None
     found = extrapolate(error, uncertainty, statistic=statistic, n_bins=[3, 4, 5, 6], min_bin_size=5, fit_above=3, by=by, n_resamples=4000, rng=1)
     plain = [plain_intercept(rng.permutation(error / uncertainty) * uncertainty, uncertainty, statistic, by) for _ in range(1500)]
-    np.testing.assert_allclose(found.intercept, plain_intercept(error, uncertainty, statistic, by), rtol=1e-9)
-    assert stats.ks_2samp(found.null, plain).pvalue > 0.005
-    assert found.pvalue == (np.sum(found.null >= found.intercept) + 1) / 4001
-    np.testing.assert_allclose(found.reference, found.null.mean(), rtol=1e-12)
+    np.testing.assert_allclose(found.statistic, plain_intercept(error, uncertainty, statistic, by), rtol=1e-9)
+    assert stats.ks_2samp(found.null_distribution, plain).pvalue > 0.005
+    assert found.pvalue == (np.sum(found.null_distribution >= found.statistic) + 1) / 4001
+    np.testing.assert_allclose(found.expected, found.null_distribution.mean(), rtol=1e-12)
 
 
 def test_points_have_the_pvalues_of_the_consistency_test():
@@ -274,7 +276,7 @@ def test_points_have_the_pvalues_of_the_consistency_test():
     points = extrapolate(error, uncertainty, n_resamples=4999, rng=1).points.set_index("n_bins")
     test = consistency.consistency_test(error, uncertainty, statistic="zmse", n_bins=30, n_resamples=4999, rng=2)
     np.testing.assert_allclose(points["value"][30], test.statistic, rtol=1e-10)
-    np.testing.assert_allclose(points["shuffled"][30], test.reference, rtol=0.01)
+    np.testing.assert_allclose(points["shuffled"][30], test.null_mean, rtol=0.01)
     assert abs(points["pvalue"][30] - test.pvalue) < 4 * np.sqrt(0.5 * test.pvalue / 1000) + 0.001
 
 
@@ -284,10 +286,10 @@ def test_interval_holds_its_reference_exactly_where_the_verdict_says_so(seed, co
     error, uncertainty = calibrated(100, 4, rng=rng)
     found = extrapolate(error, uncertainty**rng.choice([1, 2]), n_bins=range(3, 9), min_bin_size=5, fit_above=2, n_resamples=n_resamples,
                         confidence=confidence, rng=rng)
-    assert (found.pvalue > 1 - confidence + 1e-9) == (found.verdict == "valid") == (found.interval[0] <= found.reference)
-    assert found.interval[1] == np.inf
+    assert (found.pvalue > 1 - confidence + 1e-9) == (found.verdict == "valid") == (found.confidence_interval[0] <= found.expected)
+    assert found.confidence_interval[1] == np.inf
     paper = extrapolate(error, uncertainty, n_bins=range(3, 9), min_bin_size=5, fit_above=2, confidence=confidence, method="paper")
-    assert (paper.verdict == "valid") == (paper.interval[0] <= 0 <= paper.interval[1]) == (paper.pvalue >= 1 - confidence)
+    assert (paper.verdict == "valid") == (paper.confidence_interval[0] <= 0 <= paper.confidence_interval[1]) == (paper.pvalue >= 1 - confidence)
 
 
 @pytest.mark.parametrize("statistic", SCALING)
@@ -298,18 +300,21 @@ def test_units_average_size_sign_and_row_order_do_not_matter(statistic):
     for e, u in ((1e-120 * error, 1e-120 * uncertainty), (error, 7 * uncertainty), (-error, uncertainty), (1e100 * error, 1e90 * uncertainty)):
         other = extrapolate(e, u, **options)
         assert other.pvalue == first.pvalue
-        np.testing.assert_allclose((other.intercept, other.slope, other.reference), (first.intercept, first.slope, first.reference), rtol=1e-8)
+        np.testing.assert_allclose((other.statistic, other.slope, other.expected), (first.statistic, first.slope, first.expected), rtol=1e-8)
     order = np.random.default_rng(0).permutation(1500)
     assert extrapolate(error[order], uncertainty[order], **options).pvalue == first.pvalue
     tied = np.round(uncertainty, 1) + 0.05
     worst = np.argsort(np.abs(error))
-    np.testing.assert_allclose(extrapolate(error[worst], tied[worst], **options).intercept, extrapolate(error, tied, **options).intercept, rtol=1e-9)
+    np.testing.assert_allclose(extrapolate(error[worst], tied[worst], **options).statistic, extrapolate(error, tied, **options).statistic, rtol=1e-9)
 
 
 def test_same_seed_same_result_whatever_the_jobs():
     sets = calibrated(1500)
+    data, options = Sample(*sets), dict(n_resamples=99, rng=5)
+    assert extrapolation_of(data, **options) == extrapolate(*sets, **options)
+    assert extrapolation_of(data, data.along(sets[0]), **options) == extrapolate(*sets, by=sets[0], **options)
     one, two = (extrapolate(*sets, n_resamples=3000, rng=5, n_jobs=jobs) for jobs in (1, 2))
-    np.testing.assert_array_equal(one.null, two.null)
+    np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
     before = [values.copy() for values in sets]
     extrapolate(*sets, n_resamples=9, rng=np.random.default_rng(1))
     for values, copy in zip(sets, before):
@@ -438,7 +443,7 @@ def test_bins_without_errors_are_no_obstacle_to_ence_nor_rare_ones_to_zmse():
     order = np.argsort(uncertainty)
     sparse[order[::5]] = error[order[::5]]          # no bin of the data without an error, some shuffles with one
     found = extrapolate(sparse, uncertainty, n_resamples=499, rng=1)
-    assert 0 < np.isinf(found.null).sum() < 499 and np.isfinite(found.reference) and 0 < found.pvalue <= 1
+    assert 0 < np.isinf(found.null_distribution).sum() < 499 and np.isfinite(found.expected) and 0 < found.pvalue <= 1
     hopeless = np.zeros(1500)
     hopeless[order[::20]] = 1 + np.arange(75)
     with pytest.raises(ValueError, match="nearly every shuffle has a bin without errors"):
@@ -454,7 +459,7 @@ def test_extreme_and_tied_values_give_finite_results(seed, spread, method, stati
     error = uncertainty * rng.standard_normal(100) * 10.0**rng.integers(-30, 30)
     assume(np.unique(uncertainty).size > 1)
     found = extrapolate(error, uncertainty, statistic=statistic, method=method, n_bins=range(2, 9), min_bin_size=5, fit_above=2, n_resamples=19, rng=rng)
-    assert np.all(np.isfinite([found.intercept, found.slope, found.standard_error, found.reference, found.pvalue, found.interval[0]])) or found.interval[0] == -np.inf
+    assert np.all(np.isfinite([found.statistic, found.slope, found.standard_error, found.expected, found.pvalue, found.confidence_interval[0]])) or found.confidence_interval[0] == -np.inf
     assert 0 <= found.pvalue <= 1 and found.points.drop(columns="is_fitted").notna().all().all()
 
 
@@ -499,9 +504,9 @@ def test_results_show_themselves():
     for found in (extrapolate(*sets, n_resamples=99, rng=1), extrapolate(*sets, method="paper"), extrapolate(*sets, n_resamples=9, rng=1, statistic="ence")):
         assert isinstance(found, Extrapolation) and found.verdict in found._repr_html_()
         frame = found.to_frame()
-        np.testing.assert_allclose(frame["t6"], [bin_scaling_reference(found.statistic, 1500, k, distribution="t6") for k in frame["n_bins"]])
+        np.testing.assert_allclose(frame["t6"], [bin_scaling_reference(found.name, 1500, k, distribution="t6") for k in frame["n_bins"]])
         ax = plt.subplots()[1]
-        assert found.plot(ax) is ax and found.plot().get_ylabel().startswith(found.statistic.upper())
+        assert found.plot(ax) is ax and found.plot().get_ylabel().startswith(found.name.upper())
     one = simulate_bin_scaling(n=[200, 300], n_bins=[5, 10], dof=6, n_mc=20, rng=4, distribution="t3")
     assert one.limits == {} and "20 calibrated sets with t3 errors" in one._repr_html_()
     assert one.plot().get_xlabel().startswith("x = √(N/M)")

@@ -44,20 +44,6 @@ def test_average_is_invalid_where_its_pvalue_is_below_the_level(seed, confidence
     assert found.result is interval
 
 
-def test_holm_rejects_what_stepping_down_rejects():
-    "Step by step from the smallest p-value, at every level that could matter."
-    rng = np.random.default_rng(1)
-    for m in range(1, 30):
-        pvalues = np.round(rng.random(m)**3, 2)          # with ties, zeros and ones
-        adjusted = holm(pvalues)
-        for level in np.unique(np.clip(np.multiply.outer(pvalues, np.arange(1, m + 1)), 0, 1)):
-            left, rejected = sorted(range(m), key=lambda i: pvalues[i]), set()
-            while left and len(left) * pvalues[left[0]] <= level:
-                rejected.add(left.pop(0))
-            if level < 1:
-                assert rejected == set(np.flatnonzero(adjusted <= level))
-
-
 def test_holm_adjusts_the_features_and_nothing_else():
     error, uncertainty = sample(5)
     rng = np.random.default_rng(1)

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from uqcal import consistency, datasets, distributions, statistics
-from uqcal.consistency import STATISTICS, _Points, _as_it_is, _plan, _pvalue, _shuffle, _shuffled, consistency_test
+from uqcal.consistency import STATISTICS, NothingToTest, affordable, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
+from uqcal.resampling import monte_carlo_pvalue, shuffle, shuffle_state
+from uqcal.sample import Sample
 
 TWO_SIDED = ("correlation", "cc")
 ORDERLESS = ("kuiper", "kuiper-rank", "zmse", "ence")
@@ -108,65 +110,21 @@ def test_statistic_of_groups_is_that_of_the_slow_twin(name):
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_each_shuffle_is_that_of_the_slow_twin(name, tied):
-    "The kernels shuffle what _shuffle shuffles: replay it and compute each statistic from the scaled errors so paired."
-    error, uncertainty = sample(11, tied=tied)
-    points = _Points.of(error, uncertainty, None)
-    kernel, values, fixed = _plan(name, points, 4)
+    "The kernels shuffle what `shuffle` shuffles: replay it and compute each statistic from the scaled errors so paired."
+    data = Sample(*sample(11, tied=tied))
+    kernel, values, fixed = shuffle_plan(name, data, data.by_uncertainty, 4)
     state = np.array([1, 2, 3, 4], dtype=np.uint64)
     found = kernel(values.copy(), 6, state.copy(), *fixed)
     place = np.arange(float(values.size))
-    key, z = np.sort(uncertainty), points.z
+    key, z = np.sort(data.uncertainty), np.abs(data.scaled[data.by_uncertainty.order]) / np.sqrt(data.zms)
     for r in range(7):
         if r:
-            _shuffle(place, state)
+            shuffle(place, state)
         paired = z[place.astype(int)] * key
         if name == "cc":
             paired = np.array([float(f"{p:.10e}") for p in paired])
         expected = slow(name, np.where(paired == 0, 0, paired), key, key) if name != "correlation" else spearman(list(z[place.astype(int)]), list(key))
         np.testing.assert_allclose(found[r], expected, rtol=1e-9, atol=1e-13)
-
-
-def plain_shuffle(values, state):
-    "xoshiro256++, Lemire's choice and Fisher–Yates in Python's integers."
-    mask, (a, b, c, d), halves = 2**64 - 1, map(int, state), []
-
-    def rotated(x, k):
-        return (x << k | x >> 64 - k) & mask
-
-    values = list(values)
-    for i in range(len(values) - 1, 0, -1):
-        while True:
-            if not halves:
-                word = (rotated((a + d) & mask, 23) + a) & mask
-                c, d, t = c ^ a, d ^ b, b << 17 & mask
-                b, a = b ^ c, a ^ d
-                c, d = c ^ t, rotated(d, 45)
-                halves = [word >> 32, word & (2**32 - 1)]
-            product = halves.pop(0) * (i + 1)
-            if product % 2**32 >= 2**32 % (i + 1):
-                break
-        j = product >> 32
-        values[i], values[j] = values[j], values[i]
-    return values, [a, b, c, d]
-
-
-@pytest.mark.parametrize("n", [2, 3, 10, 1001])
-def test_shuffle_is_that_of_the_slow_twin(n):
-    state = np.random.default_rng(n).integers(1, 2**64, size=4, dtype=np.uint64)
-    values = np.arange(float(n))
-    for _ in range(3):
-        expected, moved = plain_shuffle(values, state)
-        _shuffle(values, state)
-        assert values.tolist() == expected and state.tolist() == moved
-
-
-def test_shuffle_is_fair():
-    state, deck, n = np.random.default_rng(3).integers(1, 2**64, size=4, dtype=np.uint64), np.arange(5.0), 120_000
-    counts = dict.fromkeys(itertools.permutations(range(5)), 0)
-    for _ in range(n):
-        _shuffle(deck, state)
-        counts[tuple(deck.astype(int))] += 1
-    assert stats.chisquare(list(counts.values())).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -189,8 +147,8 @@ def test_shuffles_draw_from_all_pairings_alike(name, tied):
     assert abs(result.pvalue - exact) < 4 * deviation
     levels = np.unique(np.round(every, 9))
     expected = np.array([np.sum(np.abs(every - level) < 1e-8) for level in levels]) / 720 * n
-    nearest = np.abs(result.values[:, None] - levels).argmin(axis=1)
-    assert np.abs(result.values - levels[nearest]).max() < 1e-8
+    nearest = np.abs(result.null_distribution[:, None] - levels).argmin(axis=1)
+    assert np.abs(result.null_distribution - levels[nearest]).max() < 1e-8
     assert levels.size == 1 or stats.chisquare(np.bincount(nearest, minlength=levels.size), expected).pvalue > 1e-4
 
 
@@ -198,12 +156,13 @@ def test_shuffles_draw_from_all_pairings_alike(name, tied):
 def test_pvalue_counts_what_it_says(name):
     error, uncertainty = sample(3, n=60)
     r = consistency_test(error, uncertainty, statistic=name, n_resamples=199, rng=2)
-    above, below = np.sum(r.values >= r.statistic) + 1, np.sum(r.values <= r.statistic) + 1
+    null = r.null_distribution
+    above, below = np.sum(null >= r.statistic) + 1, np.sum(null <= r.statistic) + 1
     assert r.pvalue == (min(1, 2 * min(above, below) / 200) if name in TWO_SIDED else above / 200)
-    assert r.alternative == ("two-sided" if name in TWO_SIDED else "greater") and r.n_resamples == r.values.size == 199
-    np.testing.assert_allclose((r.reference, r.low, r.high), (r.values.mean(), *np.quantile(r.values, [0.025, 0.975])))
-    facing = r.high - r.reference if r.statistic > r.reference else r.reference - r.low
-    np.testing.assert_allclose(r.zeta, (r.statistic - r.reference) / facing)
+    assert r.alternative == ("two-sided" if name in TWO_SIDED else "greater") and r.n_resamples == null.size == 199
+    np.testing.assert_allclose((r.null_mean, *r.null_interval), (null.mean(), *np.quantile(null, [0.025, 0.975])))
+    facing = r.null_interval.high - r.null_mean if r.statistic > r.null_mean else r.null_mean - r.null_interval.low
+    np.testing.assert_allclose(r.zeta, (r.statistic - r.null_mean) / facing)
 
 
 def test_without_ties_the_statistics_are_those_of_the_statistics_module():
@@ -222,10 +181,11 @@ CASES = [(n, distribution) for n in (50, 500, 5000) for distribution in DISTRIBU
 
 
 def pvalues(error, uncertainty, n_shuffles, rng):
-    points = _Points.of(error, uncertainty, None)
+    data = Sample(error, uncertainty)
     for name in STATISTICS:
-        plan = _plan(name, points, 20)
-        yield _pvalue(_as_it_is(*plan), _shuffled(*plan, n_shuffles, rng), name in TWO_SIDED)
+        kernel, values, fixed = shuffle_plan(name, data, data.by_uncertainty)
+        rows = kernel(values.copy(), n_shuffles, shuffle_state(rng), *fixed)
+        yield monte_carlo_pvalue(rows[0], rows[1:], "two-sided" if name in TWO_SIDED else "greater")
 
 
 def many_pvalues(n, distribution, n_sets, n_shuffles, seed, tied=False):
@@ -302,8 +262,8 @@ def test_a_seed_fixes_the_result_whatever_n_jobs():
     error, uncertainty = sample(1, n=3000)
     for name in STATISTICS:
         one, two = (consistency_test(error, uncertainty, statistic=name, n_resamples=1500, rng=4, n_jobs=jobs) for jobs in (1, 2))
-        assert one == two and np.array_equal(one.values, two.values)
-        assert not np.array_equal(one.values, consistency_test(error, uncertainty, statistic=name, n_resamples=1500, rng=5).values)
+        assert one == two and np.array_equal(one.null_distribution, two.null_distribution)
+        assert not np.array_equal(one.null_distribution, consistency_test(error, uncertainty, statistic=name, n_resamples=1500, rng=5).null_distribution)
 
 
 def test_nothing_is_changed_in_place():
@@ -331,24 +291,30 @@ def test_a_wrong_stretch_is_found_and_named():
     error = uncertainty * rng.standard_normal(2000)
     error[600:1000] *= 2
     result = consistency_test(error, uncertainty, rng=1)
-    first, last, share, mean = consistency._stretch(result)
-    assert result.pvalue == 1e-4 and abs(first - 600) < 30 and abs(last - 999) < 30 and mean > 0.8 and abs(share - 0.2) < 0.03
+    at = result.stretch
+    first, last = np.searchsorted(uncertainty, [at.first, at.last])
+    assert result.pvalue == 1e-4 and abs(first - 600) < 30 and abs(last - 999) < 30 and at.excess > 0.8 and abs(at.share - 0.2) < 0.03
     scaled = (error / uncertainty)**2
-    inside, below, above = (np.sqrt(part.mean()) for part in (scaled[first:last + 1], scaled[:first], scaled[last + 1:]))
-    assert f"{inside:.2f} times as large as stated where the uncertainty is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.explanation
-    assert f"({100 * share:.0f} % of the points), {below:.2f} times below and {above:.2f} times above" in result.explanation
+    parts = scaled[first:last + 1], scaled[:first], scaled[last + 1:], np.delete(scaled, slice(first, last + 1))
+    inside, below, above, elsewhere = (np.sqrt(part.mean()) for part in parts)
+    np.testing.assert_allclose((at.factor, at.below, at.above, at.elsewhere), (inside, below, above, elsewhere), rtol=1e-9)
+    assert at.count == last - first + 1 and at.share == pytest.approx(at.count / 2000) and at.excess == pytest.approx(inside**2 / result.zms - 1)
+    assert f"{inside:.2f} times as large as stated where the uncertainty is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.sentence
+    assert f"({100 * at.share:.0f} % of the points), {below:.2f} times below and {above:.2f} times above" in result.sentence
+    assert "where the mass is" in result.where("the mass")
     np.testing.assert_allclose(result.graph["cumulative"].iloc[-1], 0, atol=1e-12)
     z2 = (error / uncertainty)**2
     np.testing.assert_allclose(result.graph["cumulative"], np.cumsum(z2 / z2.mean() - 1) / 2000, atol=1e-12)
 
 
-def test_explanation_speaks_of_direction_for_correlations():
+def test_sentence_speaks_of_direction_for_correlations():
     rng = np.random.default_rng(4)
     uncertainty = np.exp(0.5 * rng.standard_normal(1000))
-    for power, expected in ((1.5, "larger, compared with what is stated, where the uncertainty is large than where it is small"), (0.5, "larger, compared with what is stated, where the uncertainty is small than where it is large")):
+    for power, expected in ((1.5, "larger relative to their uncertainties where the uncertainty is large than where it is small"), (0.5, "larger relative to their uncertainties where the uncertainty is small than where it is large")):
         for name in TWO_SIDED:
-            assert expected in consistency_test(uncertainty**power * rng.standard_normal(1000), uncertainty, statistic=name, rng=1).explanation
-    assert "No sign" in consistency_test(uncertainty * rng.standard_normal(1000), uncertainty, statistic="cc", rng=1).explanation
+            result = consistency_test(uncertainty**power * rng.standard_normal(1000), uncertainty, statistic=name, rng=1)
+            assert expected in result.sentence and result.stretch is None
+    assert "No sign" in consistency_test(uncertainty * rng.standard_normal(1000), uncertainty, statistic="cc", rng=1).sentence
 
 
 def test_band_of_the_graph_holds_its_share_of_shuffles():
@@ -356,7 +322,7 @@ def test_band_of_the_graph_holds_its_share_of_shuffles():
     graph = consistency_test(error, uncertainty, n_resamples=19, rng=1).graph
     z2, rng = (error / uncertainty)**2, np.random.default_rng(1)
     paths = np.cumsum([rng.permutation(z2 / z2.mean() - 1) for _ in range(4000)], axis=1) / 400
-    np.testing.assert_allclose(paths.std(axis=0)[20:-20], graph["high"][20:-20] / 1.96, rtol=0.06)
+    np.testing.assert_allclose(paths.std(axis=0)[20:-20], graph["null_high"][20:-20] / 1.96, rtol=0.06)
 
 
 def test_groups_are_named_the_worst_first_found():
@@ -366,7 +332,10 @@ def test_groups_are_named_the_worst_first_found():
     result = consistency_test(error, np.ones(900), by=kind, rng=1)
     assert result.by == "groups" and result.n_bins == 3 and result.pvalue == 1e-4
     own, others = (np.sqrt(np.mean(error[of]**2)) for of in (kind == "y", kind != "y"))
-    assert f"{own:.2f} times as large as stated in group y ({np.sum(kind == 'y')} of 900 points) and {others:.2f} times in the others" in result.explanation
+    assert f"{own:.2f} times as large as stated in group y ({np.sum(kind == 'y')} of 900 points) and {others:.2f} times in the others" in result.sentence
+    at = result.stretch
+    assert (at.first, at.last, at.below, at.above) == ("y", "y", None, None)
+    np.testing.assert_allclose((at.factor, at.elsewhere), (own, others), rtol=1e-9)
     assert result.graph["excess"].is_monotonic_decreasing and set(result.graph["group"]) == {"x", "y", "z"}
     np.testing.assert_allclose(result.statistic, 0.5 * (result.graph["count"] * result.graph["excess"].abs()).sum() / 900)
 
@@ -385,8 +354,8 @@ def test_results_show_themselves():
     error, uncertainty = sample(1, n=200)
     for name in STATISTICS:
         result = consistency_test(error, uncertainty, statistic=name, n_resamples=99, rng=1)
-        assert list(result.to_frame().columns)[:3] == ["name", "statistic", "pvalue"] and len(result.to_frame()) == 1
-        assert f"p = {result.pvalue:.2g}" in result._repr_html_() and result.explanation in result._repr_html_()
+        assert {"name", "statistic", "pvalue", "n_resamples", "zms"} < set(result.to_frame().columns) and len(result.to_frame()) == 1
+        assert f"p = {result.pvalue:.2g}" in result._repr_html_() and result.sentence in result._repr_html_()
         ax = result.plot()
         assert ax.get_xlabel() and len(ax.figure.axes) == 2
         figure, (left, right) = plt.subplots(1, 2)
@@ -395,6 +364,74 @@ def test_results_show_themselves():
     ax = consistency_test(error, uncertainty, by=[f"group {i % 20}" for i in range(200)], n_resamples=99, rng=1).plot()
     assert "14 of 20" in ax.figure.axes[1].get_ylabel()
     plt.close("all")
+
+
+# the link
+
+def test_link_is_spearmans_coefficient_and_its_null_all_pairings():
+    rng = np.random.default_rng(2)
+    uncertainty, error = np.array([1.0, 1.0, 2.0, 3.0, 5.0, 8.0]), rng.standard_normal(6)
+    error[2] = -error[1]
+    result = link_test(error, uncertainty, n_resamples=20_000, rng=1)
+    every = np.array([stats.spearmanr(np.abs(error)[list(order)], uncertainty).statistic for order in itertools.permutations(range(6))])
+    np.testing.assert_allclose(result.statistic, every[0], rtol=1e-12)
+    exact = np.mean(every >= every[0] - 1e-9)
+    assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-4
+    assert set(np.round(result.null_distribution, 9)) == set(np.round(every, 9))
+    assert result.pvalue == (np.sum(result.null_distribution >= result.statistic - 1e-9) + 1) / 20_001
+
+
+def test_link_test_rejects_five_percent_without_a_link_and_only_for_positive_ones():
+    rejected = 0
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        rejected += link_test(rng.standard_t(3, 50), np.exp(rng.standard_normal(50)), n_resamples=39, rng=rng).pvalue <= 0.05
+    assert abs(rejected / 600 - 0.05) < 0.031        # 3.5 standard deviations
+    uncertainty = np.arange(1.0, 101)
+    assert link_test(1 / uncertainty, uncertainty, n_resamples=99, rng=1).pvalue == 1
+    assert link_test(uncertainty, uncertainty, n_resamples=99, rng=1).pvalue == 0.01
+
+
+def test_link_shows_itself_and_refuses_what_does_not_vary():
+    import matplotlib.pyplot as plt
+    error, uncertainty = sample(1, n=200)
+    result = link_test(error, uncertainty, n_resamples=99, rng=1)
+    assert list(result.to_frame().columns) == ["statistic", "pvalue", "alternative", "method", "n", "n_resamples"] and "CC" in result._repr_html_()
+    assert result.statistic == pytest.approx(statistics.cc(error, uncertainty)) and result.plot().get_xlabel().startswith("rank correlation of |E| and u")
+    assert link_of(Sample(error, uncertainty), n_resamples=99, rng=1) == result
+    plt.close("all")
+    for call, message, reason in ((lambda: link_test([1.0, 2, 3], [1.0, 2, 3]), "at least four", "only 3 points"),
+                                  (lambda: link_test(np.ones(9), np.arange(1.0, 10)), "the absolute errors are all 1", "all absolute errors are equal"),
+                                  (lambda: link_test(np.arange(9.0), np.ones(9)), "the uncertainties are all 1", "all uncertainties are equal")):
+        with pytest.raises(NothingToTest, match=message) as refusal:
+            call()
+        assert refusal.value.reason.startswith(reason)
+    with pytest.raises(ValueError, match="n_resamples"):
+        link_test(np.arange(9.0), np.arange(1.0, 10), n_resamples=0)
+
+
+# what goes down: a sample, checked and sorted once
+
+def test_a_sample_serves_several_questions():
+    error, uncertainty = sample(2, n=300)
+    feature, data = np.random.default_rng(1).integers(0, 9, 300), Sample(error, uncertainty)
+    for name in STATISTICS:
+        options = dict(statistic=name, n_resamples=99, rng=1)
+        assert consistency_of(data, **options) == consistency_test(error, uncertainty, **options)
+        assert consistency_of(data, data.along(feature), **options) == consistency_test(error, uncertainty, by=feature, **options)
+
+
+@pytest.mark.parametrize("error, uncertainty, reason", [
+    (np.ones(3), np.arange(1.0, 4), "only 3 points"), (np.zeros(9), np.arange(1.0, 10), "all errors are zero"), (np.arange(9.0), np.ones(9), "all uncertainties are equal"),
+    (np.array([0.3, 0.5, -0.9, 0.7]), np.array([0.6, 1.0, 1.8, 1.4]), "all scaled errors have the same size")])
+def test_what_cannot_be_tested_says_why_in_a_field(error, uncertainty, reason):
+    with pytest.raises(NothingToTest) as refusal:
+        check_shuffles(Sample(error, uncertainty))
+    assert refusal.value.reason.startswith(reason) and "must" in str(refusal.value)
+
+
+def test_no_more_is_drawn_than_a_machine_can_afford():
+    assert affordable(9999, 200_000) == 9999 and affordable(9999, 1_000_000) == 2000 and affordable(9999, 10**8) == 199 and affordable(39, 10**9) == 39
 
 
 # bad input
@@ -445,8 +482,8 @@ def test_infinite_shuffles_count_against_the_data_only():
     uncertainty, error = np.arange(1.0, 13), np.array([0, 0, 0, 5.0] * 3)
     error *= np.where(np.arange(12) % 4 == 3, np.arange(12), 0)
     result = consistency_test(error, uncertainty, statistic="zmse", n_bins=3, n_resamples=999, rng=1)
-    assert 0 < result.n_infinite < 999 and np.isfinite([result.reference, result.low, result.high, result.zeta]).all()
-    assert result.pvalue == (np.sum(result.values >= result.statistic - 1e-9) + 1) / 1000
+    assert 0 < result.n_infinite < 999 and np.isfinite([result.null_mean, *result.null_interval, result.zeta]).all()
+    assert result.pvalue == (np.sum(result.null_distribution >= result.statistic - 1e-9) + 1) / 1000
 
 
 NUMBERS = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-160, 1e-120, 1e120, -1e149, 3.0]))
@@ -467,5 +504,5 @@ def test_any_floats_give_a_result_without_nan_or_a_clear_error(name, data):
         except (ValueError, TypeError) as message:
             assert str(message) and "array" not in str(message).replace("1-D array", "").replace("an empty array", "")
         else:
-            assert np.isfinite([result.statistic, result.pvalue, result.reference, result.low, result.high, result.zeta]).all()
-            assert not np.isnan(result.values).any() and not result.graph.select_dtypes("number").isna().any(axis=None) and result.explanation
+            assert np.isfinite([result.statistic, result.pvalue, result.null_mean, *result.null_interval, result.zeta]).all()
+            assert (name == "cc" or not np.isnan(result.null_distribution).any()) and not result.graph.select_dtypes("number").isna().any(axis=None) and result.sentence

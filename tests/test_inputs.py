@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from uqcal.inputs import check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_outcomes, check_probabilities, check_weights, read_vector
-from uqcal.resampling import chunk_seeds
 
 NUMBERS = [0.25, -1.5, 3.0, 1e-3]
 
@@ -209,22 +208,6 @@ def test_generators_seeds_and_nothing_else():
     for value in (np.random.RandomState(3), 3.0, True, np.True_, "3", [3]):
         with pytest.raises(TypeError, match="rng must be None, an integer ≥ 0 or a numpy.random.Generator"): check_generator(value)
     with pytest.raises(ValueError, match="rng must be ≥ 0"): check_generator(-1)
-
-
-@given(n=st.integers(1, 500), size=st.integers(1, 600), seed=st.integers(0, 2**64))
-def test_chunks_cover_all_replicates_once_with_different_seeds(n, size, seed):
-    chunks = chunk_seeds(seed, n, size)
-    assert [i for start, stop, _ in chunks for i in range(start, stop)] == list(range(n))
-    assert all(stop - start == size for start, stop, _ in chunks[:-1])
-    assert len({tuple(s.entropy) for _, _, s in chunks}) == len(chunks)
-    assert [s.entropy for _, _, s in chunks] == [s.entropy for _, _, s in chunk_seeds(seed, n, size)]
-
-
-def test_chunks_move_a_generator_on():
-    rng = np.random.default_rng(0)
-    assert chunk_seeds(rng, 10, 5)[0][2].entropy != chunk_seeds(rng, 10, 5)[0][2].entropy
-    with pytest.raises(ValueError, match="n must be"): chunk_seeds(0, 0, 5)
-    with pytest.raises(ValueError, match="size must be"): chunk_seeds(0, 5, 0)
 
 
 anything = st.one_of(

@@ -267,9 +267,9 @@ def test_coverage_test_is_exact(covered, n):
             np.testing.assert_allclose(iv.coverage_test(y, bounds, level, alternative=alternative).pvalue,
                                        stats.binomtest(covered, n, level, alternative=alternative).pvalue, rtol=1e-10)
     result = iv.coverage_test(y, bounds, 0.9, confidence=0.8)
-    np.testing.assert_allclose((result.low, result.high), stats.binomtest(covered, n).proportion_ci(0.8, "exact"), rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(result.confidence_interval, stats.binomtest(covered, n).proportion_ci(0.8, "exact"), rtol=1e-10, atol=1e-300)
     for level in np.linspace(0.01, 0.99, 50):      # the interval holds the levels that the test does not reject
-        assert (iv.coverage_test(y, bounds, level).pvalue < 0.2) == (not result.low <= level <= result.high)
+        assert (iv.coverage_test(y, bounds, level).pvalue < 0.2) == (not result.confidence_interval.holds(level))
 
 
 def test_coverage_of_calibrated_intervals_follows_the_beta_binomial_distribution():
@@ -289,13 +289,6 @@ def test_coverage_of_calibrated_intervals_follows_the_beta_binomial_distribution
 def test_calibration_ranks_do_not_suffer_from_rounding():
     for m, level, rank in ((24, 0.28, 7), (99, 0.57, 57), (99, 0.9, 90), (19, 0.95, 19), (9, 0.1, 1)):
         np.testing.assert_allclose(iv._tails(3, 5, level, m)[0], stats.betabinom(5, rank, m + 1 - rank).cdf(3), rtol=1e-12)
-
-
-def test_holm_is_that_of_statsmodels():
-    from statsmodels.stats.multitest import multipletests
-    for seed in range(20):
-        p = np.random.default_rng(seed).random(1 + seed)**3
-        np.testing.assert_allclose(iv._holm(p), multipletests(p, method="holm")[1], rtol=1e-12)
 
 
 def test_stratified_test_keeps_its_level_and_finds_a_bad_group():
@@ -359,19 +352,19 @@ def test_hsic_test_of_few_points_agrees_with_all_their_arrangements(seed, n, lev
     np.testing.assert_allclose(result.statistic, value(np.flatnonzero(covered)), rtol=1e-9, atol=1e-15)
     share = np.mean(every >= result.statistic * (1 - 1e-9))
     assert abs(result.pvalue - share) < 4 * math.sqrt(share * (1 - share) / 2000) + 2 / 2000
-    assert np.isin(np.round(result.null, 10), np.round([*every, 0.0], 10)).all()
+    assert np.isin(np.round(result.null_distribution, 10), np.round([*every, 0.0], 10)).all()
 
 
 def test_hsic_test_gives_the_same_for_any_unit_and_number_of_jobs():
     y, bounds, _ = sample(15, n=400)
     one = iv.hsic_test(y, bounds, n_resamples=3000, rng=3)
     two = iv.hsic_test(y, bounds, n_resamples=3000, rng=3, n_jobs=2)
-    np.testing.assert_array_equal(one.null, two.null)
+    np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
     assert one.pvalue == two.pvalue
     for unit in (2.0**-60, 2.0**60):
         other = iv.hsic_test(unit * y, unit * bounds, n_resamples=3000, rng=3)
         assert other.pvalue == one.pvalue
-        np.testing.assert_allclose(other.null, one.null, rtol=1e-9)
+        np.testing.assert_allclose(other.null_distribution, one.null_distribution, rtol=1e-9)
 
 
 def test_results_have_frames_plots_and_short_representations():
@@ -481,7 +474,7 @@ def test_messages_say_what_and_where():
     (lambda: iv.hsic_test(Y[:1], B[:1]), "y_true"), (lambda: iv.hsic_test(Y, B, n_resamples=0), "n_resamples"), (lambda: iv.hsic_test(Y, B, rng="x"), "rng"),
     (lambda: iv.hsic_test(Y, B, kernel_sizes=(0, 1)), "kernel_sizes"), (lambda: iv.hsic_test(LABEL, SETS), "y_intervals"),
     (lambda: iv.hsic_test(Y, np.stack([B, B], axis=2)), "one level"), (lambda: iv.coverage_test(Y, np.stack([B, B], axis=2), 0.9), "one level"),
-    (lambda: iv.coverage_test(Y, B, 1), "confidence_level"), (lambda: iv.coverage_test(Y, B, 95), "confidence_level"), (lambda: iv.coverage_test(Y, B, "0.9"), "confidence_level"),
+    (lambda: iv.coverage_test(Y, B, 1), "coverage"), (lambda: iv.coverage_test(Y, B, 95), "coverage"), (lambda: iv.coverage_test(Y, B, "0.9"), "coverage"),
     (lambda: iv.coverage_test(Y, B, 0.9, confidence=0), "confidence"), (lambda: iv.coverage_test(Y, B, 0.9, alternative="two"), "alternative"),
     (lambda: iv.coverage_test(Y, B, 0.9, n_calibration=3), "n_calibration"), (lambda: iv.coverage_test(Y, B, 0.9, n_calibration=30.0), "n_calibration"),
     (lambda: iv.coverage_width_based(Y, B[:, 0], B[1:, 1], 1, 0.9), "y_pred_low and y_pred_up"), (lambda: iv.coverage_width_based(Y, B[:, 1], B[:, 0], 1, 0.9), "y_pred_low"),
@@ -500,8 +493,8 @@ def test_bad_settings_are_refused_by_name(call, named):
 def test_single_points_and_constant_arrays_have_results():
     one = dict(y_true=[1.0], y_intervals=[[0.0, 2.0]])
     assert iv.regression_coverage_score(**one) == 1 and iv.regression_mwi_score(**one, confidence_level=0.9) == 2 and iv.regression_ssc_score(**one, num_bins=1) == 1
-    result = iv.coverage_test(**one, confidence_level=0.9)
-    assert result.pvalue == 1 and math.isclose(result.low, 0.025) and result.high == 1
+    result = iv.coverage_test(**one, coverage=0.9)
+    assert result.pvalue == 1 and math.isclose(result.confidence_interval.low, 0.025) and result.confidence_interval.high == 1
     same = dict(y_true=np.ones(5), y_intervals=np.tile([0.0, 2.0], (5, 1)))
     assert iv.hsic(**same) == 0 and iv.hsic_test(**same, n_resamples=9, rng=1).pvalue == 1 and iv.regression_ssc_score(**same, num_bins=1) == 1
     assert iv.hsic_test([1.0, 1.0], [[0, 2], [0, 3]], n_resamples=9, rng=1).pvalue == 1      # all are covered

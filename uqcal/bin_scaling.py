@@ -491,7 +491,7 @@ def extrapolate(
                             n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
                             progress=progress)
 
-# %% ../nbs/24_bin_scaling.ipynb #cell-068
+# %% ../nbs/24_bin_scaling.ipynb #cell-039
 def extrapolation_of(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # what to sort by, from `sample.along`, not by groups; None: the
@@ -540,42 +540,44 @@ def extrapolation_of(
 # %% ../nbs/24_bin_scaling.ipynb #cell-047
 def _published(points, confidence, **common):
     "The result of the paper's method: two standard errors stand for 95 %."
-    used = points[points["is_fitted"]]
-    line, factor = linregress(used["x"], used["value"]), 2 / special.ndtri(0.975)
-    half = factor * special.ndtri((1 + confidence) / 2) * line.intercept_stderr
-    distance = np.divide(abs(line.intercept), factor * line.intercept_stderr,
-                         out=np.array(np.inf if line.intercept else 0.0),
-                         where=line.intercept_stderr > 0)
+    line, factor = _line(points), 2 / special.ndtri(0.975)
+    intercept, error = line["statistic"], line["standard_error"]
+    half = factor * special.ndtri((1 + confidence) / 2) * error
+    pvalue = 2 * special.ndtr(-abs(intercept) / (factor * error)) if error else intercept == 0
     return Extrapolation(
-        statistic=float(line.intercept), pvalue=float(2 * special.ndtr(-distance)),
-        alternative="two-sided", slope=float(line.slope),
-        standard_error=float(line.intercept_stderr), confidence=confidence,
-        confidence_interval=Interval(float(line.intercept - half), float(line.intercept + half)),
-        verdict="valid" if abs(line.intercept) <= half else "invalid", points=points, **common)
+        pvalue=float(pvalue), alternative="two-sided", confidence=confidence,
+        confidence_interval=Interval(intercept - half, intercept + half),
+        verdict="valid" if abs(intercept) <= half else "invalid", points=points, **line, **common)
+
+
+def _line(points):
+    "The least-squares line; points at one height scatter by nothing, where scipy has no number."
+    used = points[points["is_fitted"]]
+    line = linregress(used["x"], used["value"])
+    return {"statistic": float(line.intercept), "slope": float(line.slope),
+            "standard_error": float(np.nan_to_num(line.intercept_stderr))}
 
 
 def _permuted(points, values, confidence, **common):
     "The same from shuffled values: only an intercept that is too large counts against calibration."
-    used, defined = points[points["is_fitted"]], np.isfinite(values).all(axis=1)
+    is_fitted, defined = points["is_fitted"].to_numpy(), np.isfinite(values).all(axis=1)
     if not defined.any():
         raise ValueError("error must not be zero for so many points that nearly every shuffle has "
                          "a bin without errors; use larger bins, or ence")
-    fitted = np.where(defined[:, None], values, 0)[:, points["is_fitted"].to_numpy()]
-    null = np.where(defined, fitted @ _intercept_weights(used["x"].to_numpy()), np.inf)
-    line, expected = linregress(used["x"], used["value"]), float(null[defined].mean())
-    pvalue = monte_carlo_pvalue(line.intercept, null)
+    weights = _intercept_weights(points["x"].to_numpy()[is_fitted])
+    null = np.where(defined, np.where(defined[:, None], values, 0)[:, is_fitted] @ weights, np.inf)
+    line, expected = _line(points), float(null[defined].mean())
+    pvalue = monte_carlo_pvalue(line["statistic"], null)
     beyond = int(np.floor((1 - confidence) * (null.size + 1) + 1e-9))
     limit = np.sort(null)[null.size - beyond] if beyond else np.inf
-    low, is_valid = float(line.intercept - (limit - expected)), pvalue > 1 - confidence + 1e-12
+    low, is_valid = float(line["statistic"] - (limit - expected)), pvalue > 1 - confidence + 1e-12
     points = points.assign(shuffled=values[defined].mean(axis=0),
                            pvalue=[monte_carlo_pvalue(one, column)
                                    for one, column in zip(points["value"], values.T)])
     return Extrapolation(
-        statistic=float(line.intercept), pvalue=pvalue, alternative="greater",
-        null_distribution=null, slope=float(line.slope),
-        standard_error=float(line.intercept_stderr), confidence=confidence,
+        pvalue=pvalue, alternative="greater", null_distribution=null, confidence=confidence,
         confidence_interval=Interval(min(low, expected) if is_valid else low, np.inf),
-        verdict="valid" if is_valid else "invalid", points=points, **common)
+        verdict="valid" if is_valid else "invalid", points=points, **line, **common)
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-048
 def _usable(n_bins, n, min_bin_size, fit_above):

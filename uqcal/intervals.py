@@ -14,8 +14,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .bootstrap import _chunk, run_chunks
-from .inputs import check_choice, check_count, check_fraction, read_vector, refuse
+from .inputs import (check_choice, check_count, check_fraction, check_weights, read_vector,
+                          refuse)
+from .resampling import (ALTERNATIVES, chunk_size, holm, monte_carlo_pvalue, run_chunks,
+                              shuffle_last, shuffle_state)
+from .results import Interval, SignificanceTest, new_axes, plot_null
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -106,19 +109,6 @@ def _check_sets(y_true, y_pred_set, name="y_pred_set"):
     return member[np.arange(n), y.astype(np.int64)], member.sum(axis=1), classes, single
 
 
-def _check_weights(sample_weight, n):
-    "Weights divided by their largest, or ones."
-    if sample_weight is None: return np.ones(n)
-    weight = read_vector(sample_weight, "sample_weight")
-    if weight.size != n:
-        raise ValueError(f"sample_weight must hold one value for each of the {n} points, got "
-                         f"{weight.size}")
-    refuse("sample_weight", "not be negative", weight < 0, "negative", weight)
-    if not weight.any():
-        raise ValueError(f"sample_weight must be positive somewhere: all {n} values are zero")
-    return weight / weight.max()
-
-
 def _mean(values, weight, single):
     "Weighted mean over the first axis: a float for one level, an array for several."
     means = np.multiply(values.T, weight, order="C").sum(axis=1) / weight.sum()
@@ -134,7 +124,7 @@ def regression_mean_width_score(
 
     Raises ValueError for crossed bounds and for what `uqcal.inputs.read_vector` refuses."""
     low, up, single = _check_bounds(y_intervals)
-    return _mean(up - low, _check_weights(sample_weight, len(low)), single)
+    return _mean(up - low, check_weights(sample_weight, len(low)), single)
 
 
 def regression_coverage_score(
@@ -147,7 +137,7 @@ def regression_coverage_score(
 
     Raises ValueError for crossed bounds and for what `uqcal.inputs.read_vector` refuses."""
     _, _, _, covered, single = _check_intervals(y_true, y_intervals)
-    return _mean(covered, _check_weights(sample_weight, len(covered)), single)
+    return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-015
 def classification_mean_width_score(
@@ -159,7 +149,7 @@ def classification_mean_width_score(
 
     Raises ValueError for sets that hold anything but True and False."""
     member, single = _check_membership(y_pred_set)
-    return _mean(member.sum(axis=1), _check_weights(sample_weight, len(member)), single)
+    return _mean(member.sum(axis=1), check_weights(sample_weight, len(member)), single)
 
 
 def classification_coverage_score(
@@ -174,7 +164,7 @@ def classification_coverage_score(
     Raises ValueError for labels that are no class number, and for sets that hold anything but True
     and False."""
     covered, _, _, single = _check_sets(y_true, y_pred_set)
-    return _mean(covered, _check_weights(sample_weight, len(covered)), single)
+    return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-021
 def _tails(covered, n, level, n_calibration=None):
@@ -207,47 +197,38 @@ def _clopper_pearson(covered, n, confidence):
     return np.where(covered > 0, low, 0.0), np.where(covered < n, high, 1.0)
 
 
-_ALTERNATIVES = ("two-sided", "less", "greater")
 
 # %% ../nbs/30_intervals.ipynb #cell-023
-@dataclass(frozen=True)
-class CoverageTest:
+@dataclass(frozen=True, kw_only=True)
+class CoverageTest(SignificanceTest):
     "Whether the coverage is what was stated; what `coverage_test` returns."
-    statistic: float  # share of covered points
-    pvalue: float  # of the stated level
-    low: float  # lower end of the Clopper–Pearson interval of the coverage
-    high: float  # its upper end
+
+    confidence_interval: Interval  # Clopper–Pearson interval of the coverage
+    confidence: float  # level of that interval
+    coverage: float  # the coverage that was stated
     covered: int  # number of covered points
-    n: int  # number of points
-    confidence_level: float  # the coverage that was stated
-    confidence: float  # level of the interval
-    alternative: str  # "two-sided", "less" or "greater"
     n_calibration: int | None  # points on which the intervals were calibrated
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([vars(self)])
+    @property
+    def sentence(self) -> str:
+        "The coverage, its interval, and what was stated."
+        low, high = self.confidence_interval
+        return (f"coverage {self.statistic:.4f} ({100 * self.confidence:g} % interval {low:.4f} to "
+                f"{high:.4f}), stated {self.coverage:g}: p = {self.pvalue:.3g}")
 
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
         "The coverage with its interval, beside what was stated."
         return _plot_coverage(self, ax)
 
-    def _repr_html_(self) -> str:
-        return (f"<p>coverage {self.statistic:.4f} ({100 * self.confidence:g} % interval "
-                f"{self.low:.4f} to {self.high:.4f}), stated {self.confidence_level:g}: p = "
-                f"{self.pvalue:.3g}</p>")
-
 
 def _plot_coverage(result, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 1.9), layout="constrained")[1] if ax is None else ax
-    ax.axvline(result.confidence_level, color="0.4", ls="--", lw=1)
-    ax.annotate("stated", (result.confidence_level, 0.5), xytext=(4, 0), textcoords="offset points",
+    ax, (low, high) = new_axes(ax, 6, 1.9), result.confidence_interval
+    ax.axvline(result.coverage, color="0.4", ls="--", lw=1)
+    ax.annotate("stated", (result.coverage, 0.5), xytext=(4, 0), textcoords="offset points",
                 color="0.4", va="center")
     ax.errorbar([result.statistic], [0],
-                xerr=[[result.statistic - result.low], [result.high - result.statistic]], fmt="o",
+                xerr=[[result.statistic - low], [high - result.statistic]], fmt="o",
                 ms=7, color="#0072B2")
     ax.set(ylim=(-1, 1), yticks=[],
            xlabel=f"coverage, with its {100 * result.confidence:g} % interval")
@@ -273,28 +254,30 @@ def _check_statement(y_true, y_intervals):
 def coverage_test(
     y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
-    confidence_level: float,  # the coverage that was stated, in (0, 1)
+    coverage: float,  # the coverage that was stated, in (0, 1)
     *,
     alternative: str = "two-sided",  # coverage that differs, is "less", or is "greater" than stated
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated
-) -> CoverageTest:  # `.statistic`, `.pvalue`, `.low`, `.high`
+) -> CoverageTest:  # `.statistic`, `.pvalue`, `.confidence_interval`
     """Exact test and interval of the coverage, for independent points.
 
     Raises ValueError for several levels at once. Source: Clopper & Pearson (1934); Angelopoulos &
     Bates (2021), § 3.2."""
-    level, confidence = check_fraction(confidence_level, "confidence_level"), check_fraction(
+    level, confidence = check_fraction(coverage, "coverage"), check_fraction(
         confidence, "confidence")
-    check_choice(alternative, "alternative", _ALTERNATIVES)
+    check_choice(alternative, "alternative", ALTERNATIVES)
     n_calibration = n_calibration if n_calibration is None else check_count(
         n_calibration, "n_calibration")
     inside = _check_statement(y_true, y_intervals)[0]
     covered, n = int(inside.sum()), inside.size
     low, high = _clopper_pearson(covered, n, confidence)
     pvalue = _pvalue(_tails(covered, n, level, n_calibration), alternative)
-    return CoverageTest(covered / n, float(pvalue), float(low), float(high), covered, n, level,
-                        confidence, alternative, n_calibration)
+    return CoverageTest(statistic=covered / n, pvalue=float(pvalue), alternative=alternative,
+                        method="exact", n=n, confidence_interval=Interval(float(low), float(high)),
+                        confidence=confidence, coverage=level, covered=covered,
+                        n_calibration=n_calibration)
 
 # %% ../nbs/30_intervals.ipynb #cell-027
 @nb.njit(cache=True, nogil=True)
@@ -374,7 +357,7 @@ def regression_ssc(
     Raises ValueError if there are fewer distinct widths than groups. Source: Angelopoulos & Bates
     (2021)."""
     _, low, up, covered, single = _check_intervals(y_true, y_intervals)
-    weight, num_bins = _check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
+    weight, num_bins = check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
     rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
     rows = [_group_coverage(covered[:, j], _width_groups((up - low)[:, j], rounding[j], num_bins),
                             num_bins, weight) for j in range(low.shape[1])]
@@ -413,52 +396,42 @@ def classification_ssc(
     covered, size, classes, single = _check_sets(y_true, y_pred_set)
     num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins",
                                                              maximum=classes + 1)
-    weight, n_groups = _check_weights(sample_weight, len(covered)), num_bins or classes + 1
+    weight, n_groups = check_weights(sample_weight, len(covered)), num_bins or classes + 1
     rows = [_group_coverage(covered[:, j], _size_groups(size[:, j], classes, num_bins), n_groups,
                             weight) for j in range(size.shape[1])]
     return rows[0] if single else np.array(rows)
 
 # %% ../nbs/30_intervals.ipynb #cell-033
-@dataclass(frozen=True)
-class SizeStratifiedCoverage:
+@dataclass(frozen=True, kw_only=True)
+class SizeStratifiedCoverage(SignificanceTest):
     "The coverage of each group of widths or set sizes; what `size_stratified_coverage` returns."
-    statistic: float  # coverage of the group that is covered least
-    pvalue: float  # smallest of the groups' p-values after Holm's correction
-    confidence_level: float  # the coverage that was stated
+
+    coverage: float  # the coverage that was stated
     confidence: float  # level of the groups' intervals
-    alternative: str  # "less", "two-sided" or "greater"
     kind: str  # "width" or "set size"
     groups: pd.DataFrame = field(repr=False)  # a row for each group: size_low, size_high, count,
                                               # covered, coverage, low, high, pvalue, pvalue_holm
+
+    @property
+    def sentence(self) -> str:
+        "The group that is covered least, and what was stated."
+        return (f"least coverage {self.statistic:.4f} of {len(self.groups)} groups, stated "
+                f"{self.coverage:g}: p = {self.pvalue:.3g} (Holm)")
 
     def to_frame(self) -> pd.DataFrame:
         "A row for each group."
         return self.groups.copy()
 
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
         "Coverage against width or set size, with intervals and the stated level."
         return _plot_groups(self, ax)
-
-    def _repr_html_(self) -> str:
-        return (f"<p>least coverage {self.statistic:.4f} of {len(self.groups)} groups, stated "
-                f"{self.confidence_level:g}: p = {self.pvalue:.3g} (Holm)</p>"
-                + self.groups._repr_html_())
-
-
-def _holm(pvalues):
-    "Holm's adjusted p-values: valid for any dependence between the tests."
-    order = np.argsort(pvalues, kind="stable")
-    adjusted = np.empty(pvalues.size)
-    adjusted[order] = np.minimum(
-        1.0, np.maximum.accumulate(pvalues[order] * np.arange(pvalues.size, 0, -1)))
-    return adjusted
 
 # %% ../nbs/30_intervals.ipynb #cell-034
 def size_stratified_coverage(
     y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
-    confidence_level: float,  # the coverage that was stated, in (0, 1)
+    coverage: float,  # the coverage that was stated, in (0, 1)
     *,
     num_bins: int | None = None,  # groups; 3 groups of widths, or one for each set size, unless
                                   # given
@@ -470,9 +443,9 @@ def size_stratified_coverage(
 
     Raises ValueError if there are fewer distinct sizes than groups. Source: Angelopoulos & Bates
     (2021); Holm (1979)."""
-    level, confidence = check_fraction(confidence_level, "confidence_level"), check_fraction(
+    level, confidence = check_fraction(coverage, "coverage"), check_fraction(
         confidence, "confidence")
-    check_choice(alternative, "alternative", _ALTERNATIVES)
+    check_choice(alternative, "alternative", ALTERNATIVES)
     covered, size, rounding, classes = _check_statement(y_true, y_intervals)
     num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins", maximum=classes
                                                              + 1 if classes else None)
@@ -487,21 +460,21 @@ def size_stratified_coverage(
     table = pd.DataFrame({"size_low": size[order[begin]],
                           "size_high": size[order[begin + count - 1]], "count": count,
                           "covered": hits, "coverage": hits / count, "low": low, "high": high,
-                          "pvalue": pvalue, "pvalue_holm": _holm(pvalue)})
-    return SizeStratifiedCoverage(float(table["coverage"].min()), float(table["pvalue_holm"].min()),
-                                  level, confidence, alternative,
-                                  "set size" if classes else "width", table.rename_axis("group"))
+                          "pvalue": pvalue, "pvalue_holm": holm(pvalue)})
+    return SizeStratifiedCoverage(
+        statistic=float(table["coverage"].min()), pvalue=float(table["pvalue_holm"].min()),
+        alternative=alternative, method="exact, Holm", n=size.size, coverage=level,
+        confidence=confidence, kind="set size" if classes else "width",
+        groups=table.rename_axis("group"))
 
 # %% ../nbs/30_intervals.ipynb #cell-035
 def _plot_groups(result, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 4.5), layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax)
     table = result.groups
     middle, half = (table["size_low"]
                     + table["size_high"]) / 2, (table["size_high"] - table["size_low"]) / 2
-    ax.axhline(result.confidence_level, color="0.4", ls="--", lw=1)
-    ax.annotate(f"stated:\n{result.confidence_level:g}", (1.01, result.confidence_level),
+    ax.axhline(result.coverage, color="0.4", ls="--", lw=1)
+    ax.annotate(f"stated:\n{result.coverage:g}", (1.01, result.coverage),
                 xycoords=("axes fraction", "data"), va="center", color="0.4")
     apart, word = table["pvalue_holm"] < 1 - result.confidence, {
         "less": "below", "greater": "above", "two-sided": "not"}[result.alternative]
@@ -658,17 +631,15 @@ def hsic(
 
 # %% ../nbs/30_intervals.ipynb #cell-053
 @nb.njit(cache=True, nogil=True)
-def _shuffled_q(uniform, first, features, group, base):
-    """Squared length of the features of randomly chosen points, less their expectation `base`; a
-    row of random numbers for each shuffle."""
-    n_sets, n_chosen = uniform.shape
-    index, total, out = np.arange(group.size), np.empty(base.size), np.empty(n_sets)
+def _shuffled_q(group, n_chosen, n_sets, state, first, features, base):
+    """Squared length of the features of randomly chosen points, less their expectation `base`, for
+    each shuffle of their groups."""
+    total, out = np.empty(base.size), np.empty(n_sets)
     for r in range(n_sets):
+        shuffle_last(group, n_chosen, state)
         total[:] = -base
-        for i in range(n_chosen):
-            j = i + np.int64(uniform[r, i] * (group.size - i))
-            index[i], index[j] = index[j], index[i]
-            g = group[index[i]]
+        for i in range(group.size - n_chosen, group.size):
+            g = group[i]
             for m in range(features.shape[1]):
                 total[first[g] + m] += features[g, m]
         out[r] = np.sum(total**2)
@@ -683,9 +654,12 @@ def _permuted_q(width, n_chosen, kernel_size, n_resamples, rng, n_jobs, progress
     features = _Features(distinct, kernel_size)
     rows = features.rows()
     base = features.combine(np.bincount(group).astype(float)) * (n_chosen / width.size)
-    def _shuffle(size, generator):
-        return _shuffled_q(generator.random((size, n_chosen)), features.first, rows, group, base)
-    values = run_chunks(_shuffle, n_resamples, _chunk(n_chosen), rng, n_jobs=n_jobs,
+
+    def _chosen(size, generator):
+        state = shuffle_state(generator)
+        return _shuffled_q(group.copy(), n_chosen, size, state, features.first, rows, base)
+
+    values = run_chunks(_chosen, n_resamples, chunk_size(n_chosen), rng, n_jobs=n_jobs,
                         progress=progress, description="shuffles")
     return features.scale**2 * values
 
@@ -696,46 +670,24 @@ def _kernel_size(width):
     return float((third - first)**2 or 2 * np.var(width))
 
 # %% ../nbs/30_intervals.ipynb #cell-054
-@dataclass(frozen=True)
-class HsicTest:
+@dataclass(frozen=True, kw_only=True)
+class HsicTest(SignificanceTest):
     "Whether coverage depends on the width; what `hsic_test` returns."
-    statistic: float  # HSIC, √trace/(n − 1)
-    pvalue: float  # share of shuffles that give as much, from 1/(n_resamples + 1) to 1
-    kernel_sizes: tuple[float, float]  # of widths and of coverage
-    n: int  # number of points
+
     covered: int  # number of covered points
-    n_resamples: int  # number of shuffles
-    null: np.ndarray = field(repr=False)  # HSIC of each shuffle, shape (n_resamples,)
+    kernel_size_width: float  # s of the kernel of the widths, unit of y, squared
+    kernel_size_coverage: float  # s of the kernel of the coverage
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([{"statistic": self.statistic, "pvalue": self.pvalue,
-                              "kernel_size_width": self.kernel_sizes[0],
-                              "kernel_size_coverage": self.kernel_sizes[1], "n": self.n,
-                              "covered": self.covered, "n_resamples": self.n_resamples}])
+    @property
+    def sentence(self) -> str:
+        "HSIC of coverage and width, and its p-value."
+        return (f"HSIC {self.statistic:.4g} of coverage and width, {self.n:,} points: "
+                f"p = {self.pvalue:.3g} ({self.n_resamples:,} shuffles)")
 
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
         "HSIC of the data beside that of the shuffles."
-        return _plot_null(self, ax)
-
-    def _repr_html_(self) -> str:
-        return (f"<p>HSIC {self.statistic:.4g} of coverage and width, {self.n:,} points: p = "
-                f"{self.pvalue:.3g} ({self.n_resamples:,} shuffles)</p>")
-
-
-def _plot_null(result, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 4.5), layout="constrained")[1] if ax is None else ax
-    ax.hist(result.null, bins=40, color="#56B4E9", alpha=0.7)
-    ax.axvline(result.statistic, color="#D55E00", lw=2)
-    inside = result.statistic <= result.null.max()
-    ax.annotate("data", (result.statistic, 0.92), xycoords=("data", "axes fraction"),
-                xytext=(5 if inside else -5, 0), textcoords="offset points",
-                ha="left" if inside else "right", color="#D55E00")
-    ax.set(xlabel="HSIC of coverage and width", ylabel="number of shuffles")
-    return ax
+        return plot_null(self, ax, xlabel="HSIC of coverage and width", ylabel="shuffles")
 
 # %% ../nbs/30_intervals.ipynb #cell-055
 def hsic_test(
@@ -771,9 +723,11 @@ def hsic_test(
         few = int(min(covered.sum(), width.size - covered.sum()))
         q, shuffled = _root_q(width, covered, size_w)**2, _permuted_q(
             width, few, size_w, n_resamples, rng, n_jobs, progress)
-    pvalue = (1 + int(np.sum(shuffled >= q * (1 - 1e-9)))) / (1 + n_resamples)
-    return HsicTest(float(factor * np.sqrt(q)), pvalue, (size_w, size_c), width.size,
-                    int(covered.sum()), n_resamples, factor * np.sqrt(shuffled))
+    return HsicTest(statistic=float(factor * np.sqrt(q)), pvalue=monte_carlo_pvalue(q, shuffled),
+                    alternative="greater", method="permutation", n=width.size,
+                    n_resamples=n_resamples, null_distribution=factor * np.sqrt(shuffled),
+                    covered=int(covered.sum()), kernel_size_width=size_w,
+                    kernel_size_coverage=size_c)
 
 # %% ../nbs/30_intervals.ipynb #cell-060
 def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all equal
@@ -803,7 +757,7 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     if reach == 0:
         raise ValueError(f"y_true must not be constant: all {y.size} values are {y[0]:.6g}, so a "
                          "width has no scale")
-    sample_weight = _check_weights(sample_weight, y.size)
+    sample_weight = check_weights(sample_weight, y.size)
     width, coverage = _mean((up - low)[:, None] / reach, sample_weight, True), _mean(
         covered, sample_weight, True)
     return float((1 - width) * np.exp(-weight * (coverage - level)**2))
@@ -830,5 +784,5 @@ def regression_mwi_score(
         raise ValueError("confidence_level must be one number, or one for each of the "
                          f"{low.shape[1]} levels of y_intervals, got {level.size}")
     missed_by = np.maximum(0.0, np.maximum(low - y[:, None], y[:, None] - up))
-    return _mean(up - low + 2 / (1 - level) * missed_by, _check_weights(sample_weight, y.size),
+    return _mean(up - low + 2 / (1 - level) * missed_by, check_weights(sample_weight, y.size),
                  single)

@@ -15,9 +15,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .bootstrap import run_chunks
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
                           check_labels, check_multiclass, check_weights, read_vector)
+from .resampling import affordable, monte_carlo_pvalue, run_chunks
+from .results import Interval, Result, SignificanceTest, new_axes
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ def _share_interval(share, count, confidence, interval):
     return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
 
 # %% ../nbs/40_reliability.ipynb #cell-014
-@dataclass(frozen=True)
-class ReliabilityDiagram:
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityDiagram(Result):
     """Stated and observed shares by bins of the stated probability; what `reliability_diagram`
     returns."""
     bins: pd.DataFrame = field(repr=False)  # one row for each bin that holds points: edges, count,
@@ -107,6 +108,11 @@ class ReliabilityDiagram:
     n_bins: int  # bins, with the empty ones
     confidence: float  # level of the intervals
     interval: str  # their kind
+
+    @property
+    def sentence(self) -> str:
+        "The calibration error, and over how many bins."
+        return f"ECE {self.ece:.4g} over {len(self.bins)} of {self.n_bins} bins"
 
     def to_frame(self) -> pd.DataFrame:
         "The bins."
@@ -118,15 +124,9 @@ class ReliabilityDiagram:
         each bin."""
         return _plot_diagram(self, ax)
 
-    def _repr_html_(self) -> str:
-        return (f"<p>ECE {self.ece:.4g} over {len(self.bins)} of {self.n_bins} bins</p>"
-                + self.bins.to_html(float_format="{:.4g}".format))
-
 # %% ../nbs/40_reliability.ipynb #cell-015
 def _plot_diagram(diagram, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(5, 5), layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax, 5, 5)
     bins = diagram.bins
     x, y, low, high = (bins[k].to_numpy() for k in ("mean_prob", "mean_outcome", "low", "high"))
     ax.bar(bins["edge_low"], 0.15 * bins["weight"] / bins["weight"].max(),
@@ -166,8 +166,8 @@ def reliability_diagram(
                          "count": count.astype(int), "weight": weight / weight.sum(),
                          "mean_prob": sum_p / weight, "mean_outcome": sum_y / weight, "low": low,
                          "high": high}).rename_axis("bin")
-    return ReliabilityDiagram(bins, _norm(sums[None], "l1")[0], y.size, edges.size - 1, confidence,
-                              interval)
+    return ReliabilityDiagram(bins=bins, ece=float(_norm(sums[None], "l1")[0]), n=y.size,
+                              n_bins=edges.size - 1, confidence=confidence, interval=interval)
 
 # %% ../nbs/40_reliability.ipynb #cell-018
 _NORMS = ("l1", "l2", "max")
@@ -324,23 +324,27 @@ def _null_task(p, w, end, weight, norm, n, rng):
     return _norm(sums, norm)
 
 # %% ../nbs/40_reliability.ipynb #cell-031
-@dataclass(frozen=True)
-class ECETest:
+@dataclass(frozen=True, kw_only=True)
+class ECETest(SignificanceTest):
     "A calibration error beside what a perfect model would show; what `ece_test` returns."
-    statistic: float  # the calibration error
-    pvalue: float  # probability of one at least as large, if the probabilities are right
-    null_mean: float  # mean calibration error of a perfect model with these probabilities
-    null_high: float  # the value that it exceeds in 5 % of cases
-    n: int  # points
-    n_bins: int
-    n_resamples: int  # sets of outcomes drawn
+
+    n_bins: int  # number of bins, with the empty ones
+
+    @property
+    def null_limit(self) -> float:
+        "The calibration error that a perfect model exceeds in 5 % of cases."
+        return float(np.quantile(self.null_distribution, 0.95))
+
+    @property
+    def sentence(self) -> str:
+        "The calibration error, and what a perfect model shows."
+        return (f"calibration error {self.statistic:.4g}, p = {self.pvalue:.2g}; a perfect model "
+                f"shows {self.null_mean:.4g} on average, and more than {self.null_limit:.4g} in "
+                f"5 % of cases ({self.n_resamples:,} sets of drawn outcomes)")
 
     def to_frame(self) -> pd.DataFrame:
         "One row."
-        return pd.DataFrame([vars(self)])
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(index=False, float_format="{:.4g}".format)
+        return super().to_frame().assign(null_mean=self.null_mean, null_limit=self.null_limit)
 
 # %% ../nbs/40_reliability.ipynb #cell-032
 def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -350,27 +354,28 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
              sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
              norm: str = "l1",  # "l1", "l2" or "max"
-             n_resamples: int = 1999,  # sets of outcomes drawn
+             n_resamples: int = 9999,  # sets of outcomes drawn; fewer where the points are many
              rng: int | np.random.Generator | None = None,  # seed or generator
              n_jobs: int = 1,  # joblib's number of jobs
-             ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`
+             progress: bool = False,  # show a bar on standard error
+             ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`, `.plot()`
     """Test calibration by the binned calibration error, against outcomes drawn from the stated
     probabilities.
 
     Raises ValueError or TypeError for bad input."""
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     check_choice(norm, "norm", _NORMS)
-    n_resamples, (edges,
-                  regular) = check_count(n_resamples, "n_resamples"), _edges(p, n_bins, strategy)
+    n_resamples = affordable(check_count(n_resamples, "n_resamples"), y.size)
+    edges, regular = _edges(p, n_bins, strategy)
     observed = float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular), norm)[0])
     order, end = _by_bin(p, edges)
     task = functools.partial(_null_task, p[order], w[order], end,
                              np.add.reduceat(w[order], np.concatenate([[0], end[:-1]])), norm)
     drawn = run_chunks(task, n_resamples, max(1, min(2**21 // y.size, 2**19 // end.size)), rng,
-                       n_jobs=n_jobs)
-    pvalue = (1 + np.sum(drawn >= observed - 1e-9 * (observed + 1e-3))) / (n_resamples + 1)
-    return ECETest(observed, float(pvalue), float(drawn.mean()), float(np.quantile(drawn, 0.95)),
-                   y.size, edges.size - 1, n_resamples)
+                       n_jobs=n_jobs, progress=progress, description="drawn outcomes")
+    return ECETest(statistic=observed, pvalue=monte_carlo_pvalue(observed, drawn),
+                   alternative="greater", method="exact", n=y.size, n_resamples=n_resamples,
+                   null_distribution=drawn, n_bins=edges.size - 1)
 
 
 def _by_bin(p, edges):
@@ -418,24 +423,23 @@ def _gaps(sums):
     return (sums[..., 3] - sums[..., 2]) / sums[..., 1].sum(axis=-1, keepdims=True)
 
 # %% ../nbs/40_reliability.ipynb #cell-036
-@dataclass(frozen=True)
-class CalibrationError:
+@dataclass(frozen=True, kw_only=True)
+class CalibrationError(Result):
     "Calibration error freed of its bias, and intervals; what `calibration_error_interval` returns."
+
     squared: float  # debiased squared error, equation (5); may be negative
-    squared_low: float  # its interval, equation (6)
-    squared_high: float
+    squared_interval: Interval  # of the squared error, equation (6)
     ece: float  # plain ECE (L1)
-    ece_low: float  # interval of the true ECE over these bins, from 0
-    ece_high: float
-    confidence: float
-    n_boot: int
+    ece_interval: Interval  # of the true ECE over these bins, from 0
+    confidence: float  # level of both intervals
+    n_boot: int  # bootstrap resamples
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([vars(self)])
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(index=False, float_format="{:.4g}".format)
+    @property
+    def sentence(self) -> str:
+        "The calibration error with its interval."
+        low, high = self.ece_interval
+        return (f"calibration error (ECE) {self.ece:.4g}, {100 * self.confidence:g} % interval "
+                f"{low:.4g} to {high:.4g}")
 
 # %% ../nbs/40_reliability.ipynb #cell-037
 def debiased_squared_error(
@@ -488,17 +492,18 @@ def calibration_error_interval(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     confidence: float = 0.95,  # level of the intervals, in (0, 1)
-    n_boot: int = 1999,  # bootstrap resamples
+    n_boot: int = 5000,  # bootstrap resamples; fewer where the points are many
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
-) -> CalibrationError:  # `.squared`, `.ece`, each with low and high
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationError:  # `.squared`, `.ece`, each with its interval
     """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as
     they are.
 
     Raises ValueError where every bin holds a single point, and for bad input."""
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
-    confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
-                               check_count(n_boot, "n_boot"), check_generator(rng))
+    confidence, n_boot, rng = (check_fraction(confidence, "confidence"), affordable(
+                                   check_count(n_boot, "n_boot"), y.size), check_generator(rng))
     edges, regular = _edges(p, n_bins, strategy)
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)
     squared, (ece,), (l2,), gaps = _squared(sums[0]), _norm(sums, "l1"), _norm(sums, "l2"), _gaps(
@@ -506,8 +511,9 @@ def calibration_error_interval(
     task = functools.partial(_bootstrap_task, p, y, w, np.searchsorted(edges[1:-1], p, side="left"),
                              gaps)
     drawn = run_chunks(task, n_boot, max(1, min(2**21 // y.size, 2**18 // edges.size)), rng,
-                       n_jobs=n_jobs)
+                       n_jobs=n_jobs, progress=progress, description="bootstrap")
     low, high = np.quantile(drawn[:, 0], [(1 - confidence) / 2, (1 + confidence) / 2])
-    ece_low, ece_high = _left_open(ece, gaps, drawn[:, 1:], confidence)
-    return CalibrationError(squared, float(squared + l2**2 - high), float(squared + l2**2 - low),
-                            float(ece), float(ece_low), float(ece_high), confidence, n_boot)
+    return CalibrationError(
+        squared=squared, ece=float(ece), confidence=confidence, n_boot=n_boot,
+        squared_interval=Interval(float(squared + l2**2 - high), float(squared + l2**2 - low)),
+        ece_interval=Interval(*map(float, _left_open(ece, gaps, drawn[:, 1:], confidence))))

@@ -1,0 +1,205 @@
+"""What all results share: an interval's ends, words for a reader, HTML in which names from data stay text, fields that never change."""
+import dataclasses
+import html.parser
+from dataclasses import dataclass, field
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uqcal.results import (
+    Interval, Result, SignificanceTest, enumerated, html_table, new_axes, plain_text, plain_ticks, plot_null, three_digits,
+)
+
+WICKED = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</td></table><b>", 'a" onclick="alert(1)', "E < 0 & u > 1", "&lt;script&gt;"]
+TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "div"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named(Result):
+    "A number with a name from data."
+
+    name: str
+    estimate: float
+    confidence_interval: Interval
+    null_interval: Interval | None = None
+    values: np.ndarray | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def sentence(self):
+        return f"{self.name} is {three_digits(self.estimate)}"
+
+
+class Rows(Named):
+    "A result that shows a table."
+
+    def to_frame(self):
+        return pd.DataFrame({self.name: [self.name, 1.0]}, index=pd.Index([self.name, "b"], name=self.name))
+
+
+def significance(null, statistic=1.5, **changed):
+    null = None if null is None else np.asarray(null, dtype=float)
+    fields = dict(statistic=statistic, pvalue=0.031, alternative="greater", method="shuffles", n=1234, null_distribution=null)
+    return SignificanceTest(**fields | {"n_resamples": None if null is None else null.size} | changed)
+
+
+class Seen(html.parser.HTMLParser):
+    "What a browser would take for tags with their attributes, and for text."
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.attributes, self.text = set(), set(), ""
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {key for key, _ in attrs}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_an_interval_holds_its_ends_and_no_nan():
+    interval = Interval(-1.0, 2.0)
+    assert interval.holds(-1) and interval.holds(2) and interval.holds(0)
+    assert not interval.holds(-1.0000001) and not interval.holds(2.0000001) and not interval.holds(np.nan)
+    low, high = interval
+    assert (low, high) == (-1.0, 2.0) and type(interval.holds(np.float64(0))) is bool
+
+
+@pytest.mark.parametrize("value, shown", [
+    (0.96, "0.960"), (1, "1.00"), (0, "0.00"), (-0.026822, "−0.0268"), (99.94, "99.9"), (99.96, "100"), (-99.99, "−100"), (100, "100"), (13885, "13885"),
+    (123456.0, "1.2346e+05"), (1.2e-9, "1.20e−09"), (np.inf, "∞"), (-np.inf, "−∞"), (np.nan, "–"), (None, "–"), (pd.NA, "–"),
+])
+def test_three_digits(value, shown):
+    assert three_digits(value) == shown
+
+
+@given(st.floats(1e-300, 99.9) | st.floats(-99.9, -1e-300))
+def test_three_digits_are_right_to_half_a_digit(value):
+    shown = three_digits(value)
+    assert "-" not in shown and not shown.endswith(".")
+    assert float(shown.replace("−", "-")) == pytest.approx(value, rel=0.005)
+
+
+def test_phrases_are_enumerated():
+    assert [enumerated(list("abcd"[:k])) for k in range(5)] == ["", "a", "a and b", "a, b and c", "a, b, c and d"]
+
+
+@pytest.mark.parametrize("name", WICKED)
+def test_names_from_data_are_text_wherever_they_stand(name):
+    frame = pd.DataFrame({name: [name, "b"], "x": pd.Categorical([name, name])}, index=pd.Index([name, "c"], name=name))
+    frame.columns.name = name
+    interval = Interval(0.0, 1.0)
+    sources = {"table": html_table(frame), "sentence": Named(name=name, estimate=1.0, confidence_interval=interval)._repr_html_(),
+               "rows": Rows(name=name, estimate=1.0, confidence_interval=interval)._repr_html_()}
+    for kind, source in sources.items():
+        seen = Seen(source)
+        assert seen.tags <= TAGS and seen.attributes <= {"class", "style"}, kind
+        assert seen.text.count(name) >= {"table": 6, "sentence": 1, "rows": 4}[kind], kind
+
+
+@given(st.text(max_size=20))
+def test_no_text_becomes_a_tag(name):
+    seen = Seen(Named(name=name, estimate=1.0, confidence_interval=Interval(0, 1))._repr_html_())
+    assert seen.tags == {"p"} and seen.text == f"{name} is 1.00"
+
+
+def test_a_long_table_says_what_it_leaves_out():
+    frame = pd.DataFrame({"x": np.arange(2040.0)})
+    assert html_table(frame, 7).endswith("<p>and 2,033 more rows</p>") and html_table(frame, 7).count("<tr") == 8
+    assert "more rows" not in html_table(frame.head(20)) and "1 more rows" in html_table(frame.head(21))
+    assert "0.3333<" in html_table(pd.DataFrame({"x": [1 / 3]}))
+
+
+def test_results_are_frozen_and_own_their_arrays():
+    values = np.arange(3.0)
+    result = Named(name="a", estimate=1.0, confidence_interval=Interval(0, 1), values=values)
+    with pytest.raises(dataclasses.FrozenInstanceError): result.estimate = 2.0
+    with pytest.raises(ValueError, match="read-only"): result.values[0] = 7
+    values[0] = 7
+    assert result.values[0] == 0 and values.flags.writeable
+    assert dataclasses.replace(result, name="b").values is result.values  # what is read-only already is not copied again
+    with pytest.raises(TypeError): Named("a", 1.0, Interval(0, 1))
+    assert not significance([1, 2]).null_distribution.flags.writeable
+
+
+def test_results_with_equal_fields_are_equal_whatever_was_drawn():
+    assert significance([1, 2]) == significance([3, 4]) != significance([1, 2], statistic=2.0)
+    assert "null_distribution" not in repr(significance([1, 2]))
+
+
+def test_the_row_of_a_result_names_the_ends_of_the_estimates_interval_low_and_high():
+    result = Named(name="a", estimate=1.0, confidence_interval=Interval(0.5, 1.5), null_interval=Interval(-1.0, 1.0), values=np.ones(2))
+    frame = result.to_frame()
+    assert list(frame) == ["name", "estimate", "low", "high", "null_low", "null_high"]
+    assert frame.iloc[0].tolist() == ["a", 1.0, 0.5, 1.5, -1.0, 1.0]
+    assert list(significance([1, 2]).to_frame()) == ["statistic", "pvalue", "alternative", "method", "n", "n_resamples"]
+    assert len(pd.concat([frame, frame], ignore_index=True)) == 2
+
+
+def test_a_result_without_words_has_those_of_its_class():
+    @dataclass(frozen=True, kw_only=True)
+    class Plain(Result):
+        """First line.
+
+        More."""
+
+    assert Plain().sentence == "First line." and Plain()._repr_html_() == "<p>First line.</p>"
+
+
+def test_the_null_interval_holds_95_percent_of_what_is_defined():
+    null = np.concatenate([np.arange(1001.0), np.full(50, np.nan), [np.inf]])
+    test = significance(null)
+    assert test.null_interval == (25.0, 975.0) and test.null_mean == 500.0
+    assert isinstance(test.null_interval, Interval) and type(test.null_mean) is float
+    for nothing in (None, [np.nan, np.nan]):
+        assert significance(nothing).null_interval is None and significance(nothing).null_mean is None
+
+
+def test_the_sentence_of_a_test():
+    assert significance(np.arange(1999)).sentence == "statistic 1.5, p = 0.031 (greater, shuffles, 1,999 resamples, 1,234 points)"
+    assert significance(None, method="chi-square").sentence == "statistic 1.5, p = 0.031 (greater, chi-square, 1,234 points)"
+
+
+def test_the_picture_shows_the_null_the_data_and_the_interval():
+    test = significance(np.r_[np.random.default_rng(1).standard_normal(500), np.nan])
+    axes = plt.subplots()[1]
+    assert plot_null(test, axes, xlabel="range", ylabel="shuffles") is axes and test.plot(axes) is axes
+    drawn = test.plot()
+    assert drawn is not axes and sum(patch.get_height() for patch in drawn.patches) == 500
+    line, bar = drawn.lines
+    assert set(line.get_xdata()) == {1.5} and tuple(bar.get_xdata()) == test.null_interval
+    assert drawn.get_xlabel() == "statistic (bar: 95 % of resamples)" and "0.031" in drawn.texts[0].get_text()
+    for nothing in (None, [np.nan]):
+        with pytest.raises(ValueError, match="nothing was drawn to show: the p-value comes from shuffles"): significance(nothing).plot()
+
+
+@pytest.mark.parametrize("statistic", [-3.0, 0.4, 5.0])
+def test_the_label_of_the_data_stays_in_the_picture(statistic):
+    ax = significance(np.random.default_rng(1).standard_normal(500), statistic).plot()
+    ax.figure.canvas.draw()
+    label, frame = ax.texts[0].get_window_extent(), ax.get_window_extent()
+    assert frame.x0 <= label.x0 and label.x1 <= frame.x1 and frame.y0 <= label.y0 and label.y1 <= frame.y1
+    tallest = max(patch.get_window_extent().y1 for patch in ax.patches)
+    assert label.y0 >= tallest  # no bar behind the words
+
+
+def test_axes_are_the_callers_or_new():
+    ax = plt.subplots()[1]
+    assert new_axes(ax) is ax
+    made = new_axes(None, 3, 2)
+    assert made is not ax and made.figure.get_size_inches().tolist() == [3, 2]
+
+
+def test_ticks_and_names_are_plain():
+    ax = plt.subplots()[1]
+    ax.set(xscale="log", yscale="log", xlim=(0.1, 10), ylim=(0.15, 0.9), xlabel=plain_text("$/kg and $/mol"))
+    plain_ticks(ax.xaxis, ax.yaxis)
+    ax.figure.canvas.draw()
+    assert {"0.1", "0.2", "0.5", "1", "2", "5", "10"} <= {label.get_text() for label in ax.get_xticklabels()}
+    assert {"0.2", "0.5"} <= {label.get_text() for label in ax.get_yticklabels()}
+    assert plain_text("$a$") == r"\$a\$" and plain_text(3) == "3"
