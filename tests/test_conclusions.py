@@ -1,5 +1,6 @@
 """Conclusions without an assumed distribution: each p-value against a slow twin, Holm's guarantee, what is undecided and why, features of every kind, bad input."""
 import dataclasses
+import html
 import json
 
 import numpy as np
@@ -199,7 +200,7 @@ def test_results_show_themselves():
     error, uncertainty = sample(1)
     found = draw_conclusions(error, uncertainty, features={"t": TEXT}, n_resamples=99, rng=1)
     for answer in found.values():
-        assert isinstance(answer, Conclusion) and answer.sentence in answer._repr_html_() and len(answer.to_frame()) == 1
+        assert isinstance(answer, Conclusion) and html.escape(answer.sentence) in answer._repr_html_() and len(answer.to_frame()) == 1
         figure, ax = plt.subplots()
         assert answer.plot(ax) is ax and ax.get_xlabel()
     plt.close("all")

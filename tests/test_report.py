@@ -243,7 +243,6 @@ def test_statistics_that_differ_are_named_and_the_worst_decides(validation):
     assert [f.question for f in told(validation, cc="valid").findings] == ["Link with the errors"]
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")  # of a negative RCE or NLL, which validate does not use
 @pytest.mark.parametrize("name", ["zms", "nll", "rce"])
 @pytest.mark.parametrize("factor, direction", [(0.5, "too small"), (2.0, "too large")])
 def test_direction_is_that_of_the_uncertainties(name, factor, direction):
