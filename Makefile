@@ -1,5 +1,6 @@
 # make demo       install uqcal in .venv and judge the data set that travels with it
 # make test       environment, ruff, every notebook run afresh, tests    (make test-all: the slow ones too)
+# make test-portable   the numeric tests as other processors compute them, one after another
 # make docs       render the notebooks into _docs, readable offline
 # make bench      compare with other packages, in one run
 # make export     write uqcal/ and README.md from the notebooks
@@ -16,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxsch
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-all docs bench export clean
+.PHONY: help demo test test-all test-portable docs bench export clean
 .DEFAULT_GOAL := help
 
 help:
@@ -48,6 +49,9 @@ test-all: .venv/.dev
 	@$(BIN)/ruff check --quiet $(CHECKED)
 	@$(PYTEST) -m "slow or not slow"
 
+test-portable: .venv/.dev
+	@$(BIN)/python tools/portable.py
+
 docs: .venv/.dev
 	@$(BIN)/python tools/docs.py
 
@@ -56,6 +60,8 @@ bench: .venv/.dev
 
 export: .venv/.dev
 	@$(BIN)/nbdev-export
+	@$(BIN)/python tools/docstrings.py
+	@$(BIN)/python tools/stub.py
 	@$(BIN)/python tools/readme.py
 
 clean:

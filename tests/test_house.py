@@ -54,6 +54,7 @@ def copy(tmp_path):
 def test_export_changes_nothing(copy):
     before = content(copy / "uqcal")
     run(sys.executable, "-c", "from nbdev.doclinks import nbdev_export; nbdev_export()", cwd=copy)
+    run(sys.executable, copy / "tools" / "docstrings.py", cwd=copy)
     after = content(copy / "uqcal")
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     assert not changed, f"run `make export`: it changes uqcal/{', uqcal/'.join(changed)}"
@@ -107,6 +108,15 @@ def test_public_names_are_there_and_known_to_type_checkers():
     stated = {(node.module, alias.name) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert stated == {("uqcal", m) for m in uqcal._CONTENTS} | {(f"uqcal.{home}", name) for name, home in uqcal._HOME.items()}
     assert set(uqcal._CONTENTS) == set(MODULES), "uqcal/__init__.py lists every module in _CONTENTS, and uqcal/__init__.pyi imports it"
+
+
+def test_the_stub_is_made_from_the_table_of_contents(copy):
+    run(sys.executable, copy / "tools" / "stub.py", cwd=copy)
+    assert (copy / "uqcal" / "__init__.pyi").read_bytes() == (ROOT / "uqcal" / "__init__.pyi").read_bytes(), "run `make export`"
+
+
+def test_calls_as_users_write_them_pass_the_type_checker():
+    run(sys.executable, "-m", "mypy", cwd=ROOT)
 
 
 def _public(module):

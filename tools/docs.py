@@ -3,6 +3,7 @@
 Quarto is taken where it is on the PATH; smalldocs, a Python package that reads the same _quarto.yml, otherwise. Both would load the
 equations' typesetter from the web, so KaTeX is fetched once with npm and shipped with the site.
 """
+import itertools
 import json
 import re
 import shutil
@@ -13,23 +14,13 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import yaml
+from docstrings import Package, definitions
+from reference import describe
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGE, SITE, BUILD = ROOT / "_proc", ROOT / "_docs", ROOT / "build"
 KATEX = "0.16.22"
 WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
-
-# How nbdev spells a type or a class in the signature that it shows, and how a reader would.
-SPELLINGS = [
-    (r"Union\[(float, )?numpy\._typing\.[^#\n]*?_NestedSequence\[complex \| bytes \| str\](, NoneType)?\]",
-     lambda m: f"{'float | ' if m[1] else ''}ArrayLike{' | None' if m[2] else ''}"),
-    (r"numpy\.random\.(?:_generator|bit_generator)\.", "np.random."),
-    (r"\bnumpy\.ndarray\b", "np.ndarray"),
-    (r"\bpandas\.(?:\w+\.)*(?=DataFrame|Series)", "pd."),
-    (r"\bmatplotlib\.(?:\w+\.)*(?=Axes\b)", ""),
-    (r"\bcollections\.abc\.|\b__main__\.|\btyping\.|\bpathlib\.", ""),
-    (r"(?s)```python\ndef ([A-Z]\w*\(.*?\n\))(?:->None)?:", r"```python\nclass \1:"),
-]
 
 
 def fetch_katex():
@@ -72,32 +63,37 @@ def address():
     return settings["DEFAULT"]["git_url"].rstrip("/")
 
 
-def filtered(path):
-    """A notebook as nbdev prepares it for a page. Signatures and docstrings are taken from the exported module: nbdev would run every
-    cell with an import again, which needs the data sets, although the outputs to show are stored."""
-    from execnb.shell import CaptureShell
+def filtered(path, package):
+    """A notebook as nbdev prepares it for a page. What it says of exported names is read from the exported module: nbdev would run
+    every cell with an import again, which needs the data sets, although the outputs to show are stored."""
     from fastcore.nbio import mk_cell, read_nb
     from nbdev.process import Processor
     from nbdev.processors import FilterDefaults, exec_show_docs
 
     class ShowDocs(Processor):
-        def begin(self):
-            named = [cell.directives_["default_exp"] for cell in self.nb.cells if "default_exp" in cell.directives_]
-            self.shell = CaptureShell() if named else None
-            if named: self.shell.run(f"from nbdev.showdoc import show_doc\nfrom uqcal.{named[0].strip()} import *")
-
         def cell(self, cell):
-            if self.shell and cell.cell_type == "code" and re.search(r"(?m)^show_doc\(", cell.source or ""):
-                self.shell.cell(cell)
-                if self.shell.exc: raise RuntimeError(f"{path.name}: {cell.source}") from self.shell.exc
+            if not (module and (shown := shown_name(cell))): return
+            cell.outputs = [{"output_type": "display_data", "metadata": {}, "data": {"text/markdown": describe(package, module, shown)}}]
 
     class Pages(FilterDefaults):
         def base_procs(self): return [ShowDocs if processor is exec_show_docs else processor for processor in super().base_procs()]
 
     notebook = read_nb(path)
+    named = [re.search(r"(?m)^#\| *default_exp +(\w+)", cell.source) for cell in notebook.cells if cell.cell_type == "code"]
+    module = next((module for module in package.modules if module.path.stem in [found[1] for found in named if found]), None)
+    places = {node.name: node.lineno for owner, node in definitions(module.tree) if not owner} if module else {}
     notebook.cells.append(mk_cell("<!-- end -->", "markdown"))  # nbdev looks at the cell after an exported one
     Pages()(notebook)
+    runs = [list(run) for _, run in itertools.groupby(notebook.cells, lambda cell: bool(shown_name(cell)))]
+    for run in runs: run.sort(key=lambda cell: places.get(shown_name(cell), 0))  # nbdev shows the functions of a cell from the last to the first
+    notebook.cells = [cell for run in runs for cell in run]
     return notebook
+
+
+def shown_name(cell):
+    "The function or class that a cell put in by nbdev shows, if it is one."
+    found = re.search(r"(?m)^show_doc\(([\w.]+)", cell.source or "") if cell.cell_type == "code" else None
+    return found[1] if found else None
 
 
 def prepare():
@@ -108,9 +104,10 @@ def prepare():
     shutil.rmtree(STAGE, ignore_errors=True)
     shutil.copytree(notebooks, STAGE, ignore=shutil.ignore_patterns(".*", "_*"))
     staged = sorted(STAGE.rglob("*.ipynb"))
+    package = Package(ROOT / "uqcal")
     pages = {nbpath2html(path.relative_to(STAGE)).as_posix(): path.relative_to(STAGE).with_suffix(".html").as_posix() for path in staged}
     for path in staged:
-        write_nb(filtered(notebooks / path.relative_to(STAGE)), path)
+        write_nb(filtered(notebooks / path.relative_to(STAGE), package), path)
         relink(path, pages, address())
     for module in sorted((ROOT / "uqcal").glob("[a-z]*.py")): stage_source(module)
     stage_settings()
@@ -134,7 +131,6 @@ def relink(path, pages, repository):
     def source(match): return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})" if repository else f"]({up}source/{match[1]}.html)"
 
     def mend(text):
-        for written, read in SPELLINGS: text = re.sub(written, read, text)
         text = re.sub(r"\]\(/blob/main/uqcal/(\w+)\.py(?:#LNone)?(|#L\d+)\)", source, text)
         return re.sub(r"\]\(/?([\w/]+\.html)(#[^)]*)?\)", page, text)
 

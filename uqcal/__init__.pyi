@@ -1,8 +1,3 @@
-from uqcal import tables as tables
-from uqcal import page as page
-from uqcal import results as results
-from uqcal import sample as sample
-from uqcal import resampling as resampling
 from uqcal import bin_scaling as bin_scaling
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
@@ -19,29 +14,32 @@ from uqcal import distributions as distributions
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import online as online
+from uqcal import page as page
 from uqcal import recalibration as recalibration
+from uqcal import references as references
 from uqcal import reliability as reliability
 from uqcal import report as report
+from uqcal import resampling as resampling
+from uqcal import results as results
+from uqcal import sample as sample
 from uqcal import statistics as statistics
 from uqcal import streams as streams
-from uqcal import references as references
+from uqcal import tables as tables
 from uqcal import validation as validation
 from uqcal.bin_scaling import extrapolate as extrapolate
-from uqcal.bin_scaling import bin_scaling_reference as bin_scaling_reference
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor
-from uqcal.calibeating import Hedging as Hedging
-from uqcal.calibeating import Tracking as Tracking
-from uqcal.calibeating import calibration_error as calibration_error
-from uqcal.calibeating import sharpness as sharpness
 from uqcal.calibration import calibration_report as calibration_report
 from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.calibration_tests import kuiper_test as kuiper_test
 from uqcal.calibration_tests import spiegelhalter_test as spiegelhalter_test
+from uqcal.conclusions import draw_conclusions as draw_conclusions
 from uqcal.confidence_curves import confidence_curve as confidence_curve
 from uqcal.consistency import consistency_test as consistency_test
+from uqcal.consistency import link_test as link_test
 from uqcal.cumulative import calibration_graph as calibration_graph
 from uqcal.cumulative import comparison_graph as comparison_graph
+from uqcal.cumulative import screen as screen
 from uqcal.cumulative import subpopulation_graph as subpopulation_graph
 from uqcal.datasets import catalogue as catalogue
 from uqcal.datasets import load_demo as load_demo
@@ -49,13 +47,20 @@ from uqcal.datasets import load_errors as load_errors
 from uqcal.datasets import load_logits as load_logits
 from uqcal.datasets import load_table as load_table
 from uqcal.distributions import simulate_errors as simulate_errors
+from uqcal.intervals import classification_coverage_score as classification_coverage_score
+from uqcal.intervals import classification_mean_width_score as classification_mean_width_score
 from uqcal.intervals import coverage_test as coverage_test
 from uqcal.intervals import hsic_test as hsic_test
 from uqcal.intervals import regression_coverage_score as regression_coverage_score
+from uqcal.intervals import regression_mean_width_score as regression_mean_width_score
 from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
+from uqcal.recalibration import BetaScaling as BetaScaling
+from uqcal.recalibration import PlattScaling as PlattScaling
+from uqcal.references import simulated_reference as simulated_reference
+from uqcal.reliability import ece_test as ece_test
 from uqcal.reliability import expected_calibration_error as expected_calibration_error
 from uqcal.reliability import reliability_diagram as reliability_diagram
 from uqcal.reliability import top_label_ece as top_label_ece
@@ -66,7 +71,7 @@ from uqcal.statistics import ence as ence
 from uqcal.statistics import zms as zms
 from uqcal.statistics import zmse as zmse
 from uqcal.streams import RecalibratedClassifier as RecalibratedClassifier
-from uqcal.references import simulated_reference as simulated_reference
 from uqcal.validation import validate as validate
 
 __version__: str
+__all__: list[str]

@@ -63,6 +63,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uqcal.bootstrap._Sorted': ('bootstrap.html#_sorted', 'uqcal/bootstrap.py'),
                                  'uqcal.bootstrap._Sorted.of': ('bootstrap.html#_sorted.of', 'uqcal/bootstrap.py'),
                                  'uqcal.bootstrap._above': ('bootstrap.html#_above', 'uqcal/bootstrap.py'),
+                                 'uqcal.bootstrap._at_least_two': ('bootstrap.html#_at_least_two', 'uqcal/bootstrap.py'),
                                  'uqcal.bootstrap._bca': ('bootstrap.html#_bca', 'uqcal/bootstrap.py'),
                                  'uqcal.bootstrap._both_above': ('bootstrap.html#_both_above', 'uqcal/bootstrap.py'),
                                  'uqcal.bootstrap._callable_interval': ('bootstrap.html#_callable_interval', 'uqcal/bootstrap.py'),

@@ -62,29 +62,38 @@ class BrownianDistribution:
     _moments: tuple[float, float] = field(repr=False)  # mean, mean of squares
 
     def cdf(
-        self, x: ArrayLike,
-    ) -> np.ndarray | float:  # x: values of any shape, ±inf allowed, NaN refused; the result has
-                              # that shape
+        self, x: ArrayLike,  # values of any shape, ±inf allowed, NaN refused
+    ) -> np.ndarray | float:  # the shape of x
         "P(X ≤ x), to a relative accuracy of 1e-12 wherever it is a normal double."
         return _probability(self, x, upper=False, log=False)
 
-    def sf(self, x: ArrayLike) -> np.ndarray | float:  # x: as in cdf
+    def sf(
+        self, x: ArrayLike,  # values of any shape, as in `cdf`
+    ) -> np.ndarray | float:  # the shape of x
         "P(X > x), the p-value of an observed x, to the same accuracy however small it is."
         return _probability(self, x, upper=True, log=False)
 
-    def logcdf(self, x: ArrayLike) -> np.ndarray | float:  # x: as in cdf
-        "ln P(X ≤ x), also where the probability itself underflows."
+    def logcdf(
+        self, x: ArrayLike,  # values of any shape, as in `cdf`
+    ) -> np.ndarray | float:  # the shape of x
+        "Logarithm of P(X ≤ x), also where the probability itself underflows."
         return _probability(self, x, upper=False, log=True)
 
-    def logsf(self, x: ArrayLike) -> np.ndarray | float:  # x: as in cdf
-        "ln P(X > x), also where the probability itself underflows."
+    def logsf(
+        self, x: ArrayLike,  # values of any shape, as in `cdf`
+    ) -> np.ndarray | float:  # the shape of x
+        "Logarithm of P(X > x), also where the probability itself underflows."
         return _probability(self, x, upper=True, log=True)
 
-    def ppf(self, q: ArrayLike) -> np.ndarray | float:  # q: probabilities of any shape, in [0, 1]
+    def ppf(
+        self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
+    ) -> np.ndarray | float:  # the shape of q
         "Quantiles: the x with P(X ≤ x) = q."
         return _quantile(self, q, upper=False)
 
-    def isf(self, q: ArrayLike) -> np.ndarray | float:  # q: as in ppf
+    def isf(
+        self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
+    ) -> np.ndarray | float:  # the shape of q
         "Critical values: the x with P(X > x) = q, beyond which a test of level q rejects."
         return _quantile(self, q, upper=True)
 
@@ -99,8 +108,8 @@ class BrownianDistribution:
 
     def rvs(
         self, size: int | tuple[int, ...] | None = None,  # shape of the result; None for one number
-        *, rng: int | np.random.Generator | None = None,
-    ) -> np.ndarray | float:  # rng: seed or generator
+        *, rng: int | np.random.Generator | None = None,  # seed or generator
+    ) -> np.ndarray | float:  # values of that shape
         "Independent random numbers with this distribution, by inversion."
         return self.ppf(check_generator(rng).uniform(size=size))
 

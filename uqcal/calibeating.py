@@ -261,8 +261,8 @@ def _foster_pair(ones, plays, pivot):
         if i * plays[i] <= ones[i] * m <= (i + 1) * plays[i]: return i, 1.0
     j = 0
     while j * plays[j] <= ones[j] * m: j += 1
-    deficit = j / m - ones[j] / plays[j]
-    excess = ones[j - 1] / plays[j - 1] - j / m
+    deficit = float(j * plays[j] - ones[j] * m) * plays[j - 1]
+    excess = float(ones[j - 1] * m - j * plays[j - 1]) * plays[j]
     return j - 1, deficit / (deficit + excess)
 
 
@@ -289,8 +289,8 @@ class FosterForecaster(BaseEstimator):
     def __init__(
         self, n_cells: int = 10,  # forecasts are the mid-points of so many cells
         pivot: int = 0,  # the cell that is played first, from 0 to n_cells − 1
-        *, rng: int | np.random.Generator | None = None,
-    ):  # a seed or generator for the draws
+        *, rng: int | np.random.Generator | None = None,  # seed or generator for the draws
+    ):
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
     def _begin(self):
@@ -514,9 +514,10 @@ class TopLabel(BaseEstimator):
     announced. Source: Gupta and Ramdas (2022)."""
 
     def __init__(
-        self, forecaster: Any,
-    ):  # a binary forecaster with `prequential` and `predict`, such as `tops()`; copied for each
-        # class
+        self,
+        forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as `tops()`;
+                          # copied for each class
+    ):
         self.forecaster = forecaster
 
     def predict(

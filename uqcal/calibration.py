@@ -31,7 +31,7 @@ __all__ = ['BrierDecomposition', 'brier_decomposition', 'CalibrationReport', 'ca
 # %% ../nbs/52_calibration.ipynb #cell-007
 @dataclass(frozen=True)
 class BrierDecomposition:
-    "brier = miscalibration − discrimination + uncertainty; what `brier_decomposition` returns."
+    "The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`."
     brier: float  # mean squared difference of outcome and probability
     miscalibration: float  # what the best monotone recalibration would gain, ≥ 0
     discrimination: float  # what the recalibrated scores know beyond the base rate, ≥ 0
@@ -75,9 +75,9 @@ class CalibrationReport:
     adjusted: tuple[float, ...]  # their p-values, adjusted by Holm's method
     error: CalibrationError  # calibration errors with intervals
     null: ECETest  # the ECE of a perfect model
-    brier: BrierDecomposition
-    diagram: ReliabilityDiagram = field(repr=False)
-    confidence: float
+    brier: BrierDecomposition  # the Brier score and its parts
+    diagram: ReliabilityDiagram = field(repr=False)  # stated and observed shares by bins
+    confidence: float  # level of the intervals
     _walk: Any = field(repr=False)
 
     def to_frame(self) -> pd.DataFrame:

@@ -350,9 +350,9 @@ def spiegelhalter_test(
 class CalibrationTests:
     """The three tests of one data set, and the walk they judge; what `binary_calibration_tests`
     returns."""
-    kolmogorov_smirnov: CalibrationTest
-    kuiper: CalibrationTest
-    spiegelhalter: CalibrationTest
+    kolmogorov_smirnov: CalibrationTest  # largest distance of the walk from 0
+    kuiper: CalibrationTest  # range of the walk
+    spiegelhalter: CalibrationTest  # standardised Brier score
     _walk: _Walk = field(repr=False)
 
     def to_frame(self) -> pd.DataFrame:
@@ -426,7 +426,7 @@ class MulticlassTests:
     table: pd.DataFrame = field(repr=False)  # a row for each statement and test: statistic, pvalue,
                                              # adjusted (Holm, within a test), method
     n: int  # points with positive weight
-    n_classes: int
+    n_classes: int  # classes
 
     def to_frame(self) -> pd.DataFrame:
         "Indexed by statement (\"top label\", or the class) and test."

@@ -112,7 +112,7 @@ class CumulativeGraph(_Secants):
     kuiper: float  # max C − min C, in the unit of the response
     kolmogorov_smirnov: float  # max |C|
     kuiper_pvalue: float  # of "nothing differs at any score"
-    kolmogorov_smirnov_pvalue: float
+    kolmogorov_smirnov_pvalue: float  # of the same hypothesis
     method: str  # "brownian", or "permutation" with the number of resamples
     covariance: np.ndarray = field(repr=False)  # of each step's rise with itself, the next and the
                                                 # one after, shape (n, 3)

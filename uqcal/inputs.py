@@ -170,7 +170,9 @@ def check_column(
     n: int,  # the number of points
     name: str = "by",  # what the caller calls it
 ) -> np.ndarray:  # float64, shape (n,)
-    "The feature along which points are sorted or binned: one finite number for each point."
+    """The feature along which points are sorted or binned: one finite number for each point.
+
+    Raises what `read_vector` raises, and ValueError for another length."""
     by = read_vector(by, name)
     if by.size != n:
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {by.size}")

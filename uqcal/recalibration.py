@@ -154,7 +154,8 @@ class _Scaling(BaseEstimator):
         "The recalibrated probability of each score."
         _require_fit(self, "coef_")
         p, one = _some(y_prob, check_probabilities)
-        return _given(_logistic(self._features(p) @ self.coef_), one)
+        terms = zip(self.coef_, self._features(p).T)          # added in one order, for one score or many
+        return _given(_logistic(sum(c * x for c, x in terms)), one)
 
     def to_frame(self) -> pd.DataFrame:
         "The parameters with their standard errors, from the curvature of the likelihood."
@@ -170,16 +171,18 @@ class _Scaling(BaseEstimator):
 
 # %% ../nbs/44_recalibration.ipynb #cell-015
 class PlattScaling(_Scaling):
-    """σ(a·logit p + b), with scores clipped at 1e-5; (1, 0) is the identity. Source: Platt
-    (1999)."""
+    """Recalibration by σ(a·logit p + b), scores clipped at 1e-5; (1, 0) is the identity.
+
+    Source: Platt (1999)."""
     _identity, _names = (1.0, 0.0), ("a", "b")
 
     def _features(self, p): return _platt_features(p, CLIP)
 
 
 class BetaScaling(_Scaling):
-    """σ(a·ln p + b·ln(1 − p) + c), with scores clipped at 1e-5; (1, −1, 0) is the identity. Source:
-    Kull et al. (2017)."""
+    """Recalibration by σ(a·ln p + b·ln(1 − p) + c), scores clipped at 1e-5.
+
+    (1, −1, 0) is the identity. Source: Kull et al. (2017)."""
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
 
     def _features(self, p): return _beta_features(p, CLIP)
@@ -208,8 +211,8 @@ class HistogramBinning(BaseEstimator):
     """The mean outcome in bins that hold equally many scores. Source: Zadrozny and Elkan (2001)."""
 
     def __init__(
-        self, n_bins: int = 20,
-    ):  # bins, ≥ 1; fewer are made where scores are equal or too few
+        self, n_bins: int = 20,  # bins, ≥ 1; fewer are made where scores are equal or too few
+    ):
         self.n_bins = n_bins
 
     def fit(

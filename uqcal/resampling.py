@@ -189,6 +189,7 @@ def monte_carlo_pvalue(statistic: float,  # the value of the data
     null = np.asarray(null, dtype=np.float64)
     sizes = np.abs(null[np.isfinite(null)])
     slack = 1e-10 * max(abs(statistic), np.median(sizes) if sizes.size else 0.0)
+    if np.isinf(slack): slack = 0.0  # an infinite value is reached by infinite ones only
     above = np.sum(~(null < statistic - slack)) + 1
     below = np.sum(~(null > statistic + slack)) + 1
     tails = {"greater": above, "less": below, "two-sided": 2 * min(above, below)}

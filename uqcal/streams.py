@@ -70,7 +70,9 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         return (_both_classes(learnt.predict(P[:, 1])) if self.classes_.size == 2
                 else learnt.predict(P))
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
+    def predict(
+        self, X: ArrayLike,  # features, shape (n, features)
+    ) -> np.ndarray:  # classes, shape (n,)
         "The likeliest class of each row of X, shape (n,), after recalibration."
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
