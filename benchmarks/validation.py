@@ -42,7 +42,7 @@ def first_call():
 
     from uqcal.validation import validate
     error, uncertainty = np.random.default_rng(0).normal(size=(2, 100))
-    return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_mc=2, rng=0))}
+    return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_resamples=3, n_mc=2, rng=0))}
 
 
 def protocol():
@@ -81,18 +81,18 @@ def twin():
 
     from uqcal.bootstrap import bca_intervals
     from uqcal.datasets import catalogue, load_errors
-    from uqcal.statistics import _bin_starts
-    from uqcal.validation import _simulate
+    from uqcal.references import references_of
+    from uqcal.sample import bin_starts
     first_call()
     table = catalogue()
     data = load_errors(table["points"].idxmin())
-    error, uncertainty, start = data.error, data.uncertainty, _bin_starts(len(data), 20)
+    error, uncertainty, start = data.error, data.uncertainty, bin_starts(len(data), 20)
     names, rng = ("zms", "cc", "ence", "zmse"), np.random.default_rng(1)
 
     def ours(n, which, jobs):
         if which == "bootstrap":      # with the jackknife, which each interval needs once
             return lambda: bca_intervals(names, error, uncertainty, n_boot=n, rng=1, n_jobs=jobs)
-        return lambda: _simulate(names, uncertainty, which, n, 20, None, np.random.default_rng(1), jobs, False)
+        return lambda: references_of(names, data, (which,), n_mc=n, rng=1, n_jobs=jobs)
 
     def plain(n, which):
         return (lambda: plain_bootstrap(error, uncertainty, start, n, rng)) if which == "bootstrap" else \
