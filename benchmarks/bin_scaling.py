@@ -17,7 +17,7 @@ import numpy as np
 
 from uqcal.distributions import standard_distribution
 from uqcal.bin_scaling import simulate_bin_scaling
-from uqcal.statistics import equal_count_bins
+from uqcal.sample import equal_count_bins
 
 GRID = {"n": [2000, 4000, 8000, 12000, 16000], "n_bins": [10, 20, 30, 40, 50], "dof": [6, 8, 10, 12, 24, 48]}
 SETS, PLAIN_SETS = 5000, 12

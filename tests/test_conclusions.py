@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from uqcal import bootstrap, distributions, validate
 from uqcal.conclusions import Conclusion, _bca_pvalue, conclusions_of, draw_conclusions, headline_of, read_features

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from uqcal.confidence_curves import ConfidenceCurve, _Ordered, _mean_magnitude, _null_curves, _resample, _shuffled, confidence_curve
+from uqcal.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resample, _simulated_means, confidence_curve, curve_of
 from uqcal.distributions import simulate_calibrated, standard_distribution
+from uqcal.sample import Sample
 
-FEW = {"n_boot": 20, "n_mc": 19, "rng": 1}
+FEW = {"n_boot": 20, "n_resamples": 19, "rng": 1}
 POWER = {"rmse": 2, "mae": 1}
 
 
@@ -58,7 +59,7 @@ def test_curve_reference_and_oracle_equal_the_plain_twin(rows, metric, n_points)
     np.testing.assert_allclose(found.value, value, rtol=1e-10, atol=tiny)
     np.testing.assert_allclose(found.reference, stated * value[0] / stated[0], rtol=1e-10, atol=tiny)
     np.testing.assert_allclose(found.oracle, plain_curve(error, np.abs(error), power, n_points), rtol=1e-10, atol=tiny)
-    np.testing.assert_allclose(found.area, np.mean(found.value - found.reference), rtol=1e-9, atol=tiny)
+    np.testing.assert_allclose(found.statistic, np.mean(found.value - found.reference), rtol=1e-9, atol=tiny)
     assert np.all(found.oracle <= found.value + tiny)
 
 
@@ -68,8 +69,8 @@ def test_results_are_finite_ordered_and_independent_of_row_order(rows, metric, d
     error, uncertainty = np.array(rows).T
     found = confidence_curve(error, uncertainty, metric=metric, distribution=distribution, **FEW)
     assert np.isfinite(found.to_frame().to_numpy()).all()
-    assert np.all(found.band[0] <= found.band[1]) and np.all(found.reference_band[0] <= found.reference_band[1])
-    assert found.area_low <= found.area_high and 0 < found.pvalue <= 1
+    assert np.all(found.band[0] <= found.band[1]) and np.all(found.null_band[0] <= found.null_band[1])
+    assert found.confidence_interval.low <= found.confidence_interval.high and 0 < found.pvalue <= 1
     order = list(range(error.size))
     random.shuffle(order)
     again = confidence_curve(-error[order], uncertainty[order], metric=metric, distribution=distribution, **FEW)
@@ -96,17 +97,17 @@ def test_an_increasing_function_of_uncertainty_leaves_the_curve(demo):
 
 @pytest.mark.parametrize("metric", ["rmse", "mae"])
 def test_same_result_for_any_number_of_jobs(demo, metric):
-    one, two = (confidence_curve(*demo, metric=metric, n_boot=900, n_mc=900, rng=3, n_jobs=n) for n in (1, 2))
-    assert one == two
+    one, two = (confidence_curve(*demo, metric=metric, n_boot=900, n_resamples=900, rng=3, n_jobs=n) for n in (1, 2))
+    assert one == two == curve_of(Sample(*demo), metric=metric, n_boot=900, n_resamples=900, rng=3)
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame(), check_exact=True)
-    np.testing.assert_array_equal(one.null, two.null)
+    np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
     assert confidence_curve(*demo, metric=metric, rng=np.random.default_rng(3)).pvalue == confidence_curve(*demo, metric=metric, rng=3).pvalue
 
 
 def test_resamples_equal_the_curve_of_the_drawn_points(demo):
     error, uncertainty = demo[0], demo[1].round(1)
     for power in POWER.values():
-        ordered, order = _Ordered.of(error, uncertainty, power, 30), np.lexsort((np.abs(error), uncertainty))
+        ordered, order = _Groups.of(Sample(error, uncertainty), power, 30), np.lexsort((np.abs(error), uncertainty))
         fast = _resample(ordered, 15, np.random.default_rng(4))
         draws = np.random.default_rng(4).integers(0, 300, size=(15, 300), dtype=np.int32)
         for (value, stated), draw in zip(fast, draws):
@@ -117,27 +118,33 @@ def test_resamples_equal_the_curve_of_the_drawn_points(demo):
 def test_simulated_curves_equal_those_of_plain_errors(demo):
     uncertainty, distribution = np.sort(demo[1].round(1)), standard_distribution("t6")
     for power in (1, 2):
-        fast = _null_curves(_Ordered.of(demo[0], demo[1].round(1), power, 20), distribution, 8, np.random.default_rng(2))
+        fast = _simulated_means(_Groups.of(Sample(demo[0], demo[1].round(1)), power, 20), distribution, 8, np.random.default_rng(2))**(1 / power) * uncertainty[-1]
         errors = uncertainty * distribution.rvs(size=(8, 300), random_state=np.random.default_rng(2))
         np.testing.assert_allclose(fast, [plain_curve(e, uncertainty, power, 20) for e in errors], rtol=1e-11)
 
 
-def test_shuffles_are_uniform_over_all_orders():
-    words = np.random.default_rng(1).integers(0, 2**32, size=(48_000, 4), dtype=np.uint32)
-    rows = _shuffled(np.arange(4.0), words)
-    assert (np.sort(rows, axis=1) == np.arange(4)).all()
-    orders, count = np.unique(rows @ [1000, 100, 10, 1], return_counts=True)
-    assert orders.size == 24 and stats.chisquare(count).pvalue > 0.001
+def test_each_shuffle_keeps_the_set_of_scaled_errors_and_the_curve_of_its_pairing():
+    "Replay the shuffles: each null curve is that of the errors so paired."
+    from uqcal.resampling import shuffle, shuffle_state
+    from uqcal.confidence_curves import _shuffled_means
+    uncertainty = np.array([0.5, 0.5, 0.9, 1.4, 1.4, 1.4, 2.0])
+    groups = _Groups.of(Sample(uncertainty * np.array([0.1, -0.3, 0.2, 0.9, -0.5, 1.4, 2.6]), uncertainty), 2, 7)
+    fixed, state = (groups.s, groups.count, groups.kept), shuffle_state(np.random.default_rng(1))
+    z, found = groups.z.copy(), _shuffled_means(groups.z.copy(), 5, state.copy(), *fixed)
+    for r in range(6):
+        if r:
+            shuffle(z, state)
+        np.testing.assert_allclose(np.sqrt(found[r]) * groups.stated_unit, plain_curve(np.sqrt(z) * uncertainty, uncertainty, 2, 7), rtol=1e-12)
 
 
 def test_pvalue_equals_that_of_all_orders_when_few_points():
     "Seven points: the area under each of 5,040 pairings, counted; the Monte Carlo p-value agrees within its noise."
     error, uncertainty = np.array([0.1, -0.3, 0.2, 0.9, -0.5, 1.4, 2.6]), np.array([0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0])
-    found = confidence_curve(error, uncertainty, n_points=7, n_boot=1, n_mc=60_000, rng=1)
+    found = confidence_curve(error, uncertainty, n_points=7, n_boot=1, n_resamples=60_000, rng=1)
     z2, u2, kept = (error / uncertainty)**2, uncertainty**2, np.arange(7, 0, -1)
     curves = np.sqrt(np.cumsum(z2[np.array(list(itertools.permutations(range(7))))] * u2, axis=1)[:, kept - 1] / kept)
     areas = (curves * found.value[0] / curves[:, :1] - found.reference).mean(axis=1)
-    exact = 2 * min(np.mean(areas >= found.area - 1e-12), np.mean(areas <= found.area + 1e-12))
+    exact = 2 * min(np.mean(areas >= found.statistic - 1e-12), np.mean(areas <= found.statistic + 1e-12))
     np.testing.assert_allclose(found.pvalue, min(exact, 1), atol=5 * np.sqrt(exact / 60_000))
 
 
@@ -159,15 +166,15 @@ def test_rmse_reference_is_the_stated_curve_for_every_distribution(demo, distrib
 def test_sign_of_the_area_tells_the_direction():
     rng = np.random.default_rng(5)
     uncertainty, epsilon = np.exp(rng.normal(size=2000) / 2), rng.normal(size=2000)
-    weak, strong = (confidence_curve(uncertainty**a * epsilon, uncertainty, **FEW | {"n_mc": 999}) for a in (0.5, 1.5))
-    assert weak.area_low > 0 and strong.area_high < 0 and max(weak.pvalue, strong.pvalue) <= 0.002
-    unrelated = confidence_curve(epsilon, uncertainty, **FEW | {"n_mc": 999})
-    assert unrelated.area > weak.area and unrelated.statistic == unrelated.area
+    weak, strong = (confidence_curve(uncertainty**a * epsilon, uncertainty, **FEW | {"n_resamples": 999}) for a in (0.5, 1.5))
+    assert weak.confidence_interval.low > 0 and strong.confidence_interval.high < 0 and max(weak.pvalue, strong.pvalue) <= 0.002
+    unrelated = confidence_curve(epsilon, uncertainty, **FEW | {"n_resamples": 999})
+    assert unrelated.statistic > weak.statistic and unrelated.null_interval.holds(0)
 
 
 def test_only_a_stated_distribution_sees_a_common_factor(demo):
     error, uncertainty = demo
-    pvalues = {(distribution, f): confidence_curve(error, f * uncertainty, distribution=distribution, n_boot=1, n_mc=999, rng=1).pvalue for distribution in ("empirical", "t6") for f in (1, 2)}
+    pvalues = {(distribution, f): confidence_curve(error, f * uncertainty, distribution=distribution, n_boot=1, n_resamples=999, rng=1).pvalue for distribution in ("empirical", "t6") for f in (1, 2)}
     assert pvalues["empirical", 1] == pvalues["empirical", 2] > 0.05
     assert pvalues["t6", 1] > 0.05 > pvalues["t6", 2]
 
@@ -175,14 +182,14 @@ def test_only_a_stated_distribution_sees_a_common_factor(demo):
 @pytest.mark.parametrize("error", [[1.0, 2.0], [1.0, -1.0], [0.0, 3.0]])
 @pytest.mark.parametrize("metric", ["rmse", "mae"])
 def test_two_points_are_allowed_and_prove_nothing(error, metric):
-    found = confidence_curve(error, [1.0, 2.0], metric=metric, **FEW | {"n_mc": 199})
+    found = confidence_curve(error, [1.0, 2.0], metric=metric, **FEW | {"n_resamples": 199})
     assert np.isfinite(found.to_frame().to_numpy()).all() and found.pvalue > 0.5
 
 
 def test_equal_scaled_errors_have_one_pairing_only():
     uncertainty = np.array([0.1, 0.2, 0.3, 0.7, 1.3])
     found = confidence_curve(3 * uncertainty, uncertainty, **FEW)
-    assert found.pvalue == 1 and abs(found.area) < 1e-12
+    assert found.pvalue == 1 and abs(found.statistic) < 1e-12
     np.testing.assert_allclose(found.value, found.reference, rtol=1e-12)
 
 
@@ -195,7 +202,7 @@ def test_extreme_magnitudes_give_finite_numbers_and_no_warning(error, uncertaint
         warnings.simplefilter("error")
         for distribution in ("empirical", "normal"):
             found = confidence_curve(error, uncertainty, metric=metric, distribution=distribution, **FEW)
-            assert np.isfinite(found.to_frame().to_numpy()).all() and np.isfinite([found.area, found.area_low, found.area_high]).all()
+            assert np.isfinite(found.to_frame().to_numpy()).all() and np.isfinite([found.statistic, *found.confidence_interval]).all()
 
 
 U, V = [1.0, 2.0, 3.0, 4.0], [0.5, -1.0, 2.0, 0.1]
@@ -216,7 +223,7 @@ BAD = [
     ((V, U), {"n_points": 1}, ValueError, r"n_points must be an integer ≥ 2, got 1"),
     ((V, U), {"n_points": 10.0}, TypeError, r"n_points"),
     ((V, U), {"n_boot": 0}, ValueError, r"n_boot must be an integer ≥ 1"),
-    ((V, U), {"n_mc": 0}, ValueError, r"n_mc must be an integer ≥ 1"),
+    ((V, U), {"n_resamples": 0}, ValueError, r"n_resamples must be an integer ≥ 1"),
     ((V, U), {"confidence": 1.0}, ValueError, r"confidence must lie strictly between 0 and 1"),
     ((V, U), {"confidence": np.nan}, ValueError, r"confidence"),
     ((V, U), {"distribution": "gauss"}, ValueError, r"distribution must be .*got 'gauss'; distribution=\"empirical\""),
@@ -251,7 +258,7 @@ def test_more_shares_than_points_and_the_table(demo):
     found = confidence_curve(V, U, n_points=50, **FEW)
     frame = found.to_frame()
     assert isinstance(found, ConfidenceCurve) and len(frame) == 50 and frame["removed"].is_monotonic_increasing and frame["removed"].iloc[-1] == 0.98
-    assert list(frame) == ["removed", "kept", "value", "low", "high", "reference", "reference_low", "reference_high", "oracle"]
+    assert list(frame) == ["removed", "kept", "value", "low", "high", "reference", "null_low", "null_high", "oracle"]
     np.testing.assert_allclose(frame["value"].iloc[-1], 0.5, rtol=1e-12)        # a part of the surest point is left
     assert found.reference[0] == pytest.approx(found.value[0]) and found.distribution == "empirical"
     assert confidence_curve(V, U, distribution=stats.t(5), **FEW).distribution == "t(5)"
@@ -271,23 +278,23 @@ def test_plot_returns_the_axes_and_labels_everything(demo, n_points):
 DISTRIBUTIONS = {"normal": "normal", "t6": "t6", "t3": "t3", "laplace": "laplace", "gumbel": stats.gumbel_r()}
 
 
-def rejections(distribution, n, sets, metric, assumed="empirical", n_mc=79):
+def rejections(distribution, n, sets, metric, assumed="empirical", n_resamples=79):
     "Percentage of calibrated sets rejected at 5 %; with 79 sets both tails hold a whole number, so that the level is exact."
     frozen, count = standard_distribution(distribution), 0
     for k in range(sets):
         rng = np.random.default_rng([n, k])
         uncertainty = np.sqrt(1 / rng.gamma(3, 1 / 3, size=n))
         error = uncertainty * frozen.rvs(size=n, random_state=rng)
-        count += confidence_curve(error, uncertainty, metric=metric, distribution=assumed, n_boot=1, n_mc=n_mc, rng=rng).pvalue <= 0.05
+        count += confidence_curve(error, uncertainty, metric=metric, distribution=assumed, n_boot=1, n_resamples=n_resamples, rng=rng).pvalue <= 0.05
     return 100 * count / sets
 
 
 def test_level_is_kept_for_heavy_tails():
-    assert 3 < rejections("t3", 60, 600, "rmse", n_mc=39) < 7
+    assert 3 < rejections("t3", 60, 600, "rmse", n_resamples=39) < 7
 
 
 def test_mae_with_the_wrong_distribution_rejects_calibrated_sets():
-    assert rejections("t3", 300, 60, "mae", assumed="normal", n_mc=39) > 60
+    assert rejections("t3", 300, 60, "mae", assumed="normal", n_resamples=39) > 60
 
 
 @pytest.mark.slow

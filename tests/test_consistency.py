@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uqcal import consistency, datasets, distributions, statistics
-from uqcal.consistency import STATISTICS, NothingToTest, affordable, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
+from uqcal import datasets, distributions, statistics
+from uqcal.consistency import STATISTICS, NothingToTest, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
 from uqcal.resampling import monte_carlo_pvalue, shuffle, shuffle_state
 from uqcal.sample import Sample
 
@@ -430,9 +430,6 @@ def test_what_cannot_be_tested_says_why_in_a_field(error, uncertainty, reason):
     assert refusal.value.reason.startswith(reason) and "must" in str(refusal.value)
 
 
-def test_no_more_is_drawn_than_a_machine_can_afford():
-    assert affordable(9999, 200_000) == 9999 and affordable(9999, 1_000_000) == 2000 and affordable(9999, 10**8) == 199 and affordable(39, 10**9) == 39
-
 
 # bad input
 
@@ -482,7 +479,7 @@ def test_infinite_shuffles_count_against_the_data_only():
     uncertainty, error = np.arange(1.0, 13), np.array([0, 0, 0, 5.0] * 3)
     error *= np.where(np.arange(12) % 4 == 3, np.arange(12), 0)
     result = consistency_test(error, uncertainty, statistic="zmse", n_bins=3, n_resamples=999, rng=1)
-    assert 0 < result.n_infinite < 999 and np.isfinite([result.null_mean, *result.null_interval, result.zeta]).all()
+    assert 0 < np.isinf(result.null_distribution).sum() < 999 and np.isfinite([result.null_mean, *result.null_interval, result.zeta]).all()
     assert result.pvalue == (np.sum(result.null_distribution >= result.statistic - 1e-9) + 1) / 1000
 
 

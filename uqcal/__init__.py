@@ -13,6 +13,7 @@ _CONTENTS = {
     "tables": [],
     "sample": [],
     "resampling": [],
+    "logistic": [],
     "datasets": ["catalogue", "load_demo", "load_errors", "load_logits", "load_table"],
     "distributions": ["simulate_errors"],
     "statistics": ["zms", "cc", "ence", "zmse", "conditional_calibration"],

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.stats import linregress
 
-from .consistency import affordable, binned_plan, check_shuffles
-from .distributions import _at_least, distribution_name, standard_distribution
+from .consistency import binned_plan, check_shuffles
+from .distributions import distribution_name, read_number, standard_distribution
 from .inputs import (check_choice, check_count, check_fraction, check_generator, read_vector)
-from .resampling import (as_observed, chunk_size, monte_carlo_pvalue, run_chunks,
+from .resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue, run_chunks,
                               under_shuffles)
 from .results import Interval, Result, SignificanceTest, new_axes
 from .sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
@@ -318,7 +318,7 @@ def simulate_bin_scaling(
     ValueError or TypeError for bad numbers, naming the argument. Source: Pernot (2024), App. B."""
     names = _names(statistic)
     sizes, n_bins = (_counts(values, name) for values, name in ((n, "n"), (n_bins, "n_bins")))
-    dofs = [_at_least(value, 0.5, "dof") for value in _several(dof, "dof", "number")]
+    dofs = [read_number(value, "dof", minimum=0.5) for value in _several(dof, "dof", "number")]
     n_mc, rng, frozen = (check_count(n_mc, "n_mc", minimum=2), check_generator(rng),
                          standard_distribution(distribution))
     if n_bins[-1] > sizes[0] // 2:
@@ -394,9 +394,9 @@ class Extrapolation(SignificanceTest):
                                    # counts
     confidence: float  # level of the interval and of the verdict
     verdict: str  # "valid" where the interval holds what is expected, otherwise "invalid"
-    # for each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also their
-    # mean, shuffled, and the value's own pvalue
-    points: pd.DataFrame = field(repr=False, compare=False)
+    points: pd.DataFrame = field(repr=False, compare=False)  # for each number of bins: n_bins,
+    # bin_size, x, value, is_fitted; after shuffles also their mean, shuffled, and the value's
+    # pvalue
 
     @property
     def expected(self) -> float:

@@ -15,16 +15,19 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
-from .bootstrap import _at_least_two, _chunk, run_chunks
 from .distributions import distribution_name, standard_distribution
-from .inputs import check_choice, check_count, check_errors, check_fraction, check_generator
+from .inputs import check_choice, check_count, check_fraction, check_generator
+from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle,
+                              under_shuffles)
+from .results import Interval, SignificanceTest, new_axes
+from .sample import Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ConfidenceCurve', 'confidence_curve']
+__all__ = ['ConfidenceCurve', 'confidence_curve', 'curve_of']
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-008
 @nb.njit(cache=True, nogil=True)
@@ -41,7 +44,7 @@ def _kept_means(total, count, kept, out):
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-010
 @dataclass(frozen=True)
-class _Ordered:
+class _Groups:
     "Points from the most to the least certain, in groups of equal u, with what the kernels need."
     power: int  # q: 2 for RMSE, 1 for MAE
     error_unit: float  # the largest |E|
@@ -54,17 +57,16 @@ class _Ordered:
     kept: np.ndarray  # the numbers of points that stay, falling from n
 
     @classmethod
-    def of(cls, error, uncertainty, power, n_points):
-        "Sort by uncertainty, then by |error|; group, scale, and lay out n_points shares; power: q."
-        order = np.lexsort((np.abs(error), uncertainty))
-        e, u = np.abs(error[order]), uncertainty[order]
-        begin = np.flatnonzero(np.append(True, u[1:] != u[:-1]))
-        count = np.diff(np.append(begin, u.size))
-        kept = u.size * (n_points - np.arange(n_points)) / n_points
-        scaled = e / u
+    def of(cls, sample, power, n_points):
+        "Group by uncertainty, sort by |error| within, scale, lay out n_points shares; power: q."
+        along, size = sample.by_uncertainty, np.abs(sample.error)
+        order = along.order
+        if along.labels.size < along.n: order = order[np.lexsort((size[order], along.runs))]
+        e, scaled, u = size[order], np.abs(sample.scaled)[order], along.labels
+        kept = along.n * (n_points - np.arange(n_points)) / n_points
         return cls(power, float(e.max()), float(u[-1]), (e / e.max())**power,
-                   (scaled / scaled.max())**power, np.repeat(np.arange(begin.size), count),
-                   (u[begin] / u[-1])**power, count, kept)
+                   (scaled / scaled.max())**power, along.runs, (u / u[-1])**power, along.counts,
+                   kept)
 
     def curve(self, total):
         "The curve of the groups' totals, in their unit."
@@ -84,44 +86,54 @@ def _mean_magnitude(distribution, power):
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-017
 @nb.njit(cache=True, nogil=True)
-def _shuffled(z, words):
-    "A random order of z for each row of random 32-bit words."
-    n_sets, n = words.shape
-    out = np.empty((n_sets, n))
-    for r in range(n_sets):
-        for i in range(n):
-            j = np.int64((np.uint64(words[r, i]) * np.uint64(i + 1)) >> np.uint64(32))
-            out[r, i] = out[r, j]
-            out[r, j] = z[i]
-    return out
+def _reference_of(z, s, count, kept, total, out):
+    "Means of z·s over the kept points; z in the order of u, s one value for each group."
+    i = 0
+    for g in range(s.size):
+        total[g] = 0.0
+        for _ in range(count[g]):
+            total[g] += z[i]
+            i += 1
+        total[g] *= s[g]
+    _kept_means(total, count, kept, out)
 
 
 @nb.njit(cache=True, nogil=True)
 def _reference_means(z, s, count, kept):
-    """Means of z·s over the kept points, for each row of z in the order of u; s: one value for each
-    group."""
+    "The same for each row of z."
     out, total = np.empty((z.shape[0], kept.size)), np.empty(s.size)
     for r in range(z.shape[0]):
-        i = 0
-        for g in range(s.size):
-            total[g] = 0.0
-            for _ in range(count[g]):
-                total[g] += z[r, i]
-                i += 1
-            total[g] *= s[g]
-        _kept_means(total, count, kept, out[r])
+        _reference_of(z[r], s, count, kept, total, out[r])
+    return out
+
+
+@nb.njit(cache=True, nogil=True)
+def _shuffled_means(z, n_shuffles, state, s, count, kept):
+    "The same for the values as they are, then after each shuffle."
+    out, total = np.empty((n_shuffles + 1, kept.size)), np.empty(s.size)
+    for r in range(n_shuffles + 1):
+        if r > 0:
+            shuffle(z, state)
+        _reference_of(z, s, count, kept, total, out[r])
     return out
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-018
-def _null_curves(points, distribution, n, rng):
+def _simulated_means(points, distribution, n, rng):
+    "Mean powers of the errors of n sets drawn from a distribution."
+    z = np.abs(distribution.rvs(size=(n, points.z.size), random_state=rng))**points.power
+    return _reference_means(z, points.s, points.count, points.kept)
+
+
+def _null_curves(points, distribution, n, rng, **options):
     """Curves of n sets that follow the model: of a distribution, or of the shuffled scaled errors
     in an arbitrary unit."""
     if distribution is None:
-        z = _shuffled(points.z, rng.integers(0, 2**32, size=(n, points.z.size), dtype=np.uint32))
+        means = under_shuffles(_shuffled_means, points.z, (points.s, points.count, points.kept), n,
+                               rng=rng, **options)
     else:
-        z = np.abs(distribution.rvs(size=(n, points.z.size), random_state=rng))**points.power
-    return points.stated_unit * _root(_reference_means(z, points.s, points.count, points.kept),
-                                      points.power)
+        means = run_chunks(functools.partial(_simulated_means, points, distribution), n,
+                           chunk_size(points.z.size), rng, description="reference", **options)
+    return points.stated_unit * _root(means, points.power)
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-020
 @nb.njit(cache=True, nogil=True)
@@ -158,80 +170,72 @@ def _ratio(a, b):
                      where=np.asarray(b) > 0)
 
 
-def _null_areas(curves, value, reference, empirical):
-    "The null curves as they are compared with the data, and their areas to the reference."
-    if empirical:
-        curves = curves * _ratio(value[0], curves[:, :1])
-    return curves, (curves - reference).mean(axis=1)
+def _compared(points, scale):
+    """The curve, its reference, and the factor a between the reference and r(p); without one, the
+    curves begin together."""
+    value = points.error_unit * points.curve(np.bincount(points.group, points.w))
+    stated = points.stated_unit * points.curve(points.count * points.s)
+    scale = value[0] / stated[0] if scale is None else scale
+    return value, scale * stated, scale
 
 
-def _two_sided(null, area, tolerance):
-    "Monte Carlo p-value, the data counted as one of R + 1 sets."
-    fewer = min(np.sum(null >= area - tolerance), np.sum(null <= area + tolerance))
-    return float(min(1.0, 2 * (fewer + 1) / (null.size + 1)))
+def _area_pvalue(value, curves):
+    "Two-sided p-value of the area: the means of the curves say which area is the larger."
+    return monte_carlo_pvalue(value.mean(), curves.mean(axis=1), "two-sided")
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-024
-@dataclass(frozen=True)
-class ConfidenceCurve:
-    """Error of the most certain points against the share removed, with its reference; what
-    `confidence_curve` returns."""
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceCurve(SignificanceTest):
+    """Error of the most certain points against the share removed; what `confidence_curve` returns.
+
+    The statistic is the area, the mean of value − reference."""
+
     metric: str  # "rmse" or "mae"
     distribution: str  # "empirical", or the name of the distribution behind the reference
-    n: int  # number of points
+    confidence_interval: Interval  # bootstrap limits of the area
+    confidence: float  # level of the interval and of all bands
+    n_boot: int  # bootstrap resamples behind interval and band
     removed: np.ndarray = field(repr=False, compare=False)  # share of the least certain points
-                                                            # removed, shape (n_points,), 0 … < 1
+    # removed, shape (n_points,), 0 … < 1
     value: np.ndarray = field(repr=False, compare=False)  # error of the rest, shape (n_points,), in
-                                                          # the quantity's unit
-    band: np.ndarray = field(repr=False, compare=False)  # pointwise bootstrap limits of it, shape
-                                                         # (2, n_points)
+    # the quantity's unit
+    band: np.ndarray = field(repr=False, compare=False)  # bootstrap limits of it, pointwise, shape
+    # (2, n_points)
     reference: np.ndarray = field(repr=False, compare=False)  # what uncertainties in proportion to
-                                                              # the errors give, shape (n_points,)
-    reference_band: np.ndarray = field(repr=False, compare=False)  # pointwise limits of null
-                                                                   # curves, shape (2, n_points)
+    # the errors give, shape (n_points,)
+    null_band: np.ndarray = field(repr=False, compare=False)  # limits of the null curves,
+                                                              # pointwise,
+    # shape (2, n_points)
     oracle: np.ndarray = field(repr=False, compare=False)  # error of the rest with the largest |E|
-                                                           # removed, shape (n_points,)
-    area: float  # mean of value − reference over the shares; positive where errors fall less than
-                 # promised
-    area_low: float  # lower bootstrap limit of the area
-    area_high: float  # upper bootstrap limit of the area
-    pvalue: float  # two-sided, of the area
-    confidence: float  # level of all bands and of the interval
-    n_boot: int  # bootstrap resamples
-    n_mc: int  # shuffled or simulated sets
-    null: np.ndarray = field(repr=False, compare=False)  # areas of these sets, shape (n_mc,)
+    # removed, shape (n_points,)
 
     @property
-    def statistic(self) -> float:
-        "The area, under the name that tests use."
-        return self.area
+    def sentence(self) -> str:
+        "The error of all points and of the surest half, and the area."
+        low, high = self.confidence_interval
+        return (f"{self.metric.upper()} of {self.n:,} points {self.value[0]:.4g}, of the most "
+                f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
+                f"{self.distribution} reference {self.statistic:.3g} [{low:.3g}, {high:.3g}], "
+                f"p = {self.pvalue:.2g}.")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each share: removed, kept, value, low, high, reference, reference_low,
-        reference_high, oracle."""
-        columns = (self.removed, self.n * (1 - self.removed), self.value, *self.band,
-                   self.reference, *self.reference_band, self.oracle)
-        names = ("removed", "kept", "value", "low", "high", "reference", "reference_low",
-                 "reference_high", "oracle")
-        return pd.DataFrame(dict(zip(names, columns)))
+        """A row for each share: removed, kept, value, low, high, reference, null_low, null_high,
+        oracle."""
+        return pd.DataFrame(dict(
+            removed=self.removed, kept=self.n * (1 - self.removed), value=self.value,
+            low=self.band[0], high=self.band[1], reference=self.reference,
+            null_low=self.null_band[0], null_high=self.null_band[1], oracle=self.oracle))
 
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
-             ) -> Axes:
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
         "The curve, its reference and the oracle, with pointwise bands."
         return _plot_curve(self, ax)
 
-    def _repr_html_(self) -> str:
-        return (f"<p>{self.metric.upper()} of {self.n} points {self.value[0]:.4g}, of the most "
-                f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
-                f"{self.distribution} reference {self.area:.3g} [{self.area_low:.3g}, "
-                f"{self.area_high:.3g}], p = {self.pvalue:.2g}</p>")
-
 # %% ../nbs/25_confidence_curves.ipynb #cell-025
 def _plot_curve(result, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax, 6.4, 4.8)
     share, name = 100 * result.removed, result.metric.upper()
-    ax.fill_between(share, *result.reference_band, color="#E69F00", alpha=0.25, lw=0)
+    ax.fill_between(share, *result.null_band, color="#E69F00", alpha=0.25, lw=0)
     ax.fill_between(share, *result.band, color="#0072B2", alpha=0.25, lw=0)
     ax.plot(share, result.reference, color="#B07000", ls="--", lw=1.8)
     ax.plot(share, result.oracle, color="0.35", ls=":", lw=1.8)
@@ -243,7 +247,7 @@ def _plot_curve(result, ax):
     words = ("proportional uncertainties" if result.distribution == "empirical"
              else f"calibrated, {result.distribution} errors")
     for text, band, colour, up in (("data", result.band, "#0072B2", above),
-                                   (words, result.reference_band, "#B07000", not above)):
+                                   (words, result.null_band, "#B07000", not above)):
         ax.annotate(text, (share[at], band[1 if up else 0][at]), xytext=(8, 16 if up else -36),
                     textcoords="offset points", color=colour, va="bottom" if up else "top",
                     weight="bold", arrowprops=dict(arrowstyle="-", color=colour, lw=0.8))
@@ -263,59 +267,82 @@ def confidence_curve(
     n_points: int = 100,  # number of shares removed, 0, 1/n_points, …, 1 − 1/n_points; ≥ 2
     distribution: Any = "empirical",  # shuffled scaled errors; or the distribution of ε, see
                                       # `uqcal.distributions.standard_distribution`
-    n_boot: int = 2000,  # bootstrap resamples, ≥ 1
-    n_mc: int = 9999,  # shuffled or simulated sets, ≥ 1
+    n_boot: int = 5000,  # bootstrap resamples, ≥ 1; fewer where they would take too long
+    n_resamples: int = 9999,  # shuffled or simulated sets, ≥ 1; fewer where they would take too
+                              # long
     confidence: float = 0.95,  # level of bands and interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show bars on standard error
-) -> ConfidenceCurve:  # curve, reference, oracle, bands, area, p-value
+) -> ConfidenceCurve:  # curve, reference, oracle, bands, `.statistic` (the area), `.pvalue`
     """Error of the rest as the least certain points are removed, compared with what the
     uncertainties promise.
 
     Raises ValueError where all uncertainties are equal, all errors zero, a name unknown. Source:
     Pernot (2022); Pernot (2024), § I."""
-    metric = check_choice(metric, "metric", tuple(_POWER))
-    points = _checked(error, uncertainty, _POWER[metric],
-                      check_count(n_points, "n_points", minimum=2))
-    epsilon, limits = (_checked_distribution(distribution),
-                       np.array([-0.5, 0.5]) * check_fraction(confidence, "confidence") + 0.5)
-    n_boot, n_mc, rng = check_count(n_boot, "n_boot"), check_count(n_mc, "n_mc"), check_generator(
-        rng)
-    work = dict(rng=rng, n_jobs=n_jobs, progress=progress)
-    value, reference, scale = _compared(points, None if epsilon is None
-                                        else _mean_magnitude(epsilon, points.power))
-    resampled = run_chunks(functools.partial(_resample, points), n_boot, _chunk(points.w.size),
+    return curve_of(Sample(error, uncertainty), metric=metric, n_points=n_points,
+                    distribution=distribution, n_boot=n_boot, n_resamples=n_resamples,
+                    confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
+
+# %% ../nbs/25_confidence_curves.ipynb #cell-063
+def curve_of(
+    sample: Sample,  # errors and uncertainties
+    *,
+    metric: str = "rmse",  # "rmse" or "mae"
+    n_points: int = 100,  # number of shares removed, ≥ 2
+    distribution: Any = "empirical",  # shuffled scaled errors, or the distribution of ε
+    n_boot: int = 5000,  # bootstrap resamples, ≥ 1
+    n_resamples: int = 9999,  # shuffled or simulated sets, ≥ 1
+    confidence: float = 0.95,  # level of bands and interval, in (0, 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # joblib's number of jobs
+    progress: bool = False,  # show bars on standard error
+) -> ConfidenceCurve:  # the result of `confidence_curve`
+    """The confidence curve of a checked sample.
+
+    Raises ValueError as `confidence_curve`."""
+    power = _POWER[check_choice(metric, "metric", tuple(_POWER))]
+    points = _checked(sample, power, check_count(n_points, "n_points", minimum=2))
+    epsilon, confidence = _checked_distribution(distribution), check_fraction(confidence,
+                                                                              "confidence")
+    n_boot, n_resamples = (affordable(check_count(number, name), sample.n) for number, name in
+                           ((n_boot, "n_boot"), (n_resamples, "n_resamples")))
+    work = dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress)
+    limits, is_empirical = np.array([1 - confidence, 1 + confidence]) / 2, epsilon is None
+    value, reference, scale = _compared(points, None if is_empirical
+                                        else _mean_magnitude(epsilon, power))
+    resampled = run_chunks(functools.partial(_resample, points), n_boot, chunk_size(sample.n),
                            description="bootstrap", **work)
-    own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1]) if epsilon is None else scale
-    area_low, area_high = np.quantile((resampled[:, 0] - own_scale * resampled[:, 1]).mean(axis=1),
-                                      limits)
-    simulated = run_chunks(functools.partial(_null_curves, points, epsilon), n_mc,
-                           _chunk(points.w.size), description="reference", **work)
-    simulated, null = _null_areas(simulated, value, reference, epsilon is None)
-    area = float((value - reference).mean())
+    own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1]) if is_empirical else scale
+    areas = (resampled[:, 0] - own_scale * resampled[:, 1]).mean(axis=1)
+    curves = _null_curves(points, epsilon, n_resamples, **work)
+    if is_empirical: curves = curves * _ratio(value[0], curves[:, :1])
+    name = "empirical" if is_empirical else distribution_name(distribution)
     return ConfidenceCurve(
-        metric, "empirical" if epsilon is None else distribution_name(distribution), points.w.size,
-        np.arange(n_points) / n_points, value, np.quantile(resampled[:, 0], limits, axis=0),
-        reference, np.quantile(simulated, limits, axis=0), _oracle(points), area, float(area_low),
-        float(area_high), _two_sided(null, area, 1e-12 * value[0]), float(confidence), n_boot, n_mc,
-        null)
+        statistic=float((value - reference).mean()), pvalue=_area_pvalue(value, curves),
+        alternative="two-sided", n=sample.n, n_resamples=n_resamples,
+        method="shuffled scaled errors" if is_empirical else f"simulated {name} errors",
+        null_distribution=(curves - reference).mean(axis=1), metric=metric, distribution=name,
+        confidence_interval=Interval(*np.quantile(areas, limits).tolist()), confidence=confidence,
+        n_boot=n_boot, removed=np.arange(n_points) / n_points, value=value,
+        band=np.quantile(resampled[:, 0], limits, axis=0), reference=reference,
+        null_band=np.quantile(curves, limits, axis=0), oracle=_oracle(points))
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-027
 _POWER = {"rmse": 2, "mae": 1}
 
 
-def _checked(error, uncertainty, power, n_points):
+def _checked(sample, power, n_points):
     "The points in order; refuses what has no curve."
-    error, uncertainty = _at_least_two(*check_errors(error, uncertainty))
-    if np.all(uncertainty == uncertainty[0]):
-        raise ValueError(f"uncertainty must vary: all {uncertainty.size} values are "
-                         f"{uncertainty[0]:.6g}, so no point is less certain than another and "
-                         "there is nothing to remove by")
-    if not np.any(error):
-        raise ValueError(f"error must not be all zero: {error.size} errors of 0 give no curve to "
+    if sample.n < 2: raise ValueError(f"error must hold at least two points, got {sample.n}")
+    if sample.by_uncertainty.is_constant:
+        raise ValueError(f"uncertainty must vary: all {sample.n} values are "
+                         f"{sample.uncertainty[0]:.6g}, so no point is less certain than another "
+                         "and there is nothing to remove by")
+    if not sample.error.any():
+        raise ValueError(f"error must not be all zero: {sample.n} errors of 0 give no curve to "
                          "compare")
-    return _Ordered.of(error, uncertainty, power, n_points)
+    return _Groups.of(sample, power, n_points)
 
 
 def _checked_distribution(distribution):
@@ -327,15 +354,6 @@ def _checked_distribution(distribution):
     except ValueError as reason:
         raise ValueError(
             f'{reason}; distribution="empirical" takes the scaled errors themselves') from reason
-
-
-def _compared(points, scale):
-    """The curve, its reference, and the factor a between the reference and r(p); without one, the
-    curves begin together."""
-    value = points.error_unit * points.curve(np.bincount(points.group, points.w))
-    stated = points.stated_unit * points.curve(points.count * points.s)
-    scale = value[0] / stated[0] if scale is None else scale
-    return value, scale * stated, scale
 
 
 def _oracle(points):

@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .inputs import check_choice, check_count
-from .resampling import as_observed, monte_carlo_pvalue, shuffle, under_shuffles
+from .references import zeta_score
+from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
 from .results import SignificanceTest, new_axes, plain_text, plot_null
 from .sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
 from .statistics import bucket_table, product_room, rank_correlation_of_products
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'NothingToTest', 'check_shuffles', 'binned_plan', 'shuffle_plan', 'affordable', 'Stretch',
-           'ConsistencyTest', 'consistency_test', 'consistency_of', 'LinkTest', 'link_test', 'link_of']
+__all__ = ['STATISTICS', 'NothingToTest', 'check_shuffles', 'binned_plan', 'shuffle_plan', 'Stretch', 'ConsistencyTest',
+           'consistency_test', 'consistency_of', 'LinkTest', 'link_test', 'link_of']
 
 # %% ../nbs/23_consistency.ipynb #cell-015
 class NothingToTest(ValueError):
@@ -236,14 +237,6 @@ def shuffle_plan(
     if along.kind == "groups": return _shuffled_groups, excess, (along.start,)
     return _shuffled_range, excess, (along.is_end,)
 
-# %% ../nbs/23_consistency.ipynb #cell-032
-def affordable(n_resamples: int,  # resamples asked for, ≥ 1
-               n: int,  # numbers that one resample handles, ≥ 1
-               limit: float = 2e9,  # numbers that all resamples may handle
-               ) -> int:  # resamples to draw, from 199 (or what was asked for, if fewer) on
-    "How many resamples are drawn where all that were asked for would take too long."
-    return min(n_resamples, max(199, int(limit // n)))
-
 # %% ../nbs/23_consistency.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
@@ -269,23 +262,15 @@ class ConsistencyTest(SignificanceTest):
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     zms: float  # mean squared scaled error of all points, before the scaling
     n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
-    # the cumulative graph: by, count, share, cumulative, null_low, null_high for each distinct
-    # value of u or `by`; for groups group, count, excess, null_low, null_high
-    graph: pd.DataFrame = field(repr=False, compare=False)
+    graph: pd.DataFrame = field(repr=False, compare=False)  # the cumulative graph: by, count,
+                                                            # share,
+    # cumulative, null_low, null_high for each distinct value of u or `by`; for groups: group,
+    # count, excess, null_low, null_high
 
     @property
     def zeta(self) -> float:
         "Signed distance to `null_mean` in units of the half of `null_interval` that faces it."
-        distance = self.statistic - self.null_mean
-        half = abs(self.null_interval[distance > 0] - self.null_mean)
-        return float(distance / half) if half > 0 else float(np.sign(distance) * np.inf
-                                                             if distance else 0)
-
-    @property
-    def n_infinite(self) -> int:
-        """Shuffles without a finite value (a bin of zero errors): they count in `pvalue`, not in
-        `null_mean` and `null_interval`."""
-        return int(np.sum(~np.isfinite(self.null_distribution)))
+        return -zeta_score(self.null_mean, self.statistic, self.null_interval)
 
     @property
     def stretch(self) -> Stretch | None:
@@ -295,15 +280,10 @@ class ConsistencyTest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "What was found, and where."
-        found = f"({self.name}, p = {self.pvalue:.2g})"
-        if self.pvalue > 0.05:
-            return f"No sign that scaled errors depend on {_WHAT[self.by]} {found}."
-        return f"Scaled errors depend on {_WHAT[self.by]} {found}: the errors are {self.where()}."
+        return _explain(self)
 
-    def where(
-        self, what: str | None = None,  # what sorts the points, in words; None: "the uncertainty",
-                                        # "the feature"
-    ) -> str:  # the end of a sentence that begins "The errors are"
+    def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
+              ) -> str:  # the end of a sentence that begins "The errors are"
         "Where errors are large or small for what is stated, and by how much."
         return _where(self, what or _WHAT[self.by])
 
@@ -314,8 +294,7 @@ class ConsistencyTest(SignificanceTest):
 
     def plot_graph(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                    ) -> Axes:  # the same axes
-        """Where along u or `by` the uncertainties are too small (the graph climbs) or too large (it
-        falls)."""
+        "Where along u or `by` uncertainties are too small (it climbs) or too large (it falls)."
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
 # %% ../nbs/23_consistency.ipynb #cell-037
@@ -361,7 +340,6 @@ def _stretch(test):
     inside, below, above = ((total[part].sum(), share[part].sum()) for part in parts.values())
 
     def factor(excess, part):
-        "How many times as large as stated errors are in a part of the points."
         if test.name == "kuiper-rank" or part < 1e-9: return None
         return float(np.sqrt(test.zms * max(1 + excess / part, 0)))
 
@@ -373,7 +351,14 @@ def _stretch(test):
                    above=factor(*above) if is_ordered else None,
                    elsewhere=factor(-inside[0], 1 - inside[1]))
 
-# %% ../nbs/23_consistency.ipynb #cell-010
+# %% ../nbs/23_consistency.ipynb #cell-082
+def _explain(test):
+    "What was found, and where."
+    what, found = _WHAT[test.by], f"({test.name}, p = {test.pvalue:.2g})"
+    if test.pvalue > 0.05: return f"No sign that scaled errors depend on {what} {found}."
+    return f"Scaled errors depend on {what} {found}: the errors are {test.where()}."
+
+
 def _where(test, what):
     """The place in words: a group, the ends of the range, or a stretch of it and what lies beside
     it."""
@@ -478,8 +463,7 @@ def consistency_test(
                                   # (numbers, or groups as text) is given
     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are
                        # their own bins
-    n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points, see
-                              # `affordable`
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
@@ -535,7 +519,7 @@ def consistency_of(
         n_bins=along.labels.size if is_grouped else n_bins if name in ("zmse", "ence") else None,
         graph=_graph(name, sample, along))
 
-
+# %% ../nbs/23_consistency.ipynb #cell-083
 def _finite(value, name):
     """The data's statistic, unless it is undefined: bins of zero errors, or absolute errors that
     are all equal."""
@@ -547,7 +531,7 @@ def _finite(value, name):
     raise ValueError("error must not be all zero within a bin or group, where ln ZMS is infinite; "
                      "use fewer bins, 'ence' or 'kuiper'")
 
-# %% ../nbs/23_consistency.ipynb #cell-011
+# %% ../nbs/23_consistency.ipynb #cell-084
 @dataclass(frozen=True, kw_only=True)
 class LinkTest(SignificanceTest):
     """Whether larger errors come with larger uncertainties; what `link_test` returns.
@@ -564,16 +548,14 @@ class LinkTest(SignificanceTest):
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
         "Histogram of the shuffles with the data's value."
-        return plot_null(self, ax, xlabel="rank correlation of |E| and u",
-                         ylabel="shuffles of |E|")
+        return plot_null(self, ax, xlabel="rank correlation of |E| and u", ylabel="shuffles")
 
-# %% ../nbs/23_consistency.ipynb #cell-013
+# %% ../nbs/23_consistency.ipynb #cell-085
 def link_test(
     error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
     *,
-    n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points, see
-                              # `affordable`
+    n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
@@ -586,7 +568,7 @@ def link_test(
     return link_of(Sample(error, uncertainty), n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                    progress=progress)
 
-
+# %% ../nbs/23_consistency.ipynb #cell-086
 def link_of(
     sample: Sample,  # errors and uncertainties
     *,

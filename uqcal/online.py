@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from .inputs import (check_choice, check_count, check_generator, check_probabilities,
-                          read_vector, refuse)
-from .recalibration import (_beta_features, _given, _in_doubt, _is_separable, _likelihood_fit,
-                                 _logistic, _outcomes, _platt_features, _plot_map)
-from .recalibration import _some
+from .inputs import (check_binary, check_choice, check_count, check_generator, check_outcomes,
+                          check_probabilities, read_vector, refuse)
+from .logistic import (CLIP, beta_features, boxed, fit_logistic, map_scores, platt_features,
+                            sigmoid)
+from .recalibration import plot_map
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -27,22 +27,20 @@ __all__ = ['best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDes
            'OnlinePlattScaling', 'OnlineBetaScaling']
 
 # %% ../nbs/45_online.ipynb #cell-007
-def best_in_hindsight(
-    features: ArrayLike,  # shape (n, d)
-    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    *,
-    radius: float | None = None,  # the parameters' largest length; None for no limit
-) -> np.ndarray:  # parameters, shape (d,)
-    """The fixed parameters with the least total log-loss on a whole stream: maximum likelihood, by
-    statsmodels.
+def best_in_hindsight(features: ArrayLike,  # shape (n, d)
+                      y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+                      *,
+                      radius: float | None = None,  # the parameters' largest length, > 0; None for
+                      # no limit
+                      ) -> np.ndarray:  # parameters, shape (d,)
+    """The fixed parameters with the least total log-loss on a whole stream, by maximum likelihood.
 
     Raises ValueError where no finite parameters are best (the features separate the outcomes) and
     no radius is given."""
-    x = _rows(features)[0]
-    y, start = _outcomes(y_true, x.shape[0]), np.zeros(x.shape[1])
-    fit = _likelihood_fit(x, y, np.ones(y.size), start)
-    finite = not (_in_doubt(fit, x, start) and _is_separable(x, y))
-    if finite and (radius is None or np.linalg.norm(fit.params) <= radius): return fit.params
+    x, y = _stream(features, y_true)
+    found = fit_logistic(x, y)
+    if not found.smoothed and (radius is None or np.linalg.norm(found.coef) <= radius):
+        return found.coef
     if radius is None:
         raise ValueError("y_true is separated by the features, so that no finite parameters are "
                          "best: give a radius")
@@ -55,9 +53,8 @@ def regret(features: ArrayLike,  # shape (n, d)
            against: ArrayLike,  # the fixed parameters to compare with, shape (d,)
            ) -> np.ndarray:  # nats, shape (n,); may be negative
     "The regret against fixed parameters after each step, Eq. 2."
-    x = _rows(features)[0]
-    y, q = _outcomes(y_true, x.shape[0]), check_probabilities(y_prob)
-    z = x @ read_vector(against, "against")
+    x, y = _stream(features, y_true)
+    q, z = check_probabilities(y_prob), x @ read_vector(against, "against")
     with np.errstate(divide="ignore"):
         own = -np.log(np.where(y == 1, q, 1 - q))
     return np.cumsum(own - np.logaddexp(0, z) + y * z)
@@ -77,16 +74,16 @@ def _best_on_sphere(x, y, radius):
 def _ridge(x, y, penalty, u):
     "The minimum of log-loss + penalty·|u|²/2, by Newton steps no longer than 1."
     for _ in range(200):
-        q = _logistic(x @ u)
+        q = sigmoid(x @ u)
         slope = x.T @ (q - y) + penalty * u
         step = np.linalg.solve((x * (q * (1 - q))[:, None]).T @ x + penalty * np.eye(u.size), slope)
         u = u - step / max(1.0, np.linalg.norm(step))
         if np.abs(step).max() < 1e-12: break
     return u
 
-
+# %% ../nbs/45_online.ipynb #cell-053
 def _rows(features, d=None):
-    "Features as an array of shape (n, d), and whether one row came in."
+    "Features as an array of shape (n, d)."
     array = np.asarray(features) if not isinstance(features, np.ndarray) else features
     if array.dtype.kind not in "fiu":
         raise TypeError(f"features must hold numbers, got {array.dtype}")
@@ -97,7 +94,16 @@ def _rows(features, d=None):
     if d is not None and rows.shape[1] != d:
         raise ValueError(f"features must have {d} columns, as many as start, got {rows.shape[1]}")
     refuse("features", "be finite", ~np.isfinite(rows).all(axis=1), "not")
-    return rows, array.ndim == 1
+    return rows
+
+
+def _stream(features, y_true, d=None):
+    "Features and outcomes of n steps."
+    x, y = _rows(features, d), check_outcomes(y_true)
+    if y.size != x.shape[0]:
+        raise ValueError(f"y_true must hold one outcome for each of the {x.shape[0]} rows of "
+                         f"features, got {y.size}")
+    return x, y
 
 # %% ../nbs/45_online.ipynb #cell-010
 @nb.njit(cache=True, nogil=True)
@@ -150,7 +156,7 @@ def _newton_run(features, y, theta, A, gamma, radius, out):
     for t in range(n):
         z = 0.0
         for j in range(d): z += theta[j] * features[t, j]
-        out[t] = _sigma(z)
+        out[t] = sigmoid(z)
         for j in range(d): g[j] = (out[t] - y[t]) * features[t, j]
         for j in range(d):
             for k in range(d): A[j, k] += g[j] * g[k]
@@ -170,20 +176,13 @@ def _linear_forecast(features, theta):
     for t in range(out.size):
         z = 0.0
         for j in range(theta.size): z += theta[j] * features[t, j]
-        out[t] = _sigma(z)
+        out[t] = sigmoid(z)
     return out
 
 
-@nb.njit(cache=True, nogil=True)
-def _sigma(z):
-    "σ(z) of one number."
-    e = np.exp(-abs(z))
-    return 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
-
 # %% ../nbs/45_online.ipynb #cell-016
 class _Optimizer(BaseEstimator):
-    """What the optimisers of the online logistic loss share: checks, state, and the ways to run
-    them."""
+    "What the optimisers of the online logistic loss share: checks, state, ways to run them."
 
     @property
     def coef_(self) -> np.ndarray:
@@ -194,16 +193,16 @@ class _Optimizer(BaseEstimator):
                 features: ArrayLike,  # a row of d numbers, or rows of shape (n, d)
                 ) -> float | np.ndarray:  # the probability of outcome 1: a number, or shape (n,)
         "Forecasts in the present state."
-        x, one = _rows(features, self._now()[0].size)
-        return _given(self._forecast(x), one)
+        made = self._forecast(_rows(features, self._now()[0].size))
+        return float(made[0]) if np.ndim(features) == 1 else made
 
-    def update(
-        self,
-        features: ArrayLike,  # a row of d numbers, or rows of shape (n, d) in the order of time
-        y: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-    ) -> _Optimizer:  # the object itself
+    def update(self,
+               features: ArrayLike,  # a row of d numbers, or rows of shape (n, d) in the order of
+               # time
+               y: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
+               ) -> _Optimizer:  # the object itself
         "Learn one outcome, or several in order."
-        self.prequential(np.atleast_2d(features), np.atleast_1d(y))
+        self.prequential(np.atleast_2d(features), boxed(y))
         return self
 
     def prequential(self,
@@ -211,9 +210,8 @@ class _Optimizer(BaseEstimator):
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
         "Forecast and learn a whole stream, from the present state on."
-        state = self._now()
-        x, _ = _rows(features, state[0].size)
-        y, out = _outcomes(y_true, x.shape[0]), np.empty(x.shape[0])
+        x, y = _stream(features, y_true, self._now()[0].size)
+        out = np.empty(y.size)
         self._run(x, y, out)
         return out
 
@@ -234,8 +232,9 @@ def _check_positive(value, name):
 
 # %% ../nbs/45_online.ipynb #cell-018
 class OnlineNewtonStep(_Optimizer):
-    """Online Newton steps on the logistic loss. Source: Hazan, Agarwal and Kale (2007); Hazan
-    (2016), Algorithm 12."""
+    """Online Newton steps on the logistic loss.
+
+    Source: Hazan, Agarwal and Kale (2007); Hazan (2016), Algorithm 12."""
     _positive = ("gamma", "rho", "radius")
 
     def __init__(self,
@@ -260,8 +259,7 @@ class OnlineNewtonStep(_Optimizer):
     def regret_bound(self,
                      against: ArrayLike,  # the fixed parameters to compare with, shape (d,)
                      ) -> float:  # nats
-        """The bound of Eq. 5 on the regret so far, which holds where the losses are curved as Eq. 4
-        asks."""
+        "The bound of Eq. 5 on the regret so far; it holds where the losses are curved as in Eq. 4."
         u, start = read_vector(against, "against"), read_vector(self.start, "start")
         growth = np.linalg.slogdet(self._now()[1])[1] - u.size * np.log(self.rho)
         return float(self.gamma * self.rho / 2 * np.sum((start - u)**2) + growth / (2 * self.gamma))
@@ -274,7 +272,7 @@ def _gradient_run(features, y, theta, count, step, radius, out):
     for t in range(n):
         z = 0.0
         for j in range(d): z += theta[j] * features[t, j]
-        out[t] = _sigma(z)
+        out[t] = sigmoid(z)
         count[0] += 1
         eta, length = step / np.sqrt(count[0]), 0.0
         for j in range(d):
@@ -285,7 +283,9 @@ def _gradient_run(features, y, theta, count, step, radius, out):
 
 # %% ../nbs/45_online.ipynb #cell-025
 class OnlineGradientDescent(_Optimizer):
-    """Gradient steps of length step/√t on the logistic loss. Source: Zinkevich (2003)."""
+    """Gradient steps of length step/√t on the logistic loss.
+
+    Source: Zinkevich (2003)."""
     _positive = ("step", "radius")
 
     def __init__(self,
@@ -336,33 +336,31 @@ def _aioli_run(features, y, theta, H, b, factor, learn, out):
     L, u, v = np.empty((d, d)), np.empty(d), np.empty(d)
     for t in range(n):
         z = _aioli_point(features[t], H, b, L, u, v, theta)
-        out[t] = _sigma(z)
+        out[t] = sigmoid(z)
         if not learn: continue
-        curvature = factor * out[t] * _sigma(-z)
+        curvature = factor * out[t] * sigmoid(-z)
         for j in range(d):
             b[j] += (curvature * z - (out[t] - y[t])) * features[t, j]
             for k in range(d): H[j, k] += curvature * features[t, j] * features[t, k]
 
 # %% ../nbs/45_online.ipynb #cell-028
 class Aioli(_Optimizer):
-    """Improper online logistic regression with quadratic surrogates. Source: Jézéquel, Gaillard and
-    Rudi (2020), Algorithm 1.
+    """Improper online logistic regression with quadratic surrogates.
 
     Its parameters depend on the features that the forecast is for; `coef_` holds those of the
-    latest outcome learnt."""
+    latest outcome learnt. Source: Jézéquel, Gaillard and Rudi (2020), Algorithm 1."""
     _positive = ("factor", "ridge")
 
-    def __init__(
-        self,
-        start: ArrayLike,  # `coef_` before any outcome, shape (d,); it does not enter the
-                           # forecasts, the penalty pulls to `centre`
-        *,
-        factor: float = 0.1,  # curvature of the surrogates relative to that of the loss, > 0; 1/(1
-                              # + BR) in theory
-        ridge: float = 1.0,  # penalty on the squared distance from `centre`, > 0
-        centre: ArrayLike | None = None,  # where the penalty vanishes, shape (d,): the origin,
-                                          # unless given
-    ):
+    def __init__(self,
+                 start: ArrayLike,  # `coef_` before any outcome, shape (d,); it does not enter the
+                 # forecasts, the penalty pulls to `centre`
+                 *,
+                 factor: float = 0.1,  # curvature of the surrogates relative to that of the loss,
+                 # > 0; 1/(1 + BR) in theory
+                 ridge: float = 1.0,  # penalty on the squared distance from `centre`, > 0
+                 centre: ArrayLike | None = None,  # where the penalty vanishes, shape (d,): the
+                 # origin, unless given
+                 ):
         self.start, self.factor, self.ridge, self.centre = start, factor, ridge, centre
 
     def _begin(self, start):
@@ -391,10 +389,10 @@ def _aggregate_run(features, y, theta, points, log_weight, learn, out):
         for k in range(K):
             z = 0.0
             for j in range(d): z += points[k, j] * features[t, j]
-            q[k] = _sigma(z if y[t] == 1 else -z)          # the probability given to what happened
+            q[k] = sigmoid(z if y[t] == 1 else -z)          # the probability given to what happened
             w = np.exp(log_weight[k])
             total += w
-            mixed += w * _sigma(z)
+            mixed += w * sigmoid(z)
         out[t] = min(mixed / total, 1.0)
         if not learn: continue
         for k in range(K): log_weight[k] += np.log(max(q[k], 1e-300))
@@ -405,22 +403,21 @@ def _aggregate_run(features, y, theta, points, log_weight, learn, out):
 
 # %% ../nbs/45_online.ipynb #cell-033
 class AggregatingForecaster(_Optimizer):
-    """A Bayesian mixture over many fixed parameters. Source: Vovk (1990); Foster et al. (2018).
+    """A Bayesian mixture over many fixed parameters.
 
-    `coef_` is the posterior mean of the parameters."""
+    `coef_` is the posterior mean of the parameters. Source: Vovk (1990); Foster et al. (2018)."""
     _positive = ("radius",)
 
-    def __init__(
-        self,
-        start: ArrayLike,  # where the points lie around, shape (d,)
-        *,
-        radius: float = 3.0,  # half the edge of the grid's cube, or the radius of the ball that is
-                              # drawn from
-        n_points: int = 441,  # how many parameters are kept; a grid takes the largest d-th power
-                              # below it
-        method: str = "grid",  # "grid" or "sampling"
-        rng: int | np.random.Generator | None = 0,  # a seed or generator for the sample
-    ):
+    def __init__(self,
+                 start: ArrayLike,  # where the points lie around, shape (d,)
+                 *,
+                 radius: float = 3.0,  # half the edge of the grid's cube, or the radius of the ball
+                 # that is drawn from
+                 n_points: int = 441,  # how many parameters are kept, ≥ 1; a grid takes the largest
+                 # d-th power below it
+                 method: str = "grid",  # "grid" or "sampling"
+                 rng: int | np.random.Generator | None = 0,  # a seed or generator for the sample
+                 ):
         self.start, self.radius, self.n_points, self.method, self.rng = (
             start, radius, n_points, method, rng)
 
@@ -458,25 +455,24 @@ class _OnlineScaling(BaseEstimator):
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
         "The recalibrated probability of each score, in the present state."
-        p, one = _some(y_prob, check_probabilities)
-        return _given(self._engine()._forecast(self._features(p, self.clip)), one)
+        engine = self._engine()
+        return map_scores(y_prob, lambda p: engine._forecast(self._features(p, self.clip)))
 
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> _OnlineScaling:  # the object itself
         "Learn one outcome, or several in order."
-        self.prequential(*(np.atleast_1d(v) if np.ndim(v) == 0 else v for v in (y_prob, y_true)))
+        self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
     def prequential(self,
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        """Forecast and learn a whole stream, from the present state on; refused input leaves the
-        state as it was."""
-        p = check_probabilities(y_prob)
-        y, engine, out = _outcomes(y_true, p.size), self._engine(), np.empty(p.size)
+        "Forecast and learn a stream, from the present state on; refused input changes nothing."
+        y, p, _ = check_binary(y_true, y_prob)
+        engine, out = self._engine(), np.empty(p.size)
         for i in range(0, p.size, 65536):
             part = slice(i, i + 65536)
             engine._run(self._features(p[part], self.clip), y[part], out[part])
@@ -485,51 +481,51 @@ class _OnlineScaling(BaseEstimator):
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
         "The present map from score to recalibrated probability."
-        return _plot_map(self, ax)
+        return plot_map(self, ax)
+
+    def _engine(self): return _make_engine(self)
 
 # %% ../nbs/45_online.ipynb #cell-040
 class OnlinePlattScaling(_OnlineScaling):
-    """Platt scaling that learns from every outcome. Source: Gupta and Ramdas (2023), Algorithm
-    1."""
-    _features, _d = staticmethod(_platt_features), 2
+    """Platt scaling that learns from every outcome.
 
-    def __init__(
-        self,
-        *,
-        optimizer: BaseEstimator | None = None,  # an optimiser of two parameters to use in place of
-                                                 # `OnlineNewtonStep`; it is cloned
-        start: ArrayLike = (1.0, 0.0),  # slope and offset before any outcome: the identity
-        gamma: float = 0.1,  # of the Newton step
-        rho: float = 100.0,  # of the Newton step
-        radius: float = 100.0,  # of the ball that holds the parameters
-        clip: float = 1e-5,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
-    ):
+    Source: Gupta and Ramdas (2023), Algorithm 1."""
+    _features, _d = staticmethod(platt_features), 2
+
+    def __init__(self,
+                 *,
+                 optimizer: BaseEstimator | None = None,  # an optimiser of two parameters to use in
+                 # place of `OnlineNewtonStep`; it is cloned
+                 start: ArrayLike = (1.0, 0.0),  # slope and offset before any outcome, shape (2,):
+                 # the identity
+                 gamma: float = 0.1,  # of the Newton step, > 0
+                 rho: float = 100.0,  # of the Newton step, > 0
+                 radius: float = 100.0,  # of the ball that holds the parameters, > 0
+                 clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
+                 ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
             optimizer, start, gamma, rho, radius, clip)
-
-    def _engine(self): return _make_engine(self)
 
 
 class OnlineBetaScaling(_OnlineScaling):
-    """Beta scaling that learns from every outcome. Source: Gupta and Ramdas (2023), App. B."""
-    _features, _d = staticmethod(_beta_features), 3
+    """Beta scaling that learns from every outcome.
 
-    def __init__(
-        self,
-        *,
-        optimizer: BaseEstimator | None = None,  # an optimiser of three parameters to use in place
-                                                 # of `OnlineNewtonStep`; it is cloned
-        start: ArrayLike = (1.0, -1.0, 0.0),  # coefficients of ln p, ln(1 − p) and 1 before any
-                                              # outcome: the identity
-        gamma: float = 0.1,  # of the Newton step
-        rho: float = 25.0,  # of the Newton step
-        radius: float = 100.0,  # of the ball that holds the parameters
-        clip: float = 1e-5,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
-    ):
+    Source: Gupta and Ramdas (2023), App. B."""
+    _features, _d = staticmethod(beta_features), 3
+
+    def __init__(self,
+                 *,
+                 optimizer: BaseEstimator | None = None,  # an optimiser of three parameters to use
+                 # in place of `OnlineNewtonStep`; it is cloned
+                 start: ArrayLike = (1.0, -1.0, 0.0),  # coefficients of ln p, ln(1 − p) and 1
+                 # before any outcome, shape (3,): the identity
+                 gamma: float = 0.1,  # of the Newton step, > 0
+                 rho: float = 25.0,  # of the Newton step, > 0
+                 radius: float = 100.0,  # of the ball that holds the parameters, > 0
+                 clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
+                 ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
             optimizer, start, gamma, rho, radius, clip)
-
-    def _engine(self): return _make_engine(self)
 
 # %% ../nbs/45_online.ipynb #cell-041
 def _make_engine(scaling):

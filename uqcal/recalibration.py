@@ -5,293 +5,183 @@
 # %% ../nbs/44_recalibration.ipynb #cell-005
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
 
-from .inputs import check_count, check_outcomes, check_probabilities, read_vector, refuse
+from .inputs import check_binary, check_count, read_vector
+from .logistic import beta_features, boxed, fit_logistic, map_scores, platt_features, sigmoid
+from .results import new_axes
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['CLIP', 'PlattScaling', 'BetaScaling', 'HistogramBinning', 'PeriodicRefit']
+__all__ = ['PlattScaling', 'BetaScaling', 'plot_map', 'HistogramBinning', 'PeriodicRefit']
 
 # %% ../nbs/44_recalibration.ipynb #cell-007
-def _outcomes(y_true, n):
-    "Outcomes of n scores."
-    y = check_outcomes(y_true)
-    if y.size != n:
-        raise ValueError(f"y_prob and y_true must have the same length: {n} and {y.size}")
-    return y
-
-
-def _weights(sample_weight, n):
-    "Weights as a vector, ones unless given."
-    if sample_weight is None: return np.ones(n)
-    w = read_vector(sample_weight, "sample_weight")
-    if w.size != n:
-        raise ValueError(f"sample_weight must hold one value for each of the {n} points, got "
-                         f"{w.size}")
-    refuse("sample_weight", "not be negative", w < 0, "negative", w)
-    if not w.any(): raise ValueError("sample_weight must not be zero everywhere")
-    return w
-
-
-def _some(values, check):
-    "A checked vector and whether a single value came in."
-    one = np.ndim(values) == 0 and not isinstance(values, str)
-    return check([values] if one else values), one
-
-
-def _given(vector, one):
-    return float(vector[0]) if one else vector
-
-# %% ../nbs/44_recalibration.ipynb #cell-009
-CLIP = 1e-5          # scores nearer than this to 0 or 1 are moved to it
-
-
-@nb.njit(cache=True, nogil=True)
-def _platt_features(p, clip):
-    "Rows (logit p, 1)."
-    out = np.empty((p.size, 2))
-    for i in range(p.size):
-        q = min(max(p[i], clip), 1.0 - clip)
-        out[i, 0], out[i, 1] = np.log(q / (1.0 - q)), 1.0
-    return out
-
-
-@nb.njit(cache=True, nogil=True)
-def _beta_features(p, clip):
-    "Rows (ln p, ln(1 − p), 1)."
-    out = np.empty((p.size, 3))
-    for i in range(p.size):
-        q = min(max(p[i], clip), 1.0 - clip)
-        out[i, 0], out[i, 1], out[i, 2] = np.log(q), np.log(1.0 - q), 1.0
-    return out
-
-
-@nb.vectorize(["float64(float64)"], cache=True)
-def _logistic(z):
-    "σ(z), without overflow on either side."
-    if z >= 0: return 1.0 / (1.0 + np.exp(-z))
-    return np.exp(z) / (1.0 + np.exp(z))
-
-# %% ../nbs/44_recalibration.ipynb #cell-012
-def _is_separable(features, y):
-    "Whether the likelihood grows for ever in some direction."
-    from scipy.optimize import linprog
-    signed = (2 * y - 1)[:, None] * features / np.maximum(np.abs(features).max(axis=0), 1e-300)
-    found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(y.size),
-                    bounds=[(-1, 1)] * features.shape[1])
-    return found.status == 0 and -found.fun > 1e-7 * y.size
-
-
-def _likelihood_fit(features, targets, weights, start):
-    "statsmodels' fit of the departure from `start`."
-    import statsmodels.api as sm
-    fit = sm.GLM(targets, features, family=sm.families.Binomial(), freq_weights=weights,
-                 offset=features @ start)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")      # separation is looked for below, and mended
-        with np.errstate(all="ignore"):
-            return fit.fit(maxiter=100, tol=1e-13, tol_criterion="params")
-
-
-def _fit_logistic(features, y, weights, start):
-    """Parameters, their standard errors, and whether Platt's targets had to stand in for the
-    outcomes."""
-    used = weights > 0
-    features, y, weights = features[used], y[used], weights[used]
-    result = None if np.all(y == y[0]) else _likelihood_fit(features, y, weights, start)
-    smooth = result is None or (_in_doubt(result, features, start) and _is_separable(features, y))
-    if smooth:
-        ones, zeros = weights @ y, weights @ (1 - y)
-        result = _likelihood_fit(features, np.where(y == 1, (ones + 1) / (ones + 2),
-                                                    1 / (zeros + 2)), weights, start)
-    return start + result.params, result.bse, bool(smooth)
-
-
-def _in_doubt(result, features, start):
-    """Whether the fit may have run away: it did not converge, is not finite, or is certain of some
-    points."""
-    if not (result.converged and np.all(np.isfinite(result.params))
-            and np.all(np.isfinite(result.bse))):
-        return True
-    return np.abs(features @ (start + result.params)).max() > 15
+def _weighted(y_true, y_prob, sample_weight):
+    "Outcomes, scores and weights; the weights keep their scale."
+    y, p, weights = check_binary(y_true, y_prob, sample_weight)
+    if sample_weight is not None: weights = read_vector(sample_weight, "sample_weight")
+    return y, p, weights
 
 # %% ../nbs/44_recalibration.ipynb #cell-014
-class _Scaling(BaseEstimator):
-    "Logistic regression on features of the score: what Platt and beta scaling share."
-
-    def fit(
-        self,
-        y_prob: ArrayLike,  # scores, the model's probabilities of class 1, shape (n,), in [0, 1]
-        y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-        sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); ones unless given
-    ) -> _Scaling:  # the estimator itself
-        """Fit the map by maximum likelihood; by Platt's targets where the likelihood has no
-        maximum.
-
-        Raises ValueError or TypeError for values outside [0, 1], outcomes other than 0 and 1,
-        missing values, lengths that differ."""
-        p = check_probabilities(y_prob)
-        y, weights = _outcomes(y_true, p.size), _weights(sample_weight, p.size)
-        self.coef_, self.standard_error_, self.smoothed_ = _fit_logistic(
-            self._features(p), y, weights, np.array(self._identity))
-        self.n_ = p.size
-        return self
+class _Map(BaseEstimator):
+    "What all maps of a score share once they are fitted."
 
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        "The recalibrated probability of each score."
-        _require_fit(self, "coef_")
-        p, one = _some(y_prob, check_probabilities)
-        terms = zip(self.coef_, self._features(p).T)          # added in one order, for one score or many
-        return _given(_logistic(sum(c * x for c, x in terms)), one)
+        "The recalibrated probability of each score; raises NotFittedError before the fit."
+        check_is_fitted(self)
+        return map_scores(y_prob, self._forecast)
+
+    def plot(self,
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        "The map from score to recalibrated probability."
+        return plot_map(self, ax)
+
+
+class _Scaling(_Map):
+    "Logistic regression on features of the score: what Platt and beta scaling share."
+
+    def fit(self,
+            y_prob: ArrayLike,  # scores, the model's probabilities of 1, shape (n,), in [0, 1]
+            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+            sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0,
+            # shape (n,); ones unless given
+            ) -> _Scaling:  # the estimator itself
+        """Fit the map by maximum likelihood, or by Platt's targets where that has no maximum.
+
+        Raises ValueError or TypeError for values outside [0, 1], outcomes other than 0 and 1,
+        missing values, lengths that differ."""
+        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        found = fit_logistic(self._features(p), y, weights=weights, start=np.array(self._identity))
+        self.coef_, self.standard_error_ = found.coef, found.standard_error
+        self.smoothed_, self.n_ = found.smoothed, p.size
+        return self
 
     def to_frame(self) -> pd.DataFrame:
         "The parameters with their standard errors, from the curvature of the likelihood."
-        _require_fit(self, "coef_")
+        check_is_fitted(self)
         table = {"estimate": self.coef_, "standard_error": self.standard_error_,
                  "identity": self._identity}
         return pd.DataFrame(table, index=pd.Index(self._names, name="parameter"))
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        "The map from score to recalibrated probability."
-        return _plot_map(self, ax)
+    def _forecast(self, p):  # terms are added in one order, for one score or many
+        return sigmoid(sum(c * x for c, x in zip(self.coef_, self._features(p).T)))
 
 # %% ../nbs/44_recalibration.ipynb #cell-015
 class PlattScaling(_Scaling):
-    """Recalibration by σ(a·logit p + b), scores clipped at 1e-5; (1, 0) is the identity.
+    """Recalibrate by σ(a·logit p + b), scores clipped at 1e-5; (1, 0) is identity.
 
     Source: Platt (1999)."""
     _identity, _names = (1.0, 0.0), ("a", "b")
 
-    def _features(self, p): return _platt_features(p, CLIP)
+    def _features(self, p): return platt_features(p)
 
 
 class BetaScaling(_Scaling):
-    """Recalibration by σ(a·ln p + b·ln(1 − p) + c), scores clipped at 1e-5.
+    """Recalibrate by σ(a·ln p + b·ln(1 − p) + c), scores clipped at 1e-5; (1, −1, 0) is identity.
 
-    (1, −1, 0) is the identity. Source: Kull et al. (2017)."""
+    Source: Kull, Silva Filho and Flach (2017)."""
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
 
-    def _features(self, p): return _beta_features(p, CLIP)
+    def _features(self, p): return beta_features(p)
 
 
-def _require_fit(estimator, attribute):
-    if not hasattr(estimator, attribute):
-        raise ValueError(f"{type(estimator).__name__} has not been fitted: call fit(y_prob, "
-                         "y_true) first")
-
-
-def _plot_map(estimator, ax):
+def plot_map(forecaster: Any,  # has `predict`, which takes scores
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
     "Recalibrated probability against score, with the identity."
-    import matplotlib.pyplot as plt
-    ax = plt.subplots(figsize=(5, 5))[1] if ax is None else ax
+    ax = new_axes(ax, 5, 5)
     grid = np.linspace(0, 1, 1001)
     ax.plot([0, 1], [0, 1], ls="--", color="0.4", lw=1)
-    ax.plot(grid, estimator.predict(grid), color="#0072B2", lw=2)
+    ax.plot(grid, forecaster.predict(grid), color="#0072B2", lw=2)
     ax.annotate("dashed: score as it is", (0.97, 0.03), ha="right", color="0.4")
     ax.set(xlabel="score (probability stated by the model)", ylabel="recalibrated probability",
            xlim=(0, 1), ylim=(0, 1))
     return ax
 
 # %% ../nbs/44_recalibration.ipynb #cell-022
-class HistogramBinning(BaseEstimator):
-    """The mean outcome in bins that hold equally many scores. Source: Zadrozny and Elkan (2001)."""
+class HistogramBinning(_Map):
+    """The mean outcome in bins that hold equally many scores.
 
-    def __init__(
-        self, n_bins: int = 20,  # bins, ≥ 1; fewer are made where scores are equal or too few
-    ):
+    Source: Zadrozny and Elkan (2001)."""
+
+    def __init__(self,
+                 n_bins: int = 20,  # bins, ≥ 1; fewer are made where scores are equal or too few
+                 ):
         self.n_bins = n_bins
 
-    def fit(
-        self,
-        y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
-        y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-        sample_weight: ArrayLike | None = None,  # weights ≥ 0 of the points within their bins,
-                                                 # shape (n,); ones unless given
-    ) -> HistogramBinning:  # the estimator itself
-        """Find the bins and their mean outcomes; raises ValueError or TypeError as
-        `PlattScaling.fit`."""
-        p = check_probabilities(y_prob)
-        y, weights = _outcomes(y_true, p.size), _weights(sample_weight, p.size)
-        p, y, weights = p[weights > 0], y[weights > 0], weights[weights > 0]
+    def fit(self,
+            y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
+            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+            sample_weight: ArrayLike | None = None,  # weights ≥ 0 of the points within their bins,
+            # shape (n,); ones unless given
+            ) -> HistogramBinning:  # the estimator itself
+        """Find the bins and their mean outcomes.
+
+        Raises ValueError or TypeError as `PlattScaling.fit`."""
+        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        y, p, weights = y[weights > 0], p[weights > 0], weights[weights > 0]
         ordered = np.sort(p)
         groups = np.array_split(ordered, min(check_count(self.n_bins, "n_bins"), p.size))
-        self.edges_ = (np.unique([group[-1] for group in groups[:-1]]) if len(groups) > 1
-                       else np.array([]))
+        self.edges_ = np.unique([group[-1] for group in groups[:-1]])
         self.edges_ = self.edges_[self.edges_ < ordered[-1]]
         bins = np.searchsorted(self.edges_, p, side="left")
         self.weight_ = np.bincount(bins, weights, self.edges_.size + 1)
-        self.mean_ = np.clip(np.bincount(bins, weights * y, self.edges_.size + 1) / self.weight_, 0,
-                             1)
+        ones = np.bincount(bins, weights * y, self.edges_.size + 1)
+        self.mean_ = np.clip(ones / self.weight_, 0, 1)
         self.count_ = np.bincount(bins, minlength=self.edges_.size + 1)
         return self
 
-    def predict(self,
-                y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
-                ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        "The mean outcome of the bin that each score falls into."
-        _require_fit(self, "mean_")
-        p, one = _some(y_prob, check_probabilities)
-        return _given(self.mean_[np.searchsorted(self.edges_, p, side="left")], one)
-
     def to_frame(self) -> pd.DataFrame:
-        """A row for each bin: its ends, number of points, mean outcome and the binomial standard
-        error of that."""
-        _require_fit(self, "mean_")
+        "A row for each bin: ends, number of points, mean outcome and its binomial standard error."
+        check_is_fitted(self)
         low, high = np.r_[0.0, self.edges_], np.r_[self.edges_, 1.0]
         table = {"low": low, "high": high, "count": self.count_, "mean": self.mean_,
                  "standard_error": np.sqrt(self.mean_ * (1 - self.mean_) / self.count_)}
         return pd.DataFrame(table).rename_axis("bin")
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        "The map from score to recalibrated probability: a staircase."
-        return _plot_map(self, ax)
+    def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
 
 # %% ../nbs/44_recalibration.ipynb #cell-027
 class PeriodicRefit(BaseEstimator):
-    """A calibrator refitted at fixed times on all outcomes seen. Source: Gupta and Ramdas (2023), §
-    2.3.
+    """A calibrator refitted at intervals on all outcomes seen so far.
 
-    Before `warmup` outcomes are known the score passes through unchanged."""
+    Before `warmup` outcomes are known the score passes through unchanged. Source: Gupta and Ramdas
+    (2023), § 2.3."""
 
-    def __init__(
-        self,
-        calibrator: BaseEstimator,  # what to refit: PlattScaling(), BetaScaling(),
-                                    # HistogramBinning(), or one with their methods
-        *,
-        every: int | None = 500,  # outcomes between two fits, ≥ 1; None fits once
-        warmup: int = 1000,  # outcomes before the first fit, ≥ 1
-    ):
+    def __init__(self,
+                 calibrator: BaseEstimator,  # what to refit: PlattScaling(), BetaScaling(),
+                 # HistogramBinning(), or one with their methods
+                 *,
+                 every: int | None = 500,  # outcomes between two fits, ≥ 1; None fits once
+                 warmup: int = 1000,  # outcomes before the first fit, ≥ 1
+                 ):
         self.calibrator, self.every, self.warmup = calibrator, every, warmup
 
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts by the latest fit, of the same shape
         "The forecasts of the latest fit; the scores themselves before the first."
-        p, one = _some(y_prob, check_probabilities)
-        return _given(p.copy() if getattr(self, "fitted_", None) is None
-                      else self.fitted_.predict(p), one)
+        fitted = getattr(self, "fitted_", None)
+        return map_scores(y_prob, np.copy if fitted is None else fitted.predict)
 
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, or outcomes of shape (n,), each 0 or 1
                     ) -> PeriodicRefit:  # the object itself
         "Learn outcomes, refitting where it is time."
-        self.prequential(*(np.atleast_1d(v) if np.ndim(v) == 0 else v for v in (y_prob, y_true)))
+        self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
     def prequential(self,
@@ -299,17 +189,15 @@ class PeriodicRefit(BaseEstimator):
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
         "Forecast and learn a whole stream, from the present state on."
-        p = check_probabilities(y_prob)
-        y = _outcomes(y_true, p.size)
-        return _run_periodic_refit(self, p, y)
+        y, p, _ = check_binary(y_true, y_prob)
+        return _run_refits(self, p, y)
 
 # %% ../nbs/44_recalibration.ipynb #cell-028
-def _run_periodic_refit(periodic, p, y):
-    """Forecast up to the next fit, fit, and so on; the state changes at the end, when nothing can
-    fail any more."""
-    every = None if periodic.every is None else check_count(periodic.every, "every")
-    due = getattr(periodic, "due_", 0) or check_count(periodic.warmup, "warmup")
-    seen, fitted = getattr(periodic, "seen_", []), getattr(periodic, "fitted_", None)
+def _run_refits(refit, p, y):
+    "Forecast up to the next fit, fit, and so on; the state changes when nothing can fail any more."
+    every = None if refit.every is None else check_count(refit.every, "every")
+    due = getattr(refit, "due_", 0) or check_count(refit.warmup, "warmup")
+    seen, fitted = getattr(refit, "seen_", []), getattr(refit, "fitted_", None)
     n, start, out = sum(block[0].size for block in seen), 0, np.empty(p.size)
     while start < p.size:
         stop = min(p.size, start + due - n) if due > n else p.size
@@ -318,7 +206,7 @@ def _run_periodic_refit(periodic, p, y):
         n, start = n + stop - start, stop
         if n == due:
             seen = [tuple(map(np.concatenate, zip(*seen)))]
-            fitted = clone(periodic.calibrator).fit(*seen[0])
+            fitted = clone(refit.calibrator).fit(*seen[0])
             seen, due = (seen, n + every) if every else ([], -1)
-    periodic.seen_, periodic.fitted_, periodic.due_ = seen, fitted, due
+    refit.seen_, refit.fitted_, refit.due_ = seen, fitted, due
     return out

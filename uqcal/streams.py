@@ -16,10 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
 from .inputs import check_choice
 from .online import OnlineBetaScaling, OnlinePlattScaling
+from .results import Result
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
@@ -29,28 +31,48 @@ _METHODS = {"ops": OnlinePlattScaling, "tops": tops, "hops": hops, "obs": Online
             "tobs": tobs, "hobs": hobs}
 
 
-def make_forecaster(
-    method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hobs"
-    *,
-    rng: int | np.random.Generator | None = None,  # a seed or generator, for hedging
-) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
-    "A forecaster by its short name; raises ValueError for another name, naming the closest."
+def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hobs"
+                    *,
+                    rng: int | np.random.Generator | None = None,  # seed or generator, for hedging
+                    ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
+    """A forecaster by its short name.
+
+    Raises ValueError for another name, naming the closest."""
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     return make(rng=rng) if method in ("hops", "hobs") else make()
 
 # %% ../nbs/48_streams.ipynb #cell-009
-class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
+class _Recalibrated(ClassifierMixin, BaseEstimator):
+    "What follows for a classifier from `predict_proba` and `prequential`."
+
+    def predict(self,
+                X: ArrayLike,  # features, shape (n, features)
+                ) -> np.ndarray:  # one of `classes_` for each row, shape (n,)
+        "The likeliest class of each case, after recalibration."
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def partial_fit(self,
+                    X: ArrayLike,  # features of cases in the order of time, shape (n, features)
+                    y: ArrayLike,  # what came of them, labels of the training, shape (n,)
+                    ) -> _Recalibrated:  # the estimator itself
+        "Learn outcomes; the model itself stays as it was trained."
+        self.prequential(X, y)
+        return self
+
+# %% ../nbs/48_streams.ipynb #cell-031
+class RecalibratedClassifier(_Recalibrated):
     "A classifier whose probabilities are recalibrated online."
 
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`
                  method: str = "tops",  # a name that `make_forecaster` knows
                  *,
-                 rng: int | None = 0,  # seed of hedging's draws
+                 rng: int | None = 0,  # seed of hedging's draws, ≥ 0
                  ):
         self.model, self.method, self.rng = model, method, rng
 
-    def fit(self, X: ArrayLike,  # training features, shape (n, features)
+    def fit(self,
+            X: ArrayLike,  # training features, shape (n, features)
             y: ArrayLike,  # their classes, shape (n,), any labels
             ) -> RecalibratedClassifier:  # the estimator itself
         "Train a copy of the model, and begin recalibration afresh."
@@ -62,36 +84,25 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         self.forecaster_ = part if self.classes_.size == 2 else OneAgainstAll(part, normalize=True)
         return self
 
-    def predict_proba(
-        self, X: ArrayLike,  # features, shape (n, features)
-    ) -> np.ndarray:  # recalibrated probabilities of `classes_`, shape (n, classes)
-        "Recalibrated probabilities in the present state."
+    def predict_proba(self,
+                      X: ArrayLike,  # features, shape (n, features)
+                      ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
+        "Recalibrated probabilities in the present state; raises NotFittedError before the fit."
+        check_is_fitted(self)
         P, learnt = self.model_.predict_proba(X), self.forecaster_
-        return (_both_classes(learnt.predict(P[:, 1])) if self.classes_.size == 2
-                else learnt.predict(P))
+        return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
-    def predict(
-        self, X: ArrayLike,  # features, shape (n, features)
-    ) -> np.ndarray:  # classes, shape (n,)
-        "The likeliest class of each row of X, shape (n,), after recalibration."
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+    def prequential(self,
+                    X: ArrayLike,  # features in the order of time, shape (n, features)
+                    y: ArrayLike,  # their classes, labels of the training, shape (n,)
+                    ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome
+        """Forecast and learn a whole stream, from the present state on.
 
-    def partial_fit(
-        self, X: ArrayLike,  # features of cases in the order of time, shape (n, features)
-        y: ArrayLike,  # what came of them, shape (n,)
-    ) -> RecalibratedClassifier:  # the estimator itself
-        "Learn outcomes; the model itself stays as it was trained."
-        self.prequential(X, y)
-        return self
-
-    def prequential(
-        self, X: ArrayLike,  # features in the order of time, shape (n, features)
-        y: ArrayLike,  # classes, shape (n,)
-    ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        Raises ValueError for labels that were not in the training, NotFittedError before."""
+        check_is_fitted(self)
         P, label = self.model_.predict_proba(X), _positions(y, self.classes_)
-        return (_both_classes(self.forecaster_.prequential(P[:, 1], label))
-                if self.classes_.size == 2 else self.forecaster_.prequential(P, label))
+        run = self.forecaster_.prequential
+        return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
 
 # %% ../nbs/48_streams.ipynb #cell-010
 def _both_classes(q): return np.column_stack([1 - q, q])
@@ -111,33 +122,37 @@ def _positions(y, classes):
 
 # %% ../nbs/48_streams.ipynb #cell-014
 class RecalibratedOnline:
-    """A binary online model in river's manner, with recalibrated probabilities; it has the model's
-    own methods."""
+    "A binary online model in river's manner, recalibrated, with the model's own methods."
 
-    def __init__(
-        self,
-        model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`
-        method: str = "tops",  # a name that `make_forecaster` knows
-        *,
-        rng: int | None = 0,  # seed of hedging's draws
-    ):
+    def __init__(self,
+                 model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and
+                 # `learn_one(x, y)`
+                 method: str = "tops",  # a name that `make_forecaster` knows
+                 *,
+                 rng: int | None = 0,  # seed of hedging's draws, ≥ 0
+                 ):
         self.model, self.forecaster = model, make_forecaster(method, rng=rng)
 
-    def predict_proba_one(self, x: dict,  # the features of one case
+    def predict_proba_one(self,
+                          x: dict,  # the features of one case
                           ) -> dict[bool, float]:  # recalibrated probabilities of False and True
         "Recalibrated probabilities of one case."
         q = float(self.forecaster.predict(self._score(x)))
         return {False: 1 - q, True: q}
 
-    def predict_one(self, x: dict,  # the features of one case
-                    ) -> bool:
+    def predict_one(self,
+                    x: dict,  # the features of one case
+                    ) -> bool:  # whether the outcome is likelier than not
         "The likelier outcome."
         return self.predict_proba_one(x)[True] > 0.5
 
-    def learn_one(self, x: dict,  # the features of one case
+    def learn_one(self,
+                  x: dict,  # the features of one case
                   y: bool,  # its outcome
                   ) -> RecalibratedOnline:  # the object itself
-        "Teach the forecaster with the score that was stated, then the model."
+        """Teach the forecaster with the score that was stated, then the model.
+
+        Raises ValueError for an outcome that is neither True nor False."""
         if y not in (0, 1): raise ValueError(f"y must be True or False, got {y!r}")
         self.forecaster.partial_fit(self._score(x), int(y))
         self.model.learn_one(x, y)
@@ -149,19 +164,27 @@ class RecalibratedOnline:
         return float(stated.get(True, stated.get(1, 0.5)))
 
 # %% ../nbs/48_streams.ipynb #cell-018
-@dataclass
-class StreamSummary:
-    """What went through `recalibrate_rows`: counts, calibration before and after, and the monitor's
-    alarm."""
+@dataclass(frozen=True, kw_only=True)
+class StreamSummary(Result):
+    "What went through `recalibrate_rows`: counts, calibration before and after, and the alarm."
+
     method: str  # the method's short name
-    rows: int = 0  # rows written
-    learnt: int = 0  # rows that had an outcome
-    brier_before: float = 0.0  # Brier score of the column of scores
-    brier_after: float = 0.0  # Brier score of the forecasts
-    alarm: int | None = None  # after how many outcomes the score's monitor first rang (α = 0.05);
-                              # None if it never did
-    curve: list[tuple[int, float, float]] = field(default_factory=list, repr=False)  # outcomes
-    # seen, calibration error before and after
+    rows: int  # rows written
+    learnt: int  # rows that had an outcome
+    brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
+    brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
+    alarm: int | None  # after how many outcomes the score's monitor first rang (α = 0.05); None if
+    # it never did
+    curve: tuple[tuple[int, float, float], ...] = field(repr=False)  # outcomes seen, calibration
+    # error before and after, at some times of the stream
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        rang = f"after {self.alarm:,} outcomes" if self.alarm else "never"
+        return (f"{self.rows:,} rows, {self.learnt:,} with an outcome; calibration error "
+                f"{self.error_before:.4f} as stated, {self.error_after:.4f} recalibrated "
+                f"({self.method}); the monitor of the score rang {rang}")
 
     @property
     def error_before(self) -> float:
@@ -174,42 +197,46 @@ class StreamSummary:
         return self.curve[-1][2] if self.curve else 0.0
 
     def to_frame(self) -> pd.DataFrame:
-        """The calibration errors at some two hundred times of the stream, evenly spaced on a
-        logarithmic axis."""
+        "The calibration errors at times of the stream that grow by five per cent each."
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../nbs/48_streams.ipynb #cell-019
 class _Tally:
     "Sums from which the summary is made; their number is fixed."
 
-    def __init__(self, method):
-        self.summary, self.bins, self.squares, self.due = (StreamSummary(method),
-                                                           np.zeros((2, 2, 10)), np.zeros(2), 1.0)
+    def __init__(self):
+        self.rows, self.learnt, self.due, self.curve = 0, 0, 1.0, []
+        self.bins, self.squares = np.zeros((2, 2, 10)), np.zeros(2)
         self.monitor, self.edges = CalibrationMonitor(), np.arange(1, 11) / 10
 
     def add(self, p, y, q):
         "Take in scores p, outcomes y and forecasts q of some rows."
         known = ~np.isnan(y)
-        self.summary.rows += p.size
+        self.rows += p.size
         p, y, q = p[known], y[known], q[known]
         if not y.size: return
-        self.summary.learnt += y.size
+        self.learnt += y.size
         for k, forecast in enumerate((p, q)):
             where = np.searchsorted(self.edges, forecast, side="left")
             for j, values in enumerate((y, forecast)):
                 self.bins[k, j] += np.bincount(where, values, 10)
             self.squares[k] += np.sum((y - forecast)**2)
         self.monitor.partial_fit(p, y)
-        if self.summary.learnt >= self.due: self.note()
+        if self.learnt >= self.due: self.note()
 
     def note(self):
         "A point of the curve; the next is due when the stream is five per cent longer."
-        n, s = self.summary.learnt, self.summary
-        if not n or (s.curve and s.curve[-1][0] == n): return
-        before, after = np.abs(self.bins[:, 0] - self.bins[:, 1]).sum(axis=1) / n
-        s.curve.append((n, float(before), float(after)))
-        s.brier_before, s.brier_after, s.alarm, self.due = *(
-            self.squares / n).tolist(), self.monitor.alarm_, 1.05 * n
+        error = np.abs(self.bins[:, 0] - self.bins[:, 1]).sum(axis=1) / self.learnt
+        self.curve.append((self.learnt, *error.tolist()))
+        self.due = 1.05 * self.learnt
+
+    def summary(self, method):
+        "What has gone through so far."
+        if self.learnt and (not self.curve or self.curve[-1][0] < self.learnt): self.note()
+        before, after = (self.squares / max(self.learnt, 1)).tolist()
+        return StreamSummary(method=method, rows=self.rows, learnt=self.learnt, brier_before=before,
+                             brier_after=after, alarm=getattr(self.monitor, "alarm_", None),
+                             curve=tuple(self.curve))
 
 # %% ../nbs/48_streams.ipynb #cell-021
 def _arrived(source: BinaryIO) -> Iterator[list[str]]:
@@ -277,22 +304,22 @@ def _forecast_rows(forecaster, p, y):
     return q
 
 # %% ../nbs/48_streams.ipynb #cell-023
-def recalibrate_rows(
-    source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
-    write: Callable[[str], object],  # takes whole lines of text, one or many at a time
-    *,
-    score: str,  # the column of scores, in [0, 1]
-    outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
-    method: str = "tops",  # a name that `make_forecaster` knows
-    name: str = "recalibrated",  # the column that is added
-    rng: int | None = 0,  # seed of hedging's draws
-) -> StreamSummary:  # what went through
-    """Write each row again with a forecast that was made before the row's outcome was used; memory
-    does not grow.
+def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest
+                     # row first
+                     write: Callable[[str], object],  # takes whole lines of text, one or many at a
+                     # time
+                     *,
+                     score: str,  # the column of scores, in [0, 1]
+                     outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
+                     method: str = "tops",  # a name that `make_forecaster` knows
+                     name: str = "recalibrated",  # the column that is added
+                     rng: int | None = 0,  # seed of hedging's draws, ≥ 0
+                     ) -> StreamSummary:  # what went through
+    """Write each row again with a forecast that was made before the row's outcome was used.
 
-    Raises ValueError that begins with the number of the line for the first row that can't be used,
-    after all rows before it were written."""
-    forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(method), 0, None
+    Memory does not grow with the stream. Raises ValueError that begins with the number of the line
+    for the first row that can't be used, after all rows before it were written."""
+    forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(), 0, None
     for lines in _arrived(source):
         kept, rows, fault = [], [], None
         for line in lines:
@@ -312,8 +339,7 @@ def recalibrate_rows(
         if fault: raise fault
     if layout is None:
         raise ValueError("line 1: there must be a line with the names of the columns, got nothing")
-    tally.note()
-    return tally.summary
+    return tally.summary(method)
 
 # %% ../nbs/48_streams.ipynb #cell-023b
 def _emit(write, kept, rows, forecaster, tally, layout):
