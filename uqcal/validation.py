@@ -356,12 +356,12 @@ def _as_html(result):
 # %% ../nbs/51_validation.ipynb #cell-028c
 def _as_json(result):
     "All of a validation but the sample, as what JSON knows."
-    def told(found, names):
+    def _told(found, names):
         "These fields of each."
         return {key: {name: getattr(one, name) for name in names} for key, one in found.items()}
     grounds = ("feature", "status", "sentence", "test", "pvalue")
-    return {"headline": result.headline, "conclusions": told(result.conclusions, grounds),
-            "scores": told(result.scores, ("status", "sentence")),
+    return {"headline": result.headline, "conclusions": _told(result.conclusions, grounds),
+            "scores": _told(result.scores, ("status", "sentence")),
             "cautions": result.cautions, "settings": result.settings,
             "table": [{key: _plain(value) for key, value in row.items()}
                       for row in result.to_frame().to_dict("records")]}
