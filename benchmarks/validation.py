@@ -42,7 +42,7 @@ def first_call():
 
     from uqcal.validation import validate
     error, uncertainty = np.random.default_rng(0).normal(size=(2, 100))
-    return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_mc=2, rng=0))}
+    return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_resamples=3, n_mc=2, rng=0))}
 
 
 def protocol():

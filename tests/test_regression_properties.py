@@ -47,7 +47,7 @@ BAD_UNCERTAINTIES = BAD_ERRORS | {"zero": [0.0, *U[1:]], "negative": [-1.0, *U[1
 
 def finite(result):
     "Whether no number in a result is NaN."
-    if hasattr(result, "rows"):
+    if isinstance(result, validation.Validation):
         numbers = result.to_frame().select_dtypes("number").astype("Float64")
         return not any(np.isnan(v) for v in numbers.to_numpy(object).ravel() if isinstance(v, float))
     if hasattr(result, "to_frame"):
@@ -148,8 +148,8 @@ def test_bad_settings_are_refused_by_name(call, named):
 
 def test_constant_uncertainties_leave_only_the_average_to_be_judged():
     result = validation.validate(np.random.default_rng(1).standard_normal(100), np.ones(100), n_bins=4, n_boot=200, n_mc=100, rng=1)
-    assert result.verdicts["cc"] == result.verdicts["ence"] == result.verdicts["zmse"] == "undecided"
-    assert result.verdicts["zms"] in ("valid", "invalid") and "nothing to rank" in result.explanation["cc"] and finite(result)
+    assert all(result.scores[name].status == "undecided" for name in ("cc", "ence", "zmse"))
+    assert result.scores["zms"].status in ("valid", "invalid") and "nothing to rank" in result.scores["cc"].sentence and finite(result)
 
 
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(1e-20, 1e20))
@@ -273,7 +273,8 @@ def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
         rng = np.random.default_rng(seed)
         u = rng.lognormal(0, 0.5, 1000)
         e = u * rng.standard_normal(1000)
-        verdicts.append([validation.validate(e, stated, distribution="normal", conclusions=False, n_boot=400, n_mc=400, rng=seed).verdicts for stated in (u, 0.75 * u)])
+        verdicts.append([{name: one.status for name, one in validation.validate(e, stated, distribution="normal", conclusions=False, n_boot=400, n_mc=400, rng=seed).scores.items()}
+                         for stated in (u, 0.75 * u)])
     for name in ("zms", "ence", "zmse"):
         assert sum(perfect[name] == "valid" for perfect, _ in verdicts) >= 34, name        # 95 % expected: fewer than 34 of 40 has chance 0.3 %
         assert all(small[name] == "invalid" for _, small in verdicts), name

@@ -22,50 +22,20 @@ __all__ = ['Interval', 'three_digits', 'enumerated', 'html_table', 'Result', 'Si
 
 # %% ../nbs/01_results.ipynb #cell-017
 class Interval(NamedTuple):
-    """Where an interval begins and where it ends.
-
-    Attributes
-    ----------
-    low : float
-        Its lower end.
-    high : float
-        Its upper end.
-    """
+    "Where an interval begins and where it ends."
 
     low: float  # its lower end
     high: float  # its upper end
 
     def holds(self, value: float,  # any number
               ) -> bool:  # ends included
-        """Whether a value lies in the interval.
-
-        Parameters
-        ----------
-        value : float
-            Any number.
-
-        Returns
-        -------
-        bool
-            Ends included.
-        """
+        "Whether a value lies in the interval."
         return bool(self.low <= value <= self.high)
 
 # %% ../nbs/01_results.ipynb #cell-021
 def three_digits(value: Any,  # a number, or None
                  ) -> str:  # three significant digits with their zeros, "–" for no number
-    """A number as a sentence or a table shows it, with a minus sign that is not a hyphen.
-
-    Parameters
-    ----------
-    value : Any
-        A number, or None.
-
-    Returns
-    -------
-    str
-        Three significant digits with their zeros, "–" for no number.
-    """
+    "A number as a sentence or a table shows it, with a minus sign that is not a hyphen."
     if value is None or value is pd.NA or np.isnan(value): return "–"
     if np.isinf(value): return "∞" if value > 0 else "−∞"
     text = f"{value:#.3g}".rstrip(".") if abs(value) < 100 else f"{value:.5g}"
@@ -74,38 +44,14 @@ def three_digits(value: Any,  # a number, or None
 
 def enumerated(words: list[str],  # phrases, in their order
                ) -> str:  # "a, b and c"
-    """Phrases as a list in a sentence.
-
-    Parameters
-    ----------
-    words : list[str]
-        Phrases, in their order.
-
-    Returns
-    -------
-    str
-        "a, b and c".
-    """
+    "Phrases as a list in a sentence."
     return f"{', '.join(words[:-1])} and {words[-1]}" if words[1:] else "".join(words)
 
 # %% ../nbs/01_results.ipynb #cell-024
 def html_table(frame: pd.DataFrame,  # any table; its cells and names may come from data
                n_rows: int = 20,  # how many rows are shown
                ) -> str:  # an HTML table, escaped, and how many rows were left out
-    """A table in which whatever came from data is text and not HTML.
-
-    Parameters
-    ----------
-    frame : pd.DataFrame
-        Any table; its cells and names may come from data.
-    n_rows : int, default 20
-        How many rows are shown.
-
-    Returns
-    -------
-    str
-        An HTML table, escaped, and how many rows were left out.
-    """
+    "A table in which whatever came from data is text and not HTML."
     shown = frame.head(n_rows).to_html(float_format="{:.4g}".format, escape=True, border=0)
     left = len(frame) - n_rows
     return shown + (f"<p>and {left:,} more rows</p>" if left > 0 else "")
@@ -129,12 +75,7 @@ class Result:
         return type(self).__doc__.splitlines()[0]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with the plain fields; an interval gives two columns.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "One row with the plain fields; an interval gives two columns."
         row = {}
         for one in dataclasses.fields(self):
             value = getattr(self, one.name)
@@ -151,25 +92,7 @@ class Result:
 # %% ../nbs/01_results.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
 class SignificanceTest(Result):
-    """A statistic and how often it is as extreme where the hypothesis holds; what all tests share.
-
-    Attributes
-    ----------
-    statistic : float
-        Its value for the data.
-    pvalue : float
-        Probability of a value as extreme, if the hypothesis holds.
-    alternative : str
-        What counts as extreme: "greater", "less" or "two-sided".
-    method : str
-        How the p-value was found.
-    n : int
-        Number of points.
-    n_resamples : int | None
-        Sets behind the null distribution; None where none were drawn.
-    null_distribution : np.ndarray | None
-        Statistic of each set, shape (n_resamples,).
-    """
+    "A statistic and how often it is as extreme where the hypothesis holds; what all tests share."
 
     statistic: float  # its value for the data
     pvalue: float  # probability of a value as extreme, if the hypothesis holds
@@ -201,17 +124,7 @@ class SignificanceTest(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The null distribution with the value of the data; raises ValueError where none was drawn.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
+        "The null distribution with the value of the data; raises ValueError where none was drawn."
         return plot_null(self, ax)
 
     def _finite_null(self):
@@ -224,22 +137,7 @@ def new_axes(ax: Axes | None,  # axes that a caller gave, or None
              width: float = 6,  # inches, for new ones
              height: float = 4.5,  # inches, for new ones
              ) -> Axes:  # the caller's, or new ones in a figure of their own
-    """Axes to draw on.
-
-    Parameters
-    ----------
-    ax : Axes | None
-        Axes that a caller gave, or None.
-    width : float, default 6
-        Inches, for new ones.
-    height : float, default 4.5
-        Inches, for new ones.
-
-    Returns
-    -------
-    Axes
-        The caller's, or new ones in a figure of their own.
-    """
+    "Axes to draw on."
     if ax is not None: return ax
     import matplotlib.pyplot as plt
 
@@ -254,27 +152,7 @@ def plot_null(test: SignificanceTest,  # a test whose null distribution was draw
               ) -> Axes:  # the same axes
     """The histogram of a null distribution, the value of the data, and a bar under the middle 95 %.
 
-    Parameters
-    ----------
-    test : SignificanceTest
-        A test whose null distribution was drawn.
-    ax : Axes | None, optional
-        Axes to draw on; new ones unless given.
-    xlabel : str, default "statistic"
-        What the statistic is, with its unit.
-    ylabel : str, default "resamples"
-        What the null distribution counts.
-
-    Returns
-    -------
-    Axes
-        The same axes.
-
-    Raises
-    ------
-    ValueError
-        Where no null distribution was drawn.
-    """
+    Raises ValueError where no null distribution was drawn."""
     null = test._finite_null()
     if null is None:
         raise ValueError(f"nothing was drawn to show: the p-value comes from {test.method}")
@@ -293,13 +171,7 @@ def plot_null(test: SignificanceTest,  # a test whose null distribution was draw
 # %% ../nbs/01_results.ipynb #cell-047
 def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
                 ) -> None:
-    """Labels such as 0.2, 0.5, 1 instead of powers of ten on logarithmic axes.
-
-    Parameters
-    ----------
-    *axes : Any
-        An x- or y-axis of matplotlib each.
-    """
+    "Labels such as 0.2, 0.5, 1 instead of powers of ten on logarithmic axes."
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     for axis in axes:
@@ -310,16 +182,5 @@ def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
 
 def plain_text(text: Any,  # a name from data
                ) -> str:  # for matplotlib
-    """Text in which a dollar sign starts no formula.
-
-    Parameters
-    ----------
-    text : Any
-        A name from data.
-
-    Returns
-    -------
-    str
-        For matplotlib.
-    """
+    "Text in which a dollar sign starts no formula."
     return str(text).replace("$", r"\$")
