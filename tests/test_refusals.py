@@ -114,7 +114,7 @@ STRUCTURE = ("scalar", "None", "empty", "2-D", "column", "frame", "dictionary", 
 
 def put(values, wrong):
     "The values with one of them, not the first, replaced."
-    array = np.array(values, dtype=float if isinstance(wrong, float) else object)
+    array = np.array(values, dtype=float if isinstance(wrong, float) and np.asarray(values).dtype.kind != "U" else object)
     array.flat[min(2, array.size - 1)] = wrong
     return array if array.dtype == float else array.tolist()
 
@@ -240,12 +240,12 @@ TABLE = {
 
     # probabilities
     **rows("reliability", "reliability_diagram expected_calibration_error ece_test debiased_squared_error calibration_error_interval", "binary"),
-    **rows("reliability", "top_label_ece", "classes", given={"y_pred": None}, kinds={"y_pred": "free"}), **rows("reliability", "classwise_ece", "classes"),
+    **rows("reliability", "top_label_ece", "classes", given={"y_pred": None}, kinds={"y_pred": "free"}), **rows("reliability", "classwise_ece", "classes", kinds={"y_prob": "rows -1-D"}),
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
-    **rows("calibration_tests", "multiclass_calibration_tests", "classes"),
-    **rows("calibration", "brier_decomposition calibration_report", "binary"),
-    **rows("cumulative", "calibration_graph", "binary"), **rows("cumulative", "comparison_graph paired_reliability", "two"),
+    **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True),
+    **rows("calibration", "brier_decomposition", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
+    **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
     **rows("cumulative", "subpopulation_graph", "groups"),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
            "BrownianDistribution.isf", "single", of=lambda: kuiper_null),

@@ -525,7 +525,8 @@ def _uniforms(uniforms, n, rng):
     if given.size != n:
         raise ValueError(f"uniforms must hold one number for each of the {n} steps, got "
                          f"{given.size}")
-    known = ~(pd.isna(given) | np.ma.getmaskarray(uniforms))
+    known = ~pd.isna(given)
+    if np.ma.isMaskedArray(uniforms): known &= ~np.ma.getmaskarray(uniforms)
     u = np.full(n, np.nan)
     if known.any(): u[known] = check_probabilities(given[known], "uniforms")
     return u
@@ -902,7 +903,7 @@ class TopLabel(BaseEstimator):
 # %% ../nbs/46_calibeating.ipynb #cell-047
 def _class_probabilities(y_prob):
     "Class probabilities alone, without the labels."
-    return check_multiclass(np.zeros(len(np.atleast_1d(y_prob))), y_prob)[1]
+    return check_multiclass(np.zeros(len(y_prob) if hasattr(y_prob, "__len__") else 1), y_prob)[1]
 
 
 def _parts(reduction, n_classes):

@@ -65,8 +65,9 @@ class Conclusion(Result):
         What was tested and how.
     pvalue : float | None
         Of that test, adjusted for the number of features; None where there was nothing to
-        test the test's own result; None where there was nothing to test.
+        test.
     result : BootstrapInterval | ConsistencyTest | LinkTest | None
+        The test's own result; None where there was nothing to test.
     """
 
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
@@ -79,9 +80,9 @@ class Conclusion(Result):
     test: str = "none"  # what was tested and how
     pvalue: float | None = None  # of that test, adjusted for the number of features; None where
                                  # there was nothing to test
-    # the test's own result; None where there was nothing to test
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)
+        default=None, repr=False, compare=False)  # the test's own result; None where there was
+                                                  # nothing to test
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes

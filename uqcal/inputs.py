@@ -9,7 +9,6 @@ import difflib
 import numbers
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd

@@ -268,7 +268,7 @@ class _Optimizer(BaseEstimator):
         _Optimizer
             The object itself.
         """
-        self.prequential(np.atleast_2d(features), boxed(y))
+        self.prequential(_rows(features), boxed(y))
         return self
 
     def prequential(self,

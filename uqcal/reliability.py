@@ -264,7 +264,7 @@ def _tops(prob):
 
 def _top_label(y_true, y_prob, sample_weight):
     "Whether the most probable class was right, its probability, weights, and which class it was."
-    plain = isinstance(y_prob, np.ndarray) and y_prob.dtype == np.float64 and y_prob.size > 0
+    plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
     chosen, top, good = _tops(y_prob) if plain else (None, None, False)
     if good: label = check_labels(y_true, *y_prob.shape)
     else:

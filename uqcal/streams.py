@@ -205,7 +205,7 @@ def _positions(y, classes, n):
     "The position of each of n labels among the classes."
     if np.ma.is_masked(y): raise ValueError("y must not hold missing values")
     values = read_array(y, "y")
-    if isinstance(y, (list, tuple)): values = np.array(values.tolist())
+    if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
     if values.size != n:
         raise ValueError(f"y must hold one class for each of the {n} rows of X, got {values.size}")
     where = (np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind

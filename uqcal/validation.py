@@ -385,7 +385,7 @@ class Validation(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """ζ-scores of every statistic and reference, with the band of agreement.
+        """Draw the ζ-scores of every statistic and reference, with the band of agreement.
 
         Parameters
         ----------
