@@ -359,7 +359,7 @@ def intervals_of(
     names: Sequence[str],  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse", any of them
     sample: Sample,  # errors and uncertainties, n ≥ 2
     *,
-    along: Ordering | None = None,  # from `sample.along`, for "correlation", "ence" and "zmse"; None
+    along: Ordering | None = None,  # `sample.along(by)` for "correlation", "ence", "zmse"; None
                                     # for the order of the uncertainties
     n_boot: int = 5000,  # number of resamples, ≥ 1
     confidence: float = 0.95,  # level, in (0, 1)
@@ -387,14 +387,6 @@ def intervals_of(
             for k, name in enumerate(names)}
 
 # %% ../nbs/21_bootstrap.ipynb #cell-028
-_chunk = chunk_size
-
-
-def _at_least_two(error, uncertainty):
-    _check_two(Sample(error, uncertainty))
-    return error, uncertainty
-
-
 def _check_two(sample):
     if sample.n < 2:
         raise ValueError("error must hold at least two points: a single one cannot be resampled")

@@ -632,9 +632,9 @@ def _comparison(frame, sides, everyone, seed, jobs):
 def _graph_headline(graph, sides):
     "Who is ahead, by how much, and whether there is a difference at all."
     first, second = sides[0], "everyone" if sides[1] is None else sides[1]
-    whole = graph.slope(graph.score[0], graph.score[-1])
-    average = (f"{graph.average_difference:.3g} on average (95 % interval {whole.low:.3g} to "
-               f"{whole.high:.3g})".replace("-", "−"))
+    low, high = graph.slope(graph.score[0], graph.score[-1]).confidence_interval
+    average = (f"{graph.average_difference:.3g} on average (95 % interval {low:.3g} to "
+               f"{high:.3g})".replace("-", "−"))
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
     found = (f"{who} differ" if graph.kuiper_pvalue <= 0.05
              else f"no difference between {who} is found")
@@ -658,8 +658,9 @@ def _graph_details(graph):
     steep = graph.steepest(0.1)
     where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
              else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}")
-    return (f"{graph.n_points:,} points make {graph.n_steps:,.0f} steps; p-values by "
-            f"{graph.method}.", f"The graph is steepest {where}, where the difference is "
+    drawn = f" ({graph.n_resamples:,} resamples)" if graph.n_resamples else ""
+    return (f"{graph.n:,} points make {graph.n_steps:,.0f} steps; p-values: "
+            f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
             f"{steep.value:.3g}.".replace("-", "−"))
 
 
@@ -709,8 +710,9 @@ def _comparison_numbers(result):
     if hasattr(result, "table"):
         return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame()
                                 .to_dict("records")], "skipped": result.skipped}
-    names = ("kind", "n_points", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
-             "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method")
+    names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
+             "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",
+             "n_resamples")
     return {name: _plain(getattr(result, name)) for name in names} | {
         "graph": result.to_frame().to_dict("list")}
 
@@ -723,7 +725,7 @@ def _comparison_page(frame, sides, result, facts):
             "reaches two standard deviations of pure noise either way.")
     if sides is None:
         rows, top = _screening_rows(result, 50), min(3, len(result.table))
-        graphs = [_graph_picture(result.graph(k, method="brownian"), (row["a"], row.get("b")),
+        graphs = [_graph_picture(result.graph(k, method="asymptotic"), (row["a"], row.get("b")),
                                  row["kuiper_pvalue"])
                   for k, row in enumerate(result.table.head(top).to_dict("records"))]
         chart = draw_picture(

@@ -139,13 +139,6 @@ def read_number(value: Any,  # a real number
         raise ValueError(f"{name} must be a number ≥ {minimum}, got {value}")
     return float(value)
 
-
-def _at_least(value, minimum, name):
-    return read_number(value, name, minimum=minimum)
-
-
-_draw = draw
-
 # %% ../nbs/12_distributions.ipynb #cell-022
 @dataclass(frozen=True, kw_only=True)
 class StudentFit(Result):

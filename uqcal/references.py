@@ -141,7 +141,7 @@ def references_of(
     distributions: Sequence[Any],  # distributions of ε, see
                                    # `uqcal.distributions.standard_distribution`
     *,
-    along: Ordering | None = None,  # the order that bins are cut from, from `sample.along`; None for
+    along: Ordering | None = None,  # what bins are cut along, from `sample.along`; None for
                                     # that of the uncertainties
     n_mc: int | str = 10_000,  # number of simulated sets for each distribution, ≥ 2, or "auto": as
                                # many as the intervals' widths ask for

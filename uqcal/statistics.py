@@ -16,8 +16,8 @@ from scipy import stats
 
 from .inputs import check_choice, check_fraction, read_vector
 from .results import Result, new_axes, plain_ticks
-from .sample import (Ordering, Sample, bin_means, bin_starts, eleven_digit_keys,
-                          equal_count_bins, rank_correlation)
+from .sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count_bins,
+                          rank_correlation)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def product_room(
 def rank_correlation_of_products(
     z: np.ndarray,  # numbers whose sizes count, shape (n,)
     uncertainty: np.ndarray,  # what they are multiplied by, shape (n,), > 0
-    rank: np.ndarray,  # centred mid-ranks to correlate with, shape (n,), see `uqcal.sample.Ordering`
+    rank: np.ndarray,  # centred mid-ranks to correlate with, shape (n,)
     square: float,  # the sum of their squares
     table: tuple[int, int, np.ndarray],  # from `bucket_table`
     room: tuple[np.ndarray, ...],  # from `product_room`; overwritten
@@ -307,14 +307,6 @@ def _zmse(local_zms):
                          f"{empty.size} of {local_zms.size} bins, the first is bin {empty[0]}; "
                          "use fewer bins, or ence")
     return float(np.mean(np.abs(np.log(local_zms))))
-
-# %% ../nbs/20_statistics.ipynb #cell-069
-_bits, _bin_starts, _bin_means = eleven_digit_keys, bin_starts, bin_means
-
-
-def _sorted_by(by, uncertainty):
-    found = Sample(np.zeros(uncertainty.size), uncertainty).along(by)
-    return found.order, uncertainty if by is None else np.asarray(by, dtype=float)
 
 # %% ../nbs/20_statistics.ipynb #cell-033
 def _log_interval(values, start, confidence):
@@ -440,7 +432,7 @@ def statistic_of(
     name: str,  # "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence" or "zmse"
     sample: Sample,  # errors and uncertainties
     *,
-    along: Ordering | None = None,  # from `sample.along`, for "correlation", "ence" and "zmse"; None
+    along: Ordering | None = None,  # `sample.along(by)` for "correlation", "ence", "zmse"; None
                                     # for the order of the uncertainties
     n_bins: int = 20,  # number of bins of equal count for "ence" and "zmse", from 1 to n // 2
 ) -> float:  # the statistic
