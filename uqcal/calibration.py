@@ -36,7 +36,19 @@ __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'Calibration
 # %% ../nbs/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
 class BrierDecomposition(Result):
-    "The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`."
+    """The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`.
+
+    Attributes
+    ----------
+    brier : float
+        Mean squared difference of outcome and probability.
+    miscalibration : float
+        What the best monotone recalibration would gain, ≥ 0.
+    discrimination : float
+        What the recalibrated scores know beyond the base rate, ≥ 0.
+    uncertainty : float
+        Brier score of the base rate, ȳ(1 − ȳ).
+    """
     brier: float  # mean squared difference of outcome and probability
     miscalibration: float  # what the best monotone recalibration would gain, ≥ 0
     discrimination: float  # what the recalibrated scores know beyond the base rate, ≥ 0
@@ -59,13 +71,46 @@ def brier_decomposition(
 ) -> BrierDecomposition:  # `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`
     """The Brier score in three parts, by isotonic regression.
 
-    Raises ValueError or TypeError for bad input. Source: Dimitriadis, Gneiting & Jordan (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    BrierDecomposition
+        `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Dimitriadis, Gneiting & Jordan (2021).
+    """
     return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight)))
 
 
 def brier_of(walk: Walk,  # outcomes along their stated probabilities
              ) -> BrierDecomposition:  # the same as of `brier_decomposition`
-    "The Brier score in three parts, of outcomes that are sorted already."
+    """The Brier score in three parts, of outcomes that are sorted already.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+
+    Returns
+    -------
+    BrierDecomposition
+        The same as of `brier_decomposition`.
+    """
     kept = walk.weight > 1e-100
     y, p, w = walk.outcome[kept], walk.score[kept], walk.weight[kept]
     first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
@@ -83,8 +128,31 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
 # %% ../nbs/52_calibration.ipynb #cell-010
 @dataclass(frozen=True, kw_only=True)
 class CalibrationReport(Result):
-    """All that is known about the calibration of one set of probabilities; what
-    `calibration_report` returns."""
+    """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
+
+    Attributes
+    ----------
+    verdict : str
+        "valid": no fault found; "invalid": a test rejects.
+    headline : str
+        A sentence or two.
+    tests : tuple[CalibrationTest, ...]
+        Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is defined.
+    adjusted : tuple[float, ...]
+        Their p-values, adjusted by Holm's method.
+    error : CalibrationError
+        Calibration errors with intervals.
+    null : ECETest
+        The ECE of a perfect model.
+    brier : BrierDecomposition
+        The Brier score in three parts.
+    diagram : ReliabilityDiagram
+        Observed against stated.
+    walk : Walk
+        The cumulative differences.
+    confidence : float
+        Level of intervals and verdict.
+    """
     verdict: str  # "valid": no fault found; "invalid": a test rejects
     headline: str  # a sentence or two
     tests: tuple[CalibrationTest, ...]  # Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is
@@ -103,19 +171,47 @@ class CalibrationReport(Result):
         return self.headline
 
     def to_frame(self) -> pd.DataFrame:
-        "One row for each number: value, low, high, pvalue, adjusted, method."
+        """One row for each number: value, low, high, pvalue, adjusted, method.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return _report_frame(self)
 
     def plot(
         self, axes: tuple[Axes, Axes] | None = None,  # two axes to draw on; new ones unless given
     ) -> tuple[Axes, Axes]:
-        "The reliability diagram beside the cumulative differences."
+        """The reliability diagram beside the cumulative differences.
+
+        Parameters
+        ----------
+        axes : tuple[Axes, Axes] | None, optional
+            Two axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        tuple[Axes, Axes]
+        """
         return _plot_report(self, axes)
 
     def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
                 *, details: dict[str, str] | None = None,  # further facts, such as the file's name
                 ) -> str:  # the page, self-contained
-        "A page with the verdict, its reasons, both pictures and all numbers."
+        """A page with the verdict, its reasons, both pictures and all numbers.
+
+        Parameters
+        ----------
+        path : str | os.PathLike | None, optional
+            Where to write it; nowhere if None.
+        details : dict[str, str] | None, optional
+            Further facts, such as the file's name.
+
+        Returns
+        -------
+        str
+            The page, self-contained.
+        """
         return _report_page(self, path, details or {})
 
     def _repr_html_(self) -> str:
@@ -139,7 +235,43 @@ def calibration_report(
 ) -> CalibrationReport:  # `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`
     """Tests, errors, score and verdict for stated probabilities of one event.
 
-    Raises ValueError where all probabilities are 0 or 1, and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
+    n_bins : int, default 15
+        Bins of the calibration error and the diagram.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    confidence : float, default 0.95
+        Level of intervals and verdict, in (0, 1).
+    method : str, default "auto"
+        Of the tests' p-values: "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Sets of outcomes drawn, for the tests and the perfect model's ECE.
+    n_boot : int, default 5000
+        Bootstrap resamples of the errors' intervals.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationReport
+        `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`.
+
+    Raises
+    ------
+    ValueError
+        Where all probabilities are 0 or 1, and for bad input.
+    """
     y, p, w = check_binary(y_true, y_prob, sample_weight)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     walk, bins = walk_of(y, p, w), dict(n_bins=n_bins, strategy=strategy, sample_weight=w)
@@ -204,7 +336,18 @@ def _report_frame(report):
 
 def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_frame`
                   ) -> pd.DataFrame:  # of text, with four digits
-    "The table as text, blank where a number does not apply."
+    """The table as text, blank where a number does not apply.
+
+    Parameters
+    ----------
+    frame : pd.DataFrame
+        The table of `CalibrationReport.to_frame`.
+
+    Returns
+    -------
+    pd.DataFrame
+        Of text, with four digits.
+    """
     shown = frame.copy().astype(object)
     for name in shown.columns:
         shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}"

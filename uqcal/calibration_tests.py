@@ -29,7 +29,32 @@ __all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'kolmogorov_smirnov_test', '
 # %% ../nbs/42_calibration_tests.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
 class CalibrationTest(SignificanceTest):
-    "Statistic and p-value of one test of calibration."
+    """Statistic and p-value of one test of calibration.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    name : str
+        "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+    scale : float
+        Standard deviation of the last cumulative difference, or of the Brier score.
+    contradicted : int
+        Points stated to be impossible that occurred, or to be certain that did not; with
+        one, the p-value is 0 and the method "contradiction".
+    """
     name: str  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
     scale: float  # standard deviation of the last cumulative difference, or of the Brier score
     contradicted: int = 0  # points stated to be impossible that occurred, or to be certain that did
@@ -58,7 +83,35 @@ def tests_of(
 ) -> tuple[CalibrationTest, ...]:  # one for each name; all that are drawn share the draws
     """Tests of a walk that was made before.
 
-    Raises ValueError for probabilities without variance and for unknown choices."""
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+    names : tuple[str, ...], default STATISTICS
+        Which tests, of `uqcal.walk.STATISTICS`.
+    alternative : str, default "two-sided"
+        For "spiegelhalter": "two-sided", "greater" or "less".
+    method : str, default "auto"
+        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    tuple[CalibrationTest, ...]
+        One for each name; all that are drawn share the draws.
+
+    Raises
+    ------
+    ValueError
+        For probabilities without variance and for unknown choices.
+    """
     found = significance_of(walk, names, alternative=alternative, method=method,
                             n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
     total = float(walk.weight.sum())
@@ -79,8 +132,39 @@ def kolmogorov_smirnov_test(
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the largest absolute cumulative difference.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
-    (2022); Tygert (2022)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022).
+    """
     return tests_of(Walk.of(y_true, y_prob, sample_weight), ("kolmogorov_smirnov",),
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
@@ -99,8 +183,39 @@ def kuiper_test(
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the range of the cumulative differences, zero included.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
-    (2022); Tygert (2022)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022).
+    """
     return tests_of(Walk.of(y_true, y_prob, sample_weight), ("kuiper",), method=method,
                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
@@ -120,8 +235,41 @@ def spiegelhalter_test(
 ) -> CalibrationTest:  # `.statistic` (signed) and `.pvalue`
     """Test calibration by the Brier score against its expectation.
 
-    Raises ValueError for scores without variance and for bad input. Source: Spiegelhalter
-    (1986)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    alternative : str, default "two-sided"
+        "two-sided", "greater" (Brier score too large: overconfident) or "less".
+    method : str, default "auto"
+        "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` (signed) and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Spiegelhalter (1986).
+    """
     return tests_of(Walk.of(y_true, y_prob, sample_weight), ("spiegelhalter",),
                     alternative=alternative, method=method, n_resamples=n_resamples, rng=rng,
                     n_jobs=n_jobs, progress=progress)[0]
@@ -129,8 +277,19 @@ def spiegelhalter_test(
 # %% ../nbs/42_calibration_tests.ipynb #cell-032
 @dataclass(frozen=True, kw_only=True)
 class CalibrationTests(Result):
-    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests`
-    returns."""
+    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests` returns.
+
+    Attributes
+    ----------
+    kolmogorov_smirnov : CalibrationTest
+        By the largest distance from zero.
+    kuiper : CalibrationTest
+        By the range.
+    spiegelhalter : CalibrationTest
+        By the Brier score.
+    walk : Walk
+        The cumulative differences.
+    """
     kolmogorov_smirnov: CalibrationTest  # by the largest distance from zero
     kuiper: CalibrationTest  # by the range
     spiegelhalter: CalibrationTest  # by the Brier score
@@ -144,14 +303,29 @@ class CalibrationTests(Result):
                 f"Spiegelhalter {self.spiegelhalter.pvalue:.2g}")
 
     def to_frame(self) -> pd.DataFrame:
-        "One row for each test, indexed by its name."
+        """One row for each test, indexed by its name.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         names = [one.name for one in fields(CalibrationTest) if one.repr]
         rows = [[getattr(getattr(self, test), name) for name in names] for test in STATISTICS]
         return pd.DataFrame(rows, columns=names).set_index("name").astype({"n_resamples": "Int64"})
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The cumulative differences, with the band that 95 % of calibrated walks do not leave."
+        """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return self.walk.plot(ax)
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-014
@@ -168,7 +342,35 @@ def binary_calibration_tests(
 ) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
     """The three tests from one sort and the same draws.
 
-    Raises ValueError for scores without variance and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTests
+        `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+    """
     walk = Walk.of(y_true, y_prob, sample_weight)
     found = tests_of(walk, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                      progress=progress)
@@ -177,8 +379,18 @@ def binary_calibration_tests(
 # %% ../nbs/42_calibration_tests.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
 class MulticlassTests(Result):
-    """The three tests of the top label and of each class, adjusted for their number; what
-    `multiclass_calibration_tests` returns."""
+    """The three tests of the top label and of each class, adjusted for their number; what `multiclass_calibration_tests` returns.
+
+    Attributes
+    ----------
+    table : pd.DataFrame
+        A row for each statement and test: statistic, pvalue, adjusted (Holm, within a
+        test), method, n_resamples.
+    n : int
+        Points with positive weight.
+    n_classes : int
+        Number of classes.
+    """
     table: pd.DataFrame = field(repr=False, compare=False)  # a row for each statement and test:
                                                             # statistic, pvalue, adjusted (Holm,
                                                             # within a test), method, n_resamples
@@ -195,12 +407,27 @@ class MulticlassTests(Result):
         return f"{self.n:,} points, {self.n_classes} classes: {found}"
 
     def to_frame(self) -> pd.DataFrame:
-        "Indexed by statement (\"top label\", or the class) and test."
+        """Indexed by statement (\"top label\", or the class) and test.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.table.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Adjusted p-values of the Kuiper tests, on a logarithmic axis."
+        """Adjusted p-values of the Kuiper tests, on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_adjusted(self.table.xs("kuiper", level="test"), ax)
 
     def _repr_html_(self) -> str:
@@ -218,11 +445,38 @@ def multiclass_calibration_tests(
     n_jobs: int = 1,  # joblib's number of jobs for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> MulticlassTests:  # `.to_frame()` has the adjusted p-values
-    """Test the top label's probability and those of each class, with p-values adjusted by Holm's
-    method.
+    """Test the top label's probability and those of each class, with p-values adjusted by Holm's method.
 
-    Raises ValueError for probabilities outside [0, 1], for rows that do not sum to 1, and for a
-    class whose stated probabilities are all 0, 1/2 or 1."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0 to K − 1, shape (n,).
+    y_prob : ArrayLike
+        Stated probabilities, shape (n, K).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    MulticlassTests
+        `.to_frame()` has the adjusted p-values.
+
+    Raises
+    ------
+    ValueError
+        For probabilities outside [0, 1], for rows that do not sum to 1, and for a class
+        whose stated probabilities are all 0, 1/2 or 1.
+    """
     label, prob = check_multiclass(y_true, y_prob)
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {

@@ -45,8 +45,30 @@ AVERAGE, CONSISTENCY, LINK = "average calibration", "consistency", "error-uncert
 
 @dataclass(frozen=True, kw_only=True)
 class Conclusion(Result):
-    """The answer to one question, with its grounds; `draw_conclusions` returns one for each
-    question."""
+    """The answer to one question, with its grounds; `draw_conclusions` returns one for each question.
+
+    Attributes
+    ----------
+    question : str
+        "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
+        NAME".
+    feature : str | None
+        NAME, for a question about a feature; None for the others.
+    status : str
+        "valid", "invalid" or "undecided".
+    direction : str | None
+        "too small" or "too large", where uncertainties are wrong on average; None
+        otherwise.
+    sentence : str
+        The answer in words.
+    test : str
+        What was tested and how.
+    pvalue : float | None
+        Of that test, adjusted for the number of features; None where there was nothing to
+        test.
+    result : BootstrapInterval | ConsistencyTest | LinkTest | None
+        The test's own; None where nothing was tested.
+    """
 
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
                    # NAME"
@@ -58,13 +80,23 @@ class Conclusion(Result):
     test: str = "none"  # what was tested and how
     pvalue: float | None = None  # of that test, adjusted for the number of features; None where
                                  # there was nothing to test
-    # the test's own result; None where there was nothing to test
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)
+        default=None, repr=False, compare=False)  # the test's own; None where nothing was tested
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The picture of the test; raises ValueError where there was nothing to test."
+        """The picture of the test; raises ValueError where there was nothing to test.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         if self.result is None: raise ValueError(f"nothing was tested: {self.sentence}")
         is_graph = isinstance(self.result, ConsistencyTest)
         return self.result.plot_graph(ax) if is_graph else self.result.plot(ax)
@@ -137,8 +169,27 @@ def read_features(
 ) -> dict[str, Ordering]:  # the order of the points along each feature, by its name
     """Features by name, each one checked and sorted.
 
-    Raises TypeError for anything but columns with names, ValueError for equal names and for a
-    column that is constant, has gaps or another length, naming it."""
+    Parameters
+    ----------
+    features : Any
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups; None for no features.
+    sample : Sample
+        The points that they describe.
+
+    Returns
+    -------
+    dict[str, Ordering]
+        The order of the points along each feature, by its name.
+
+    Raises
+    ------
+    TypeError
+        For anything but columns with names.
+    ValueError
+        For equal names and for a column that is constant, has gaps or another length,
+        naming it.
+    """
     if features is None: return {}
     is_frame = hasattr(features, "columns") and hasattr(features, "__getitem__")
     if not (is_frame or isinstance(features, Mapping)):
@@ -167,7 +218,35 @@ def conclusions_of(
 ) -> dict[str, Conclusion]:  # by question, as `draw_conclusions` returns them
     """`draw_conclusions` of a sample that is checked and sorted already.
 
-    Raises ValueError or TypeError for settings out of range, naming the argument."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, n ≥ 2.
+    features : Mapping[str, Ordering]
+        From `read_features`; empty for none.
+    average : BootstrapInterval
+        The ZMS's interval.
+    n_resamples : int, default 9999
+        Shuffles for each question, ≥ 1; more where many features need them.
+    confidence : float, default 0.95
+        One less the level of the tests, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    dict[str, Conclusion]
+        By question, as `draw_conclusions` returns them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For settings out of range, naming the argument.
+    """
     level = 1 - check_fraction(confidence, "confidence")
     options = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
                    n_jobs=n_jobs, progress=progress)
@@ -215,12 +294,46 @@ def draw_conclusions(
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty
                              # link", "adaptivity: NAME" …
-    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right
-    along each feature.
+    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right along each feature.
 
-    Raises ValueError or TypeError for bad data, and for features that are constant or have missing
-    values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
-    features."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    features : Any, optional
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups.
+    n_boot : int, default 5000
+        Bootstrap resamples for the average, ≥ 1.
+    n_resamples : int, default 9999
+        Shuffles for each question, ≥ 1; more where many features need them.
+    confidence : float, default 0.95
+        One less the level of the tests, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    dict[str, Conclusion]
+        By question: "average calibration", "consistency", "error-uncertainty link",
+        "adaptivity: NAME" ….
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, and for features that are constant or have missing values, naming the
+        argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; Holm (1979) for several features.
+    """
     sample, rng = Sample(error, uncertainty), check_generator(rng)
     orders, n_resamples = read_features(features, sample), check_count(n_resamples, "n_resamples")
     common = dict(confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -233,7 +346,20 @@ def headline_of(
     *,
     by_scores: bool = False,  # whether they come from scores, of which none is relative to another
 ) -> str:  # one to four sentences
-    "What is believed, what is not, and what stays open."
+    """What is believed, what is not, and what stays open.
+
+    Parameters
+    ----------
+    answers : Sequence[Conclusion]
+        One for each question that was asked.
+    by_scores : bool, default False
+        Whether they come from scores, of which none is relative to another.
+
+    Returns
+    -------
+    str
+        One to four sentences.
+    """
     believed, wrong, unknown = (_places(answers, status)
                                 for status in ("valid", "invalid", "undecided"))
     direction = next((one.direction for one in answers if one.direction), None)

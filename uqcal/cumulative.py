@@ -38,8 +38,27 @@ __all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'comparison_graph', 
 # %% ../nbs/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
 class Slope(Result):
-    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest`
-    return."""
+    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest` return.
+
+    Attributes
+    ----------
+    value : float
+        The average difference, in the unit of the response.
+    standard_error : float
+        In the unit of the response.
+    confidence_interval : Interval
+        Of the average difference, in the unit of the response.
+    confidence : float
+        Level of the interval.
+    score_low : float
+        Score of the first step in the stretch.
+    score_high : float
+        Score of the last.
+    share_low : float
+        Abscissa where the stretch begins.
+    share_high : float
+        And where it ends.
+    """
     value: float  # the average difference, in the unit of the response
     standard_error: float  # in the unit of the response
     confidence_interval: Interval  # of the average difference, in the unit of the response
@@ -70,8 +89,22 @@ class _Secants:
               high: float,  # highest score of the stretch
               *, confidence: float = 0.95,  # level of the interval, in (0, 1)
               ) -> Slope:  # value, interval, where
-        """Average difference over the steps whose score lies in [low, high]; raises ValueError
-        where there is none."""
+        """Average difference over the steps whose score lies in [low, high]; raises ValueError where there is none.
+
+        Parameters
+        ----------
+        low : float
+            Lowest score of the stretch.
+        high : float
+            Highest score of the stretch.
+        confidence : float, default 0.95
+            Level of the interval, in (0, 1).
+
+        Returns
+        -------
+        Slope
+            Value, interval, where.
+        """
         low, high = read_vector([low, high], "low and high")
         first, last = int(np.searchsorted(self.score, low, "left")), int(
             np.searchsorted(self.score, high, "right"))
@@ -85,7 +118,20 @@ class _Secants:
         self, share: float = 0.1,  # width of the stretch, as a share of the weight, in (0, 1)
         *, confidence: float = 0.95,  # level of the interval, in (0, 1)
     ) -> Slope:  # value, interval, where; chosen for its slope, so the interval is too optimistic
-        "The stretch of at least this share where the graph is steepest."
+        """The stretch of at least this share where the graph is steepest.
+
+        Parameters
+        ----------
+        share : float, default 0.1
+            Width of the stretch, as a share of the weight, in (0, 1).
+        confidence : float, default 0.95
+            Level of the interval, in (0, 1).
+
+        Returns
+        -------
+        Slope
+            Value, interval, where; chosen for its slope, so the interval is too optimistic.
+        """
         share, end = check_fraction(share, "share"), self.abscissa[-1]
         starts = np.flatnonzero(self.abscissa + share <= end * (1 + 1e-12))
         stops = np.minimum(np.searchsorted(self.abscissa, self.abscissa[starts]
@@ -121,8 +167,12 @@ class _Shown:
                 f"({self.method}{drawn})").replace("-", "−")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each step: score, abscissa and ordinate at its end, and the difference that it
-        adds."""
+        """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         difference = np.diff(self.ordinate) / np.diff(self.abscissa)
         return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:],
                              "ordinate": self.ordinate[1:], "difference": difference})
@@ -132,7 +182,19 @@ class _Shown:
              expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
                                                           # known expectations
              ) -> Axes:
-        "The graph with its triangle at the origin: score below, share above."
+        """The graph with its triangle at the origin: score below, share above.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        expectation : CumulativeGraph | None, optional
+            A second line, such as the same graph of known expectations.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_graph(self, ax, expectation)
 
     def _repr_html_(self) -> str:
@@ -141,8 +203,43 @@ class _Shown:
 # %% ../nbs/43_cumulative.ipynb #cell-013
 @dataclass(frozen=True, kw_only=True)
 class CumulativeGraph(_Secants, _Shown, Result):
-    """Cumulative differences along the scores, their size and their significance; what the three
-    graph functions return."""
+    """Cumulative differences along the scores, their size and their significance; what the three graph functions return.
+
+    Attributes
+    ----------
+    kind : str
+        "calibration", "subpopulation" or "comparison".
+    abscissa : np.ndarray
+        `A`, shape (n_steps + 1,), share of the weight, from 0 to 1.
+    ordinate : np.ndarray
+        `C`, same shape, from 0, in the unit of the response.
+    score : np.ndarray
+        At each step, ascending.
+    covariance : np.ndarray
+        Of each step's rise with itself, the next and the one after, shape (steps, 3).
+    n : int
+        Number of observations.
+    n_steps : float
+        Number of steps; where scores are tied in a comparison, the steps they stand for.
+    scale : float
+        `σ` as published; NaN unless all responses lie in [0, 1].
+    null_scale : float
+        Standard deviation that the last ordinate has if nothing differs; what the p-values
+        use.
+    kuiper : float
+        Max C − min C, in the unit of the response.
+    kolmogorov_smirnov : float
+        Max |C|, in the unit of the response.
+    kuiper_pvalue : float
+        Of "nothing differs at any score".
+    kolmogorov_smirnov_pvalue : float
+        Of the same.
+    method : str
+        Of the p-values: "asymptotic", "permutation", "exact" (outcomes drawn as stated) or
+        "contradiction" (a stated certainty that failed).
+    n_resamples : int | None
+        Sets shuffled or drawn; None where there were none.
+    """
     kind: str  # "calibration", "subpopulation" or "comparison"
     abscissa: np.ndarray = field(repr=False, compare=False)  # A, shape (n_steps + 1,), share of the
                                                              # weight, from 0 to 1
@@ -259,12 +356,46 @@ def calibration_graph(
     n_jobs: int = 1,  # joblib's number of jobs for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
-    """Cumulative differences between outcomes and stated probabilities, one step for each distinct
-    probability.
+    """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
 
-    Raises ValueError for probabilities outside [0, 1] with outcomes 0/1, for the method "exact"
-    without such outcomes, and what `uqcal.inputs.read_vector` raises. Source: Tygert (2021a),
-    appendix."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,): 0 or 1, or real numbers.
+    y_prob : ArrayLike
+        What was stated, shape (n,): probabilities for outcomes 0/1, otherwise expected
+        values.
+    sample_weight : ArrayLike | None, optional
+        Weights, shape (n,), > 0.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated; for outcomes
+        0/1), or "auto", whichever serves.
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        Outcome minus statement, along the statements.
+
+    Raises
+    ------
+    ValueError
+        For probabilities outside [0, 1] with outcomes 0/1, for the method "exact" without
+        such outcomes.
+    TypeError, ValueError
+        As `uqcal.inputs.read_vector`.
+
+    References
+    ----------
+    Tygert (2021a), appendix.
+    """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, p, w = _columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"))
@@ -602,8 +733,48 @@ def comparison_graph(
 ) -> CumulativeGraph:  # a minus b, along the scores
     """Cumulative differences between two groups at like scores.
 
-    Raises ValueError where the groups' scores never interleave, so that nothing can be compared.
-    Source: Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8)."""
+    Parameters
+    ----------
+    response_a : ArrayLike
+        Responses of the first group, shape (n_a,), in their unit.
+    score_a : ArrayLike
+        Their scores, shape (n_a,).
+    response_b : ArrayLike
+        Responses of the second group, shape (n_b,), same unit.
+    score_b : ArrayLike
+        Their scores, shape (n_b,), on the same scale.
+    weight_a : ArrayLike | None, optional
+        Weights, shape (n_a,), > 0; for both groups or for neither.
+    weight_b : ArrayLike | None, optional
+        Weights, shape (n_b,), > 0.
+    ties : str, default "merge"
+        Equal scores: "merge", which needs no chance, or "perturb", a random order.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "permutation"; "auto" takes the limit from 500
+        effective steps on.
+    n_resamples : int, default 9999
+        Shuffles; fewer above 2e8 shuffled points, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles and perturbation.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the shuffles.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        A minus b, along the scores.
+
+    Raises
+    ------
+    ValueError
+        Where the groups' scores never interleave, so that nothing can be compared.
+
+    References
+    ----------
+    Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8).
+    """
     check_choice(ties, "ties", ("merge", "perturb"))
     check_choice(method, "method", ("auto", "asymptotic", "permutation"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
@@ -815,7 +986,42 @@ def subpopulation_graph(
 ) -> CumulativeGraph:  # members minus everyone, along the members' scores
     """Cumulative differences between a subpopulation and the whole population at the same scores.
 
-    Raises ValueError where nobody or everybody is a member. Source: Tygert (2021a)."""
+    Parameters
+    ----------
+    response : ArrayLike
+        Responses of the whole population, shape (n,), in their unit.
+    score : ArrayLike
+        Their scores, shape (n,).
+    member : ArrayLike
+        True, or 1, for members of the subpopulation, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights, shape (n,), > 0.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "permutation"; "auto" takes the limit from 500
+        effective steps on.
+    n_resamples : int, default 9999
+        Shuffles; fewer above 2e8 shuffled points, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the shuffles.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        Members minus everyone, along the members' scores.
+
+    Raises
+    ------
+    ValueError
+        Where nobody or everybody is a member.
+
+    References
+    ----------
+    Tygert (2021a).
+    """
     check_choice(method, "method", ("auto", "asymptotic", "permutation"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
@@ -891,8 +1097,19 @@ def _screen_all(codes, everyone, group, origin, unit):
 # %% ../nbs/43_cumulative.ipynb #cell-053
 @dataclass(frozen=True, kw_only=True)
 class Screening(Result):
-    """All pairs of groups, or all groups against everyone, by the size of their deviation; what
-    `screen` returns."""
+    """All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns.
+
+    Attributes
+    ----------
+    table : pd.DataFrame
+        A row for each comparison, the largest deviation first.
+    skipped : tuple[tuple[Hashable, ...], ...]
+        Pairs whose scores never interleave.
+    against : str
+        "pairs" or "all".
+    data : pd.DataFrame
+        Response, score, group and, where given, weight of each point.
+    """
     table: pd.DataFrame = field(repr=False, compare=False)  # a row for each comparison, the largest
                                                             # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # pairs whose scores never interleave
@@ -909,7 +1126,20 @@ class Screening(Result):
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
               ) -> CumulativeGraph:  # the graph behind that row
-        "The graph of one row of the table."
+        """The graph of one row of the table.
+
+        Parameters
+        ----------
+        row : int, default 0
+            Position in the table, 0 for the largest deviation.
+        **options : Any
+            Further arguments of `comparison_graph` or `subpopulation_graph`.
+
+        Returns
+        -------
+        CumulativeGraph
+            The graph behind that row.
+        """
         row = self.table.iloc[check_count(row, "row", minimum=0, maximum=len(self.table) - 1)]
         weight = self.data.get("weight")
         if self.against == "all":
@@ -921,14 +1151,30 @@ class Screening(Result):
                                 **options)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each comparison."
+        """A row for each comparison.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.table.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              *, n_rows: int = 12,  # how many of the largest deviations
              ) -> Axes:
-        """Average differences of the comparisons on top, and Kuiper's statistics in units of the
-        null scale."""
+        """Average differences of the comparisons on top, and Kuiper's statistics in units of the null scale.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        n_rows : int, default 12
+            How many of the largest deviations.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
 
     def _repr_html_(self) -> str:
@@ -952,11 +1198,49 @@ def screen(
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show a bar on standard error
 ) -> Screening:  # table, and the graph of each row
-    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of
-    the null scale where there is none).
+    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of the null scale where there is none).
 
-    Raises ValueError for fewer than two groups, an unknown column or a missing label. Source:
-    Tygert (2021b), § 2.1."""
+    Parameters
+    ----------
+    frame : Any
+        A table: pandas, polars, or a mapping of column names to arrays.
+    response : str
+        Name of the column of responses.
+    score : str
+        Name of the column of scores.
+    groups : str
+        Name of the column of group labels: text, integers, booleans.
+    weight : str | None, optional
+        Name of a column of weights > 0.
+    against : str, default "pairs"
+        Compare every pair of groups ("pairs") or each group with everyone ("all").
+    method : str, default "auto"
+        "asymptotic" for all p-values; "auto" takes a permutation for small rows that seem
+        significant.
+    n_resamples : int, default 9999
+        Shuffles of each such row; fewer, down to 999, where all of them together would
+        shuffle more than 1e8 points.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Screening
+        Table, and the graph of each row.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two groups, an unknown column or a missing label.
+
+    References
+    ----------
+    Tygert (2021b), § 2.1.
+    """
     check_choice(against, "against", ("pairs", "all"))
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
@@ -1138,7 +1422,15 @@ def _equal_width(score, edges):
 # %% ../nbs/43_cumulative.ipynb #cell-065
 @dataclass(frozen=True, kw_only=True)
 class PairedReliability(Result):
-    "Mean responses of two groups in bins of the score; what `paired_reliability` returns."
+    """Mean responses of two groups in bins of the score; what `paired_reliability` returns.
+
+    Attributes
+    ----------
+    strategy : str
+        "uniform" or "noise".
+    bins : pd.DataFrame
+        A row for each group and bin: group, count, score, response, standard_error.
+    """
     strategy: str  # "uniform" or "noise"
     bins: pd.DataFrame = field(repr=False, compare=False)  # a row for each group and bin: group,
                                                            # count, score, response,
@@ -1151,12 +1443,27 @@ class PairedReliability(Result):
         return f"mean responses of two groups in bins of {words}"
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each group and bin."
+        """A row for each group and bin.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Mean response against mean score, with two standard errors either way."
+        """Mean response against mean score, with two standard errors either way.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax = new_axes(ax, 5.4, 4.4)
         for group, marker, colour in (("a", "o", "#0072B2"), ("b", "s", "#D55E00")):
             rows = self.bins[self.bins["group"] == group]
@@ -1182,8 +1489,40 @@ def paired_reliability(
 ) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
-    Raises ValueError or TypeError for bad input, naming the argument. Source: Tygert (2021b),
-    Remarks 4 and 5."""
+    Parameters
+    ----------
+    response_a : ArrayLike
+        Responses of the first group, shape (n_a,), in their unit.
+    score_a : ArrayLike
+        Their scores, shape (n_a,).
+    response_b : ArrayLike
+        Responses of the second group, shape (n_b,).
+    score_b : ArrayLike
+        Their scores, shape (n_b,).
+    n_bins : int, default 10
+        Number of bins for each group.
+    strategy : str, default "uniform"
+        "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
+        weights.
+    weight_a : ArrayLike | None, optional
+        Weights, shape (n_a,), > 0.
+    weight_b : ArrayLike | None, optional
+        Weights, shape (n_b,), > 0.
+
+    Returns
+    -------
+    PairedReliability
+        `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, naming the argument.
+
+    References
+    ----------
+    Tygert (2021b), Remarks 4 and 5.
+    """
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins")
     groups = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b,

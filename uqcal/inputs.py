@@ -9,7 +9,6 @@ import difflib
 import numbers
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,15 +24,33 @@ _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, lea
 _SMALLEST = 1e-150  # the square of a smaller one would be rounded to zero
 
 
-def refuse(name: str,  # what the caller calls the values
-           demand: str,  # what they must do, such as "be positive"
-           wrong: np.ndarray,  # booleans, shape (n,), True where a value fails
-           fault: str,  # what a failing value is, such as "≤ 0"
-           values: np.ndarray | None = None,  # the values, shape (n,), where the first wrong one is shown
-           ) -> None:
+def refuse(
+    name: str,  # what the caller calls the values
+    demand: str,  # what they must do, such as "be positive"
+    wrong: np.ndarray,  # booleans, shape (n,), True where a value fails
+    fault: str,  # what a failing value is, such as "≤ 0"
+    values: np.ndarray | None = None,  # the values, shape (n,), where the first wrong one is shown
+) -> None:
     """Count the values that fail, and name the first.
 
-    Raises ValueError where any value is marked as wrong."""
+    Parameters
+    ----------
+    name : str
+        What the caller calls the values.
+    demand : str
+        What they must do, such as "be positive".
+    wrong : np.ndarray
+        Booleans, shape (n,), True where a value fails.
+    fault : str
+        What a failing value is, such as "≤ 0".
+    values : np.ndarray | None, optional
+        The values, shape (n,), where the first wrong one is shown.
+
+    Raises
+    ------
+    ValueError
+        Where any value is marked as wrong.
+    """
     if not wrong.any(): return
     count, first = int(wrong.sum()), int(wrong.argmax())
     shown = "" if values is None else f" ({float(values[first])})"
@@ -93,7 +110,25 @@ def read_array(values: ArrayLike,  # values of any kind in one dimension
                ) -> np.ndarray:  # shape (n,), n ≥ 1; Python objects stay what they are
     """A numpy array from whatever can be read as one.
 
-    Raises TypeError for what has no dimension or can't be read, ValueError for more than one dimension and for no values."""
+    Parameters
+    ----------
+    values : ArrayLike
+        Values of any kind in one dimension.
+    name : str
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,), n ≥ 1; Python objects stay what they are.
+
+    Raises
+    ------
+    TypeError
+        For what has no dimension or can't be read.
+    ValueError
+        For more than one dimension and for no values.
+    """
     if hasattr(values, "detach"): values = values.detach()
     try:
         array = np.ma.getdata(values) if np.ma.isMaskedArray(values) else np.asarray(
@@ -114,12 +149,32 @@ def read_vector(
     positive: bool = False,  # whether values ≤ 0 are refused
 ) -> np.ndarray:  # float64, shape (n,), contiguous and writable; a view of `values` where that is
                   # possible
-    """The values as a vector of finite float64 numbers; a pandas index is ignored, and `values` is
-    never changed.
+    """The values as a vector of finite float64 numbers; a pandas index is ignored, and `values` is never changed.
 
-    Raises TypeError for what holds no real numbers, ValueError for a wrong shape, no values,
-    missing or infinite values, magnitudes above 1e150 and, with `positive=True`, values ≤ 0 or
-    below 1e-150."""
+    Parameters
+    ----------
+    values : ArrayLike
+        Numbers in one dimension: numpy, list, pandas, polars, xarray, torch on the CPU,
+        anything with `__array__`.
+    name : str
+        What the caller calls it; begins each message.
+    positive : bool, default False
+        Whether values ≤ 0 are refused.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,), contiguous and writable; a view of `values` where that is
+        possible.
+
+    Raises
+    ------
+    TypeError
+        For what holds no real numbers.
+    ValueError
+        For a wrong shape, no values, missing or infinite values, magnitudes above 1e150
+        and, with `positive=True`, values ≤ 0 or below 1e-150.
+    """
     array = read_array(values, name)
     if array.dtype.kind in _KINDS:
         raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
@@ -146,8 +201,26 @@ def check_errors(
 ) -> tuple[np.ndarray, np.ndarray]:  # both as float64 vectors, shape (n,)
     """Errors and uncertainties as two vectors of the same length.
 
-    Raises what `read_vector` raises, and ValueError for different lengths, two pandas Series with
-    the same labels in another order, or a ratio |error|/uncertainty above 1e150."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Prediction errors, shape (n,), in the unit of the quantity.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Both as float64 vectors, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For different lengths, two pandas Series with the same labels in another order, or a
+        ratio |error|/uncertainty above 1e150.
+    """
     labels = [values.index for values in (error, uncertainty) if isinstance(values, pd.Series)]
     error, uncertainty = read_vector(error, "error"), read_vector(uncertainty, "uncertainty",
                                                                   positive=True)
@@ -172,7 +245,27 @@ def check_column(
 ) -> np.ndarray:  # float64, shape (n,)
     """The feature along which points are sorted or binned: one finite number for each point.
 
-    Raises what `read_vector` raises, and ValueError for another length."""
+    Parameters
+    ----------
+    by : ArrayLike
+        The feature that sorts the points, shape (n,), any unit.
+    n : int
+        The number of points.
+    name : str, default "by"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For another length.
+    """
     by = read_vector(by, name)
     if by.size != n:
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {by.size}")
@@ -186,7 +279,27 @@ def read_groups(
 ) -> np.ndarray | None:  # objects, shape (n,); None where the values are numbers
     """Names of groups as they are, or None where the values are no names.
 
-    Raises ValueError for missing names and for another length, and what `read_array` raises."""
+    Parameters
+    ----------
+    values : ArrayLike
+        What each point belongs to, shape (n,): text, categories or truth values.
+    n : int
+        The number of points.
+    name : str, default "by"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.ndarray | None
+        Objects, shape (n,); None where the values are numbers.
+
+    Raises
+    ------
+    ValueError
+        For missing names and for another length.
+    TypeError, ValueError
+        As `read_array`.
+    """
     categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
     array = read_array(values, name)
     if not categorical and array.dtype.kind not in "bOSTU": return None
@@ -194,7 +307,8 @@ def read_groups(
     masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else False
     missing = pd.isna(array) | masked
     kinds = (str, bytes, bool, np.bool_)
-    if not categorical and not all(isinstance(value, kinds) for value in array[~missing]): return None
+    if not categorical and not all(isinstance(value, kinds) for value in array[~missing]):
+        return None
     refuse(name, "not hold missing values", missing, "missing")
     if array.size != n:
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {array.size}")
@@ -204,8 +318,20 @@ def read_groups(
 def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 1]
                      name: str = "y_prob",  # what the caller calls them
                      ) -> np.ndarray:  # float64, shape (n,)
-    """Stated probabilities as a vector; raises what `read_vector` raises, and ValueError for values
-    outside [0, 1]."""
+    """Stated probabilities as a vector; raises what `read_vector` raises, and ValueError for values outside [0, 1].
+
+    Parameters
+    ----------
+    y_prob : ArrayLike
+        Probabilities, shape (n,), in [0, 1].
+    name : str, default "y_prob"
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,).
+    """
     probability = read_vector(y_prob, name)
     refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
     return probability
@@ -214,8 +340,20 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
 def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
                 name: str = "y_true",  # what the caller calls them
                 ) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
-    """Outcomes as a vector of 0 and 1; raises what `read_vector` raises, and ValueError for other
-    values."""
+    """Outcomes as a vector of 0 and 1; raises what `read_vector` raises, and ValueError for other values.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1, or booleans.
+    name : str, default "y_true"
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,), holding 0.0 and 1.0.
+    """
     if isinstance(y_true, (list, tuple)):
         y_true = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in y_true]
     elif str(getattr(y_true, "dtype", "")).lower() in ("bool", "boolean", "torch.bool"):
@@ -229,8 +367,22 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
                n: int,  # the number of points
                name: str = "sample_weight",  # what the caller calls them
                ) -> np.ndarray:  # float64, shape (n,), the largest is 1
-    """Weights divided by their largest; raises what `read_vector` raises, and ValueError for
-    another length, negative weights, or zeros only."""
+    """Weights divided by their largest; raises what `read_vector` raises, and ValueError for another length, negative weights, or zeros only.
+
+    Parameters
+    ----------
+    sample_weight : ArrayLike | None
+        Weights ≥ 0, shape (n,); None for equal ones.
+    n : int
+        The number of points.
+    name : str, default "sample_weight"
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,), the largest is 1.
+    """
     if sample_weight is None: return np.ones(n)
     weight = check_column(sample_weight, n, name)
     refuse(name, "not be negative", weight < 0, "negative", weight)
@@ -245,8 +397,22 @@ def check_binary(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
                                                  # shape (n,)
-    """Outcomes with their probabilities and weights; raises what the three functions above raise,
-    and ValueError for different lengths."""
+    """Outcomes with their probabilities and weights; raises what the three functions above raise, and ValueError for different lengths.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1, or booleans.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,); None for equal ones.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        Outcomes, probabilities and weights, float64, shape (n,).
+    """
     outcome, probability = check_outcomes(y_true), check_probabilities(y_prob)
     if outcome.size != probability.size:
         raise ValueError(f"y_true and y_prob must have the same length: {outcome.size} and "
@@ -258,8 +424,20 @@ def check_multiclass(
     y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
     y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
 ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
-    """Labels and the probabilities of all classes; raises ValueError that says what is wrong and
-    where."""
+    """Labels and the probabilities of all classes; raises ValueError that says what is wrong and where.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0 to K − 1, shape (n,).
+    y_prob : ArrayLike
+        Stated probabilities, shape (n, K), each row sums to 1.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        `int64` labels, shape (n,); float64 probabilities, shape (n, K).
+    """
     prob = np.asarray(y_prob)
     if prob.ndim != 2 or 0 in prob.shape:
         raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
@@ -273,8 +451,22 @@ def check_labels(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
                n: int,  # how many points there are
                n_classes: int,  # how many classes there are
                ) -> np.ndarray:  # int64, shape (n,)
-    """Classes as integers; raises what `read_vector` raises, and ValueError for another length or a
-    number that is no class."""
+    """Classes as integers; raises what `read_vector` raises, and ValueError for another length or a number that is no class.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Classes, whole numbers from 0, shape (n,).
+    n : int
+        How many points there are.
+    n_classes : int
+        How many classes there are.
+
+    Returns
+    -------
+    np.ndarray
+        `int64`, shape (n,).
+    """
     label = read_vector(y_true, "y_true")
     if label.size != n:
         raise ValueError(f"y_true and y_prob must have the same length: {label.size} and {n}")
@@ -290,7 +482,24 @@ def check_count(
     minimum: int = 1,  # the smallest value allowed
     maximum: int | None = None,  # the largest value allowed; None for no limit
 ) -> int:  # the same as a Python int
-    "An integer within its range; True and 3.0 are not integers here."
+    """An integer within its range; True and 3.0 are not integers here.
+
+    Parameters
+    ----------
+    value : int
+        A number of bins, resamples, points.
+    name : str
+        What the caller calls it.
+    minimum : int, default 1
+        The smallest value allowed.
+    maximum : int | None, optional
+        The largest value allowed; None for no limit.
+
+    Returns
+    -------
+    int
+        The same as a Python int.
+    """
     span = (f"an integer ≥ {minimum}" if maximum is None
             else f"an integer from {minimum} to {maximum}")
     try: count = operator.index(value)
@@ -306,7 +515,20 @@ def check_fraction(
     value: float,  # a confidence, a coverage, a quantile
     name: str,  # what the caller calls it
 ) -> float:  # the same as a Python float
-    "A number strictly between 0 and 1."
+    """A number strictly between 0 and 1.
+
+    Parameters
+    ----------
+    value : float
+        A confidence, a coverage, a quantile.
+    name : str
+        What the caller calls it.
+
+    Returns
+    -------
+    float
+        The same as a Python float.
+    """
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be a number between 0 and 1, got {value!r:.40} "
                         f"({type(value).__name__})")
@@ -320,7 +542,22 @@ def check_choice(
     name: str,  # what the caller calls it
     choices: Sequence[str],  # the known ones
 ) -> str:  # the same
-    "One of the known choices; the error for another one names the closest."
+    """One of the known choices; the error for another one names the closest.
+
+    Parameters
+    ----------
+    value : str
+        What the user typed.
+    name : str
+        What the caller calls it.
+    choices : Sequence[str]
+        The known ones.
+
+    Returns
+    -------
+    str
+        The same.
+    """
     known = ", ".join(repr(choice) for choice in choices)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be one of {known}, got {value!r:.40} "
@@ -336,7 +573,20 @@ def check_generator(
     rng: int | np.random.Generator | None,  # a seed ≥ 0, a generator, or None for fresh entropy
     name: str = "rng",  # what the caller calls it
 ) -> np.random.Generator:  # the generator itself, or a new one
-    "A numpy random generator; the older RandomState is refused."
+    """A numpy random generator; the older RandomState is refused.
+
+    Parameters
+    ----------
+    rng : int | np.random.Generator | None
+        A seed ≥ 0, a generator, or None for fresh entropy.
+    name : str, default "rng"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.random.Generator
+        The generator itself, or a new one.
+    """
     if isinstance(rng, np.random.Generator): return rng
     if rng is None: return np.random.default_rng()
     if not isinstance(rng, numbers.Integral) or isinstance(rng, bool):

@@ -34,8 +34,18 @@ _TITLES = {AVERAGE: "On average", CONSISTENCY: "Over the range", LINK: "Link wit
 
 def conclude(validation: Validation,  # what `uqcal.validation.validate` returned
              ) -> Verdict:  # a headline, and an answer to each question that was asked
-    """What a validation says about the average, the range, the link between uncertainties and
-    errors, and each feature."""
+    """What a validation says about the average, the range, the link between uncertainties and errors, and each feature.
+
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
+
+    Returns
+    -------
+    Verdict
+        A headline, and an answer to each question that was asked.
+    """
     return Verdict(validation.headline, tuple(
         Finding(_TITLES.get(one.question, f"Along {one.feature}"), one.status, one.sentence)
         for one in validation.answers))
@@ -43,7 +53,18 @@ def conclude(validation: Validation,  # what `uqcal.validation.validate` returne
 # %% ../nbs/60_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `uqcal.validation.validate` returned
                   ) -> Picture:  # a line for each statistic and reference
-    "The ζ-scores of a validation, with the band of agreement."
+    """The ζ-scores of a validation, with the band of agreement.
+
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
+
+    Returns
+    -------
+    Picture
+        A line for each statistic and reference.
+    """
     shown = [(score, one) for score in validation.scores.values() for one in score.comparisons]
     scores = "; ".join(f"{score.label}, {_reference(one)}: {three_digits(one.zeta)}"
                        for score, one in shown)
@@ -249,7 +270,20 @@ def report_sections(
     validation: Validation,  # what `uqcal.validation.validate` returned
     details: Mapping[str, str],  # further facts for the settings, such as the file and the seed
 ) -> list[Section]:  # in the order of the report
-    "The parts of a validation's report, to reorder, extend or leave out before `render_page`."
+    """The parts of a validation's report, to reorder, extend or leave out before `render_page`.
+
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
+    details : Mapping[str, str]
+        Further facts for the settings, such as the file and the seed.
+
+    Returns
+    -------
+    list[Section]
+        In the order of the report.
+    """
     scores = list(validation.scores.values())
     defined = [score for score in scores if score.interval is not None]
     binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)
@@ -278,8 +312,29 @@ def write_report(
 ) -> Path:  # the path as it was given
     """Write a validation as one HTML file, self-contained and readable offline.
 
-    Raises TypeError for anything but a validation, and what `check_target` and `write_whole` raise,
-    with an existing file left as it was."""
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
+    path : str | os.PathLike
+        The HTML file; its folder must exist.
+    title : str | None, optional
+        Plain text; "Can these uncertainties be believed?" unless given.
+    details : Mapping[str, str] | None, optional
+        Further facts for the settings, such as {"File": "errors.csv", "Seed": "0"}.
+
+    Returns
+    -------
+    Path
+        The path as it was given.
+
+    Raises
+    ------
+    TypeError
+        For anything but a validation.
+    FileNotFoundError, IsADirectoryError, PermissionError, OSError
+        As `check_target` and `write_whole`, with an existing file left as it was.
+    """
     if not isinstance(validation, Validation):
         raise TypeError("validation must be what validate(...) returns, got "
                         f"{type(validation).__name__}")

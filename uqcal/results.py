@@ -22,20 +22,50 @@ __all__ = ['Interval', 'three_digits', 'enumerated', 'html_table', 'Result', 'Si
 
 # %% ../nbs/01_results.ipynb #cell-017
 class Interval(NamedTuple):
-    "Where an interval begins and where it ends."
+    """Where an interval begins and where it ends.
+
+    Attributes
+    ----------
+    low : float
+        Its lower end.
+    high : float
+        Its upper end.
+    """
 
     low: float  # its lower end
     high: float  # its upper end
 
     def holds(self, value: float,  # any number
               ) -> bool:  # ends included
-        "Whether a value lies in the interval."
+        """Whether a value lies in the interval.
+
+        Parameters
+        ----------
+        value : float
+            Any number.
+
+        Returns
+        -------
+        bool
+            Ends included.
+        """
         return bool(self.low <= value <= self.high)
 
 # %% ../nbs/01_results.ipynb #cell-021
 def three_digits(value: Any,  # a number, or None
                  ) -> str:  # three significant digits with their zeros, "–" for no number
-    "A number as a sentence or a table shows it, with a minus sign that is not a hyphen."
+    """A number as a sentence or a table shows it, with a minus sign that is not a hyphen.
+
+    Parameters
+    ----------
+    value : Any
+        A number, or None.
+
+    Returns
+    -------
+    str
+        Three significant digits with their zeros, "–" for no number.
+    """
     if value is None or value is pd.NA or np.isnan(value): return "–"
     if np.isinf(value): return "∞" if value > 0 else "−∞"
     text = f"{value:#.3g}".rstrip(".") if abs(value) < 100 else f"{value:.5g}"
@@ -44,14 +74,38 @@ def three_digits(value: Any,  # a number, or None
 
 def enumerated(words: list[str],  # phrases, in their order
                ) -> str:  # "a, b and c"
-    "Phrases as a list in a sentence."
+    """Phrases as a list in a sentence.
+
+    Parameters
+    ----------
+    words : list[str]
+        Phrases, in their order.
+
+    Returns
+    -------
+    str
+        "a, b and c".
+    """
     return f"{', '.join(words[:-1])} and {words[-1]}" if words[1:] else "".join(words)
 
 # %% ../nbs/01_results.ipynb #cell-024
 def html_table(frame: pd.DataFrame,  # any table; its cells and names may come from data
                n_rows: int = 20,  # how many rows are shown
                ) -> str:  # an HTML table, escaped, and how many rows were left out
-    "A table in which whatever came from data is text and not HTML."
+    """A table in which whatever came from data is text and not HTML.
+
+    Parameters
+    ----------
+    frame : pd.DataFrame
+        Any table; its cells and names may come from data.
+    n_rows : int, default 20
+        How many rows are shown.
+
+    Returns
+    -------
+    str
+        An HTML table, escaped, and how many rows were left out.
+    """
     shown = frame.head(n_rows).to_html(float_format="{:.4g}".format, escape=True, border=0)
     left = len(frame) - n_rows
     return shown + (f"<p>and {left:,} more rows</p>" if left > 0 else "")
@@ -75,7 +129,12 @@ class Result:
         return type(self).__doc__.splitlines()[0]
 
     def to_frame(self) -> pd.DataFrame:
-        "One row with the plain fields; an interval gives two columns."
+        """One row with the plain fields; an interval gives two columns.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         row = {}
         for one in dataclasses.fields(self):
             value = getattr(self, one.name)
@@ -92,7 +151,25 @@ class Result:
 # %% ../nbs/01_results.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
 class SignificanceTest(Result):
-    "A statistic and how often it is as extreme where the hypothesis holds; what all tests share."
+    """A statistic and how often it is as extreme where the hypothesis holds; what all tests share.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    """
 
     statistic: float  # its value for the data
     pvalue: float  # probability of a value as extreme, if the hypothesis holds
@@ -124,7 +201,17 @@ class SignificanceTest(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The null distribution with the value of the data; raises ValueError where none was drawn."
+        """The null distribution with the value of the data; raises ValueError where none was drawn.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return plot_null(self, ax)
 
     def _finite_null(self):
@@ -137,7 +224,22 @@ def new_axes(ax: Axes | None,  # axes that a caller gave, or None
              width: float = 6,  # inches, for new ones
              height: float = 4.5,  # inches, for new ones
              ) -> Axes:  # the caller's, or new ones in a figure of their own
-    "Axes to draw on."
+    """Axes to draw on.
+
+    Parameters
+    ----------
+    ax : Axes | None
+        Axes that a caller gave, or None.
+    width : float, default 6
+        Inches, for new ones.
+    height : float, default 4.5
+        Inches, for new ones.
+
+    Returns
+    -------
+    Axes
+        The caller's, or new ones in a figure of their own.
+    """
     if ax is not None: return ax
     import matplotlib.pyplot as plt
 
@@ -152,7 +254,27 @@ def plot_null(test: SignificanceTest,  # a test whose null distribution was draw
               ) -> Axes:  # the same axes
     """The histogram of a null distribution, the value of the data, and a bar under the middle 95 %.
 
-    Raises ValueError where no null distribution was drawn."""
+    Parameters
+    ----------
+    test : SignificanceTest
+        A test whose null distribution was drawn.
+    ax : Axes | None, optional
+        Axes to draw on; new ones unless given.
+    xlabel : str, default "statistic"
+        What the statistic is, with its unit.
+    ylabel : str, default "resamples"
+        What the null distribution counts.
+
+    Returns
+    -------
+    Axes
+        The same axes.
+
+    Raises
+    ------
+    ValueError
+        Where no null distribution was drawn.
+    """
     null = test._finite_null()
     if null is None:
         raise ValueError(f"nothing was drawn to show: the p-value comes from {test.method}")
@@ -171,7 +293,13 @@ def plot_null(test: SignificanceTest,  # a test whose null distribution was draw
 # %% ../nbs/01_results.ipynb #cell-047
 def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
                 ) -> None:
-    "Labels such as 0.2, 0.5, 1 instead of powers of ten on logarithmic axes."
+    """Labels such as 0.2, 0.5, 1 instead of powers of ten on logarithmic axes.
+
+    Parameters
+    ----------
+    *axes : Any
+        An x- or y-axis of matplotlib each.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     for axis in axes:
@@ -182,5 +310,16 @@ def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
 
 def plain_text(text: Any,  # a name from data
                ) -> str:  # for matplotlib
-    "Text in which a dollar sign starts no formula."
+    """Text in which a dollar sign starts no formula.
+
+    Parameters
+    ----------
+    text : Any
+        A name from data.
+
+    Returns
+    -------
+    str
+        For matplotlib.
+    """
     return str(text).replace("$", r"\$")

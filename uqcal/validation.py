@@ -38,7 +38,25 @@ __all__ = ['Comparison', 'Score', 'Validation', 'validate']
 # %% ../nbs/51_validation.ipynb #cell-022
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Result):
-    "A statistic beside one reference; a `Score` holds one for each."
+    """A statistic beside one reference; a `Score` holds one for each.
+
+    Attributes
+    ----------
+    statistic : str
+        Its name.
+    distribution : str
+        For which the reference was simulated; "known" where it holds for all.
+    reference : float
+        What perfect uncertainties give.
+    reference_se : float
+        Its standard error; 0 where it is known.
+    zeta : float
+        Distance of the statistic from it, in units of the facing half of the interval.
+    simulated_interval : Interval | None
+        Of the simulated values; None where it is known.
+    zeta_simulated : float | None
+        The distance in units of that interval's facing half.
+    """
 
     statistic: str  # its name
     distribution: str  # for which the reference was simulated; "known" where it holds for all
@@ -67,7 +85,29 @@ class Comparison(Result):
 # %% ../nbs/51_validation.ipynb #cell-024
 @dataclass(frozen=True, kw_only=True)
 class Score(Result):
-    "What one statistic says of stated uncertainties; `validate` returns one for each."
+    """What one statistic says of stated uncertainties; `validate` returns one for each.
+
+    Attributes
+    ----------
+    statistic : str
+        "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse".
+    status : str
+        "valid", "invalid" or "undecided".
+    sentence : str
+        What that means.
+    estimate : float | None
+        The statistic of the data; None where it has no value.
+    confidence_interval : Interval | None
+        Its BCa interval; None where it has no value.
+    confidence : float
+        Level of the interval.
+    interval : BootstrapInterval | None
+        What it rests on.
+    references : dict[str, SimulatedReference]
+        Simulated ones, by distribution.
+    comparisons : tuple[Comparison, ...]
+        With each reference.
+    """
 
     statistic: str  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse"
     status: str  # "valid", "invalid" or "undecided"
@@ -93,7 +133,12 @@ class Score(Result):
         return "too small" if is_small else "too large"
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each comparison; what does not apply to a known reference is <NA>."
+        """A row for each comparison; what does not apply to a known reference is <NA>.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return _frame([self])
 
 # %% ../nbs/51_validation.ipynb #cell-024b
@@ -281,7 +326,21 @@ def _answer(question, scores):
 # %% ../nbs/51_validation.ipynb #cell-028
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Validation(Result):
-    "What is to be thought of stated uncertainties, and why; what `validate` returns."
+    """What is to be thought of stated uncertainties, and why; what `validate` returns.
+
+    Attributes
+    ----------
+    sample : Sample
+        The errors and uncertainties, copies of what was given.
+    conclusions : dict[str, Conclusion]
+        By question, without an assumed distribution; empty where none were asked for.
+    scores : dict[str, Score]
+        By statistic, against known and simulated references.
+    cautions : tuple[str, ...]
+        Conditions that the data do not meet.
+    settings : dict[str, Any]
+        `n`, n_bins, n_boot, n_resamples, n_mc by distribution, confidence, distribution.
+    """
 
     sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
     conclusions: dict[str, Conclusion]  # by question, without an assumed distribution; empty where
@@ -307,16 +366,37 @@ class Validation(Result):
     sentence = headline  # what every result has
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each statistic and reference; what does not apply to a known reference is <NA>."
+        """A row for each statistic and reference; what does not apply to a known reference is <NA>.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return _frame(self.scores.values())
 
     def to_json(self) -> str:
-        "Headline, conclusions, scores, cautions, table and settings; infinite scores become null."
+        """Headline, conclusions, scores, cautions, table and settings; infinite scores become null.
+
+        Returns
+        -------
+        str
+        """
         return json.dumps(_as_json(self), ensure_ascii=False, allow_nan=False, indent=1)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "ζ-scores of every statistic and reference, with the band of agreement."
+        """Draw the ζ-scores of every statistic and reference, with the band of agreement.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return _plot_scores(self, ax)
 
     def __repr__(self) -> str:
@@ -419,11 +499,57 @@ def validate(
     n_jobs: int = 1,  # joblib's number of jobs
     progress: bool = False,  # show bars on standard error
 ) -> Validation:  # `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`
-    """Conclude whether the stated uncertainties agree with the errors, and decide for each
-    statistic whether it does.
+    """Conclude whether the stated uncertainties agree with the errors, and decide for each statistic whether it does.
 
-    Raises ValueError or TypeError for bad data or settings, naming the argument. Source: Pernot
-    (2024), Fig. 1 and App. A; `uqcal.conclusions`."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
+        Of these, "rce", "correlation", and "nll" for normal errors.
+    conclusions : bool, default True
+        Whether to draw them, by tests that assume no distribution.
+    features : Any, optional
+        For them: DataFrame or dict of name → column, shape (n,) each, as in
+        `uqcal.conclusions.draw_conclusions`.
+    distribution : Any, optional
+        The distribution of ε where it is known; None where it is not.
+    distributions : Sequence[Any], default ("normal", "t6")
+        Distributions to compare where it is not known, at least two.
+    n_bins : int, default 20
+        Bins of equal count for ENCE and ZMSE, from 1 to n // 2.
+    n_boot : int, default 5000
+        Bootstrap resamples for the intervals, ≥ 1.
+    n_resamples : int, default 9999
+        Shuffles for each conclusion, ≥ 1.
+    n_mc : int | str, default 10_000
+        Simulated sets for each distribution, ≥ 2, or "auto": as many as the interval's
+        width asks for.
+    confidence : float, default 0.95
+        Level of the intervals, one less that of the tests, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Joblib's number of jobs.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    Validation
+        `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data or settings, naming the argument.
+
+    References
+    ----------
+    Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
+    """
     sample = Sample(error, uncertainty)
     names = _check_statistics(statistics, distribution)
     compared = _check_distributions(distribution, distributions)

@@ -37,7 +37,22 @@ def sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n �
                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # the same three, sorted
     """The three arrays in the order of the scores; equal scores stay in the order of their rows.
 
-    Compiled, to be called from compiled code as well; an empty weight stays empty."""
+    Compiled, to be called from compiled code as well; an empty weight stays empty.
+
+    Parameters
+    ----------
+    score : np.ndarray
+        Finite scores, float64, shape (n,), n ≥ 1, in any unit.
+    response : np.ndarray
+        What belongs to them, float64, shape (n,).
+    weight : np.ndarray
+        Their weights, float64, shape (n,), or empty.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        The same three, sorted.
+    """
     n, low = score.size, score.min()
     width = (n - 1) / (score.max() - low) if score.max() > low else 0.0
     if n < 100 or not np.isfinite(width): return _by_argsort(score, response, weight)
@@ -133,7 +148,21 @@ class _Measured:
                   ) -> float:  # > 0
         """Standard deviation that the statistic is divided by, before it is divided by Σ w.
 
-        Raises ValueError where it is zero, so that there is nothing to be compared with."""
+        Parameters
+        ----------
+        name : str
+            "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+
+        Returns
+        -------
+        float
+            > 0.
+
+        Raises
+        ------
+        ValueError
+            Where it is zero, so that there is nothing to be compared with.
+        """
         if name == "spiegelhalter" and not self.brier_variance > 0:
             raise ValueError("Spiegelhalter's test needs y_prob to hold scores other than 0, 1/2 "
                              f"and 1, got none among {self.n}: the Brier score has no variance")
@@ -146,7 +175,21 @@ class _Measured:
                   ) -> float:  # in standard deviations; signed for "spiegelhalter"
         """How far the walk went: equation (3) or (4).
 
-        Raises ValueError where the standard deviation is zero."""
+        Parameters
+        ----------
+        name : str
+            "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+
+        Returns
+        -------
+        float
+            In standard deviations; signed for "spiegelhalter".
+
+        Raises
+        ------
+        ValueError
+            Where the standard deviation is zero.
+        """
         check_choice(name, "name", STATISTICS)
         high, low = max(self.total.max(), 0.0), min(self.total.min(), 0.0)
         if name == "kolmogorov_smirnov": value = max(high, -low)
@@ -162,7 +205,33 @@ STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
 class Walk(_Measured):
     """Outcomes and stated probabilities, sorted by probability and summed once.
 
-    Made by `Walk.of`. Its arrays belong to it."""
+    Made by `Walk.of`. Its arrays belong to it.
+
+    Attributes
+    ----------
+    score : np.ndarray
+        Stated probabilities in order, shape (n,).
+    outcome : np.ndarray
+        Their outcomes, 0 or 1, shape (n,).
+    weight : np.ndarray
+        Their weights > 0, the largest is 1, shape (n,).
+    end : np.ndarray
+        One past the last point of each group of equal scores, shape (groups,).
+    total : np.ndarray
+        `Σ` w(y − p) up to there, shape (groups,).
+    variance : float
+        `Σ` w²p(1 − p), of the last total.
+    brier_variance : float
+        `Σ` w²(1 − 2p)²p(1 − p), of Spiegelhalter's sum.
+    n_effective : float
+        Steps of equal variance that would be as fine.
+    n_bets : float
+        Bets of the largest weight at even odds, times 1/4, with the same variance.
+    n_brier_bets : float
+        The same for Spiegelhalter's sum.
+    contradicted : int
+        Points stated to be impossible that occurred, or to be certain that did not.
+    """
     score: np.ndarray = field(repr=False)  # stated probabilities in order, shape (n,)
     outcome: np.ndarray = field(repr=False)  # their outcomes, 0 or 1, shape (n,)
     weight: np.ndarray = field(repr=False)  # their weights > 0, the largest is 1, shape (n,)
@@ -184,17 +253,49 @@ class Walk(_Measured):
            ) -> Walk:  # points of weight zero are left out
         """Check three columns and make their walk.
 
-        Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        y_prob : ArrayLike
+            Stated probabilities of 1, shape (n,).
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0, shape (n,); None for equal ones.
+
+        Returns
+        -------
+        Walk
+            Points of weight zero are left out.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For input that `uqcal.inputs.check_binary` refuses.
+        """
         return walk_of(*check_binary(y_true, y_prob, sample_weight))
 
     def to_frame(self) -> pd.DataFrame:
-        """Score, share of the weight with scores up to it, and cumulative difference, at the end of
-        each group of equal scores; starts at 0."""
+        """Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return _walk_frame(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The cumulative differences, with the band that 95 % of calibrated walks do not leave."
+        """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_walk(self, ax)
 
 # %% ../nbs/41_walk.ipynb #cell-016
@@ -202,7 +303,22 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
             probability: np.ndarray,  # stated probabilities of 1, in [0, 1], shape (n,)
             weight: np.ndarray,  # weights ≥ 0, the largest is 1, shape (n,)
             ) -> Walk:  # points of weight zero are left out
-    "The walk of columns that were checked already, as `uqcal.inputs.check_binary` returns them."
+    """The walk of columns that were checked already, as `uqcal.inputs.check_binary` returns them.
+
+    Parameters
+    ----------
+    outcome : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+    probability : np.ndarray
+        Stated probabilities of 1, in [0, 1], shape (n,).
+    weight : np.ndarray
+        Weights ≥ 0, the largest is 1, shape (n,).
+
+    Returns
+    -------
+    Walk
+        Points of weight zero are left out.
+    """
     if not weight.all():
         outcome, probability, weight = (column[weight > 0]
                                         for column in (outcome, probability, weight))
@@ -219,11 +335,31 @@ def cumulative_differences(
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> np.ndarray:  # C in the order of the scores, shape (n,) (points of weight 0 left out)
-    """Cumulative differences between outcomes and probabilities; equal scores share the value at
-    the end of their group.
+    """Cumulative differences between outcomes and probabilities; equal scores share the value at the end of their group.
 
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses. Source:
-    Arrieta-Ibarra et al. (2022)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        `C` in the order of the scores, shape (n,) (points of weight 0 left out).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `uqcal.inputs.check_binary` refuses.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022).
+    """
     walk = Walk.of(y_true, y_prob, sample_weight)
     return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.weight.sum()
 
@@ -232,10 +368,25 @@ def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                  *,
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
                  ) -> float:  # ≥ 0
-    """Standard deviation of the last cumulative difference of calibrated probabilities, equation
-    (2).
+    """Standard deviation of the last cumulative difference of calibrated probabilities, equation (2).
 
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses."""
+    Parameters
+    ----------
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float
+        ≥ 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `uqcal.inputs.check_binary` refuses.
+    """
     p = check_probabilities(y_prob)
     w = check_weights(sample_weight, p.size)
     return float(np.sqrt((w * w * p * (1 - p)).sum()) / w.sum())
@@ -345,8 +496,40 @@ def significance_of(
 ) -> dict[str, SignificanceTest]:  # by name; the method is "asymptotic", "exact" or "contradiction"
     """Statistics of a walk with their p-values.
 
-    Raises ValueError for probabilities without variance and for unknown choices. Source:
-    Arrieta-Ibarra et al. (2022); Tygert (2022); Spiegelhalter (1986)."""
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+    names : Sequence[str], default STATISTICS
+        Which statistics, of `STATISTICS`.
+    alternative : str, default "two-sided"
+        For "spiegelhalter": "two-sided", "greater" or "less"; the others reject where they
+        are large.
+    method : str, default "auto"
+        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Joblib's number of jobs for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    dict[str, SignificanceTest]
+        By name; the method is "asymptotic", "exact" or "contradiction".
+
+    Raises
+    ------
+    ValueError
+        For probabilities without variance and for unknown choices.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022); Spiegelhalter (1986).
+    """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     check_choice(alternative, "alternative", ALTERNATIVES)
     n_resamples = check_count(n_resamples, "n_resamples")
