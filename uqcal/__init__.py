@@ -31,6 +31,7 @@ _CONTENTS = {
                   "regression_mwi_score", "classification_coverage_score", "classification_mean_width_score"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "calibration": ["calibration_report"],
+    "walk": [],
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],
     "calibeating": ["CalibrationMonitor"],
     "cumulative": ["calibration_graph", "comparison_graph", "screen", "subpopulation_graph"],

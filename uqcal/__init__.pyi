@@ -27,6 +27,7 @@ from uqcal import statistics as statistics
 from uqcal import streams as streams
 from uqcal import tables as tables
 from uqcal import validation as validation
+from uqcal import walk as walk
 from uqcal.bin_scaling import extrapolate as extrapolate
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor

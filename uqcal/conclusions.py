@@ -67,7 +67,7 @@ class Conclusion(Result):
         Of that test, adjusted for the number of features; None where there was nothing to
         test.
     result : BootstrapInterval | ConsistencyTest | LinkTest | None
-        The test's own result; None where there was nothing to test.
+        The test's own; None where nothing was tested.
     """
 
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
@@ -81,8 +81,7 @@ class Conclusion(Result):
     pvalue: float | None = None  # of that test, adjusted for the number of features; None where
                                  # there was nothing to test
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)  # the test's own result; None where there was
-                                                  # nothing to test
+        default=None, repr=False, compare=False)  # the test's own; None where nothing was tested
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
