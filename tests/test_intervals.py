@@ -347,7 +347,7 @@ def test_hsic_test_of_few_points_agrees_with_all_their_arrangements(seed, n, lev
     covered = rng.random(n) < 0.6
     result = iv.hsic_test(np.where(covered, 0.0, -1.0), np.column_stack([np.zeros(n), width]), n_resamples=2000, rng=1,
                           kernel_sizes=None if size is None else (size, 1))
-    def value(chosen): return iv.hsic(np.where(np.isin(np.arange(n), chosen), 0.0, -1.0), np.column_stack([np.zeros(n), width]), result.kernel_sizes)
+    def value(chosen): return iv.hsic(np.where(np.isin(np.arange(n), chosen), 0.0, -1.0), np.column_stack([np.zeros(n), width]), (result.kernel_size_width, result.kernel_size_coverage))
     every = np.array([value(c) for c in combinations(range(n), int(covered.sum()))])
     np.testing.assert_allclose(result.statistic, value(np.flatnonzero(covered)), rtol=1e-9, atol=1e-15)
     share = np.mean(every >= result.statistic * (1 - 1e-9))
