@@ -141,7 +141,7 @@ class _Probabilities:
 # %% ../nbs/13_brownian.ipynb #cell-011
 @dataclass(frozen=True)
 class BrownianDistribution(_Probabilities):
-    """The distribution of a functional of Brownian motion on [0, 1]; the two there are: `kolmogorov_smirnov_null` and `kuiper_null`.
+    """The distribution of a functional of Brownian motion on [0, 1]; there are two, `kolmogorov_smirnov_null` and `kuiper_null`.
 
     Parameters
     ----------

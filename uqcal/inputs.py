@@ -446,7 +446,7 @@ def check_multiclass(
         raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
     prob = check_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
     refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3,
-           "sums to something else", prob.sum(axis=1))
+           "something else", prob.sum(axis=1))
     return check_labels(y_true, *prob.shape), prob
 
 

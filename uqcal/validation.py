@@ -149,7 +149,7 @@ _COLUMNS = ("statistic", "estimate", "bias", "low", "high", "distribution", "ref
 def _frame(scores):
     "A row for each comparison of each score."
     rows = []
-    for score, one in ((score, one) for score in scores for one in score.comparisons):
+    for score, one in ((each, one) for each in scores for one in each.comparisons):
         own = dataclasses.asdict(one) | score.confidence_interval._asdict()
         simulated = one.simulated_interval or (None, None)
         rows.append(own | {"estimate": score.estimate, "bias": score.interval.bias,
