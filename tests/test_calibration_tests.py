@@ -244,3 +244,11 @@ def test_the_result_says_how_much_was_drawn():
     one = ct.kuiper_test(Y, P, n_resamples=99, rng=1)
     assert one.n_resamples == 99 == one.null_distribution.size and ct.kuiper_test(Y, P, method="asymptotic").n_resamples is None
     assert one.plot().get_xlabel()
+
+
+def test_the_walk_of_a_result_cannot_be_changed():
+    y, p = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.9, 0.4])
+    walk = ct.binary_calibration_tests(y, p, rng=0).walk
+    for column in (walk.score, walk.outcome, walk.weight, walk.end, walk.total):
+        with pytest.raises(ValueError, match="read-only"): column[0] = 0
+        assert not np.shares_memory(column, y) and not np.shares_memory(column, p)

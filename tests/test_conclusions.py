@@ -290,3 +290,18 @@ def test_features_are_refused_before_anything_is_computed(monkeypatch):
         quick(error, uncertainty, conclusions=False, features={"x": COLUMN})
     with pytest.raises(TypeError, match="conclusions must be"):
         quick(error, uncertainty, conclusions="no")
+
+
+def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
+    "Ten million points are shuffled some 200 times, after which fifteen features could never be found wrong."
+    monkeypatch.setattr("uqcal.consistency.affordable", lambda n_resamples, n: min(n_resamples, 199))
+    rng = np.random.default_rng(0)
+    u = rng.gamma(3, size=100)
+    e = u * rng.standard_normal(100)
+    features = {f"f{k}": rng.normal(size=100) for k in range(14)} | {"bad": np.abs(e / u)}
+    found = draw_conclusions(e, u, features=features, n_boot=99, rng=0)
+    bad = found["adaptivity: bad"]
+    assert (bad.status, bad.pvalue) == ("undecided", pytest.approx(15 / 200)) and "none of 199 shuffles" in bad.sentence
+    assert all(found[f"adaptivity: f{k}"].status == "valid" for k in range(14))
+    few = draw_conclusions(e, u, features={"bad": features["bad"]}, n_boot=99, rng=0)
+    assert few["adaptivity: bad"].status == "invalid"

@@ -307,6 +307,18 @@ def test_a_wrong_stretch_is_found_and_named():
     np.testing.assert_allclose(result.graph["cumulative"], np.cumsum(z2 / z2.mean() - 1) / 2000, atol=1e-12)
 
 
+@pytest.mark.parametrize("at_start", [True, False])
+def test_of_two_stretches_with_the_same_extremes_the_shorter_is_named(at_start):
+    "The graph begins and ends at zero: the last bit of its sum must not choose between a climb and the fall beside it."
+    for seed in range(20):
+        z = np.random.default_rng(seed).choice([-1.0, 1.0], 200) * np.where(np.arange(200) < 24, 3.1, 1.1)
+        u = np.linspace(1, 2, 200)
+        z = z if at_start else z[::-1]
+        found = consistency_test(u * z, u, n_resamples=19, rng=seed).stretch
+        assert found.count == 24 and found.factor == pytest.approx(3.1)
+        assert (found.below is None) == at_start and (found.above is None) != at_start
+
+
 def test_sentence_speaks_of_direction_for_correlations():
     rng = np.random.default_rng(4)
     uncertainty = np.exp(0.5 * rng.standard_normal(1000))

@@ -320,6 +320,13 @@ def test_constant_responses_have_no_deviation():
     assert subpopulation_graph(np.full(50, 0.1), rng.uniform(size=50), np.arange(50) < 20, rng=0).kuiper_pvalue == 1
 
 
+def test_statistics_over_a_published_scale_of_zero_are_numbers():
+    graph = subpopulation_graph([1, 1, 1, 1], [0.8, 0.9, 0.5, 0.3], np.array([0, 1, 0, 0], dtype=bool))
+    assert graph.scale == 0 and graph.kuiper_scaled == graph.kolmogorov_smirnov_scaled == 0
+    graph = subpopulation_graph([0.5, 3.0, 1.0, 1.0], [0.8, 0.9, 0.5, 0.3], np.array([0, 1, 0, 0], dtype=bool))
+    assert np.isnan([graph.scale, graph.kuiper_scaled, graph.kolmogorov_smirnov_scaled]).all()
+
+
 def test_perfect_separation_is_significant():
     rng = np.random.default_rng(1)
     s = rng.uniform(size=(2, 600))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -276,8 +276,22 @@ def _adaptivity(sample, features, level, options):
              for name, along in features.items()}
     note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
     adjusted = holm([test.pvalue for test in tests.values()]).tolist()
-    return [_dependence(test, level, p, name, note)
-            for p, (name, test) in zip(adjusted, tests.items())]
+    return [_too_coarse(found) if p > level and _is_least(found.result) else found
+            for p, (name, test) in zip(adjusted, tests.items())
+            for found in [_dependence(test, level, p, name, note)]]
+
+
+def _is_least(test):
+    "Whether no shuffle reached the data, so that the p-value could not be smaller."
+    return test.pvalue * (test.n_resamples + 1) < 1.5
+
+
+def _too_coarse(found):
+    "Many points leave time for few shuffles: too few to find anything among many features."
+    return replace(found, status="undecided", sentence=(
+        f"Not decided: none of {found.result.n_resamples:,} shuffles reached the data, but with so "
+        f"few of them p = {found.pvalue:.2g}, adjusted for the number of features, cannot be "
+        "smaller; ask about fewer features."))
 
 # %% ../nbs/50_conclusions.ipynb #cell-028b
 def draw_conclusions(

@@ -461,9 +461,15 @@ _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "
 
 
 def _climb(graph):
-    "Between its extremes the graph goes up or down: the first and the last run there."
-    path = np.concatenate([[0], graph["cumulative"]])
+    """Between its extremes the graph goes up or down: the first and the last run there.
+
+    It begins and ends at zero, whatever rounding says; where it stays on one side, it climbs and
+    falls between the same extremes, and the shorter of the two stretches is the steeper."""
+    path = np.concatenate([[0], graph["cumulative"][:-1], [0]])
+    path[np.abs(path) <= 1e-12 * np.ptp(path)] = 0
     first, last = sorted((int(path.argmin()), int(path.argmax())))
+    if path[first] == 0 and 2 * graph["count"].iloc[:last].sum() > graph["count"].sum():
+        first, last = last, path.size - 1
     return first, max(last - 1, first)
 
 

@@ -149,13 +149,13 @@ class _Shown:
 
     @property
     def kuiper_scaled(self) -> float:
-        "Kuiper's statistic divided by the published σ; NaN where σ is."
-        return self.kuiper / self.scale
+        "Kuiper's statistic over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kuiper, self.scale)
 
     @property
     def kolmogorov_smirnov_scaled(self) -> float:
-        "Kolmogorov and Smirnov's statistic divided by the published σ; NaN where σ is."
-        return self.kolmogorov_smirnov / self.scale
+        "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
 
     @property
     def sentence(self) -> str:
@@ -876,8 +876,6 @@ def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
     null = run_chunks(functools.partial(_permuted, kernel, columns),
                       affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
                       n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
-    # without any noise a ratio is infinite, which has no digits to compare
-    kuiper, largest, null = (np.minimum(x, 1e300) for x in (kuiper, largest, null))
     return _Significance(monte_carlo_pvalue(kuiper, null[:, 0]),
                          monte_carlo_pvalue(largest, null[:, 1]), "permutation", len(null))
 

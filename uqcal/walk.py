@@ -326,6 +326,7 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
     p, y, w = sort_by_score(probability, outcome, weight[:0] if alike else weight)
     if alike: w = np.full(p.size, weight[0])
     end, total = _steps(p, y, w)
+    for column in (p, y, w, end, total): column.flags.writeable = False
     return Walk(p, y, w, end, total, *_moments(p, w, end), int(np.sum(p == 1 - y)))
 
 # %% ../nbs/41_walk.ipynb #cell-017
