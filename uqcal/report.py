@@ -335,8 +335,7 @@ def write_report(
     TypeError
         For anything but a validation.
     FileNotFoundError, IsADirectoryError, PermissionError, OSError
-        As `check_target` and `write_whole` where it can't be written; an existing file is
-        then left as it was.
+        Where the file can't be written; an existing one is then left as it was.
     """
     if not isinstance(validation, Validation):
         raise TypeError("validation must be what validate(...) returns, got "
