@@ -221,7 +221,7 @@ def conclusions_of(
     *,
     average: BootstrapInterval,  # the ZMS's interval
     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-    confidence: float = 0.95,  # the tests have level 1 − confidence; in (0, 1)
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
@@ -239,7 +239,7 @@ def conclusions_of(
     n_resamples : int, default 9999
         Shuffles for each question, ≥ 1; more where many features need them.
     confidence : float, default 0.95
-        The tests have level 1 − confidence; in (0, 1).
+        Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
@@ -298,7 +298,7 @@ def draw_conclusions(
                            # categories, truth values as groups
     n_boot: int = 5000,  # bootstrap resamples for the average, ≥ 1
     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-    confidence: float = 0.95,  # the tests have level 1 − confidence; in (0, 1)
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
@@ -320,7 +320,7 @@ def draw_conclusions(
     n_resamples : int, default 9999
         Shuffles for each question, ≥ 1; more where many features need them.
     confidence : float, default 0.95
-        The tests have level 1 − confidence; in (0, 1).
+        Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1

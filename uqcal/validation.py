@@ -482,13 +482,13 @@ def validate(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # which to score: these, "rce",
-                                                                # "correlation"; also "nll" where
-                                                                # the distribution is "normal"
+    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # which to score; "rce" and
+                                                                # "correlation" too, and "nll" with
+                                                                # distribution="normal"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
                            # each, numbers or groups as text; one conclusion for each
-    distribution: Any = None,  # of ε = E/u where it is known: "normal", "t6" …; else None
+    distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # distributions to compare where it is not
                                                       # known, at least two
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE, from 1 to n // 2
@@ -496,7 +496,7 @@ def validate(
     n_resamples: int = 9999,  # shuffles for each conclusion, ≥ 1
     n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, or "auto": as many as
                                # the interval's width asks for
-    confidence: float = 0.95,  # level of the intervals; tests have 1 − confidence; in (0, 1)
+    confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
@@ -510,15 +510,14 @@ def validate(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
-        Which to score: these, "rce", "correlation"; also "nll" where the distribution is
-        "normal".
+        Which to score; "rce" and "correlation" too, and "nll" with distribution="normal".
     conclusions : bool, default True
         Whether to draw conclusions by tests that assume no distribution.
     features : Any, optional
         Columns to look along: DataFrame or dict of name → column, shape (n,) each, numbers
         or groups as text; one conclusion for each.
     distribution : Any, optional
-        Of ε = E/u where it is known: "normal", "t6" …; else None.
+        Of error / uncertainty, if known: "normal", "t6" ….
     distributions : Sequence[Any], default ("normal", "t6")
         Distributions to compare where it is not known, at least two.
     n_bins : int, default 20
@@ -531,7 +530,7 @@ def validate(
         Simulated sets for each distribution, ≥ 2, or "auto": as many as the interval's
         width asks for.
     confidence : float, default 0.95
-        Level of the intervals; tests have 1 − confidence; in (0, 1).
+        Level of intervals, in (0, 1); tests reject at 1 − confidence.
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
