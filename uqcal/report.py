@@ -174,7 +174,8 @@ def _graph_picture(conclusion):
         ax.set_title(f"{across} {plain_text(name)}", size="medium")
 
     caption = ("A mark to the right of the grey band: uncertainties of this group are too small, "
-               "compared with the average; to the left: too large." if test.by == "groups"
+               "compared with the average; to the left: too large. Grey: 95 % of shuffles."
+               if test.by == "groups"
                else "Where the graph climbs, uncertainties are too small, compared with their "
                "average; where it falls, too large. Grey: 95 % of shuffles.")
     kind = ("Mean squared scaled errors by group" if test.by == "groups"
@@ -226,8 +227,8 @@ def _conclusions_section(validation):
              + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
     pictures = tuple(_graph_picture(one) for one in grounds
                      if isinstance(one.result, ConsistencyTest))
-    says = ("The tests behind the answers above assume nothing about the distribution of the errors, "
-            "except that all points share one. They compare the data with shuffles of the same "
+    says = ("The tests behind the answers above assume nothing about the distribution of the scaled "
+            "errors, except that all points share one. They compare the data with shuffles of the same "
             "data; the average is compared with 1, by bootstrap resamples. A small p-value speaks "
             "against the uncertainties. For the link alone it speaks for them: shuffled errors "
             "are those of uncertainties that know nothing.")
