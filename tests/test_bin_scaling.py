@@ -1,4 +1,4 @@
-"""Scaling laws: closed forms against integration and simulation, the published grid, exactness and level of the extrapolation, bad input."""
+"""Bin scaling: closed forms against integration and simulation, the published grid, exactness and level of the extrapolation, bad input."""
 import functools
 import json
 import os

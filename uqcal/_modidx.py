@@ -303,6 +303,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
             'uqcal.conclusions': { 'uqcal.conclusions.Conclusion': ('conclusions.html#conclusion', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions.Conclusion._repr_html_': ( 'conclusions.html#conclusion._repr_html_',
                                                                                  'uqcal/conclusions.py'),
+                                   'uqcal.conclusions.Conclusion.is_by_group': ( 'conclusions.html#conclusion.is_by_group',
+                                                                                 'uqcal/conclusions.py'),
                                    'uqcal.conclusions.Conclusion.plot': ('conclusions.html#conclusion.plot', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._adaptivity': ('conclusions.html#_adaptivity', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._average': ('conclusions.html#_average', 'uqcal/conclusions.py'),

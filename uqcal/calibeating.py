@@ -25,6 +25,7 @@ from .results import Result, new_axes
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_error', 'running_sharpness', 'Tracking',
@@ -233,7 +234,7 @@ class _Calibeater(BaseEstimator):
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-                    ) -> _Calibeater:  # the object itself
+                    ) -> Self:  # the object itself
         """Learn one outcome, or several in order; the expert learns too.
 
         Parameters
@@ -245,7 +246,7 @@ class _Calibeater(BaseEstimator):
 
         Returns
         -------
-        _Calibeater
+        Self
             The object itself.
         """
         self.prequential(boxed(y_prob), boxed(y_true))

@@ -67,7 +67,7 @@ class Conclusion(Result):
         Of that test, adjusted for the number of features; None where there was nothing to
         test.
     result : BootstrapInterval | ConsistencyTest | LinkTest | None
-        The test's own; None where nothing was tested.
+        The test's result; None where nothing was tested.
     """
 
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
@@ -81,11 +81,16 @@ class Conclusion(Result):
     pvalue: float | None = None  # of that test, adjusted for the number of features; None where
                                  # there was nothing to test
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)  # the test's own; None where nothing was tested
+        default=None, repr=False, compare=False)  # the test's result; None where nothing was tested
+
+    @property
+    def is_by_group(self) -> bool:
+        "Whether the feature names groups, which have no order."
+        return isinstance(self.result, ConsistencyTest) and self.result.by == "groups"
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """The picture of the test; raises ValueError where there was nothing to test.
+        """The picture of the test.
 
         Parameters
         ----------
@@ -96,6 +101,11 @@ class Conclusion(Result):
         -------
         Axes
             The same axes.
+
+        Raises
+        ------
+        ValueError
+            Where there was nothing to test.
         """
         if self.result is None: raise ValueError(f"nothing was tested: {self.sentence}")
         is_graph = isinstance(self.result, ConsistencyTest)
@@ -211,9 +221,9 @@ def conclusions_of(
     *,
     average: BootstrapInterval,  # the ZMS's interval
     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-    confidence: float = 0.95,  # one less the level of the tests, in (0, 1)
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question, as `draw_conclusions` returns them
     """`draw_conclusions` of a sample that is checked and sorted already.
@@ -229,11 +239,11 @@ def conclusions_of(
     n_resamples : int, default 9999
         Shuffles for each question, ≥ 1; more where many features need them.
     confidence : float, default 0.95
-        One less the level of the tests, in (0, 1).
+        Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show bars on standard error.
 
@@ -302,9 +312,9 @@ def draw_conclusions(
                            # categories, truth values as groups
     n_boot: int = 5000,  # bootstrap resamples for the average, ≥ 1
     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-    confidence: float = 0.95,  # one less the level of the tests, in (0, 1)
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty
                              # link", "adaptivity: NAME" …
@@ -324,11 +334,11 @@ def draw_conclusions(
     n_resamples : int, default 9999
         Shuffles for each question, ≥ 1; more where many features need them.
     confidence : float, default 0.95
-        One less the level of the tests, in (0, 1).
+        Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show bars on standard error.
 
@@ -358,7 +368,7 @@ def draw_conclusions(
 def headline_of(
     answers: Sequence[Conclusion],  # one for each question that was asked
     *,
-    by_scores: bool = False,  # whether they come from scores, of which none is relative to another
+    by_scores: bool = False,  # whether they come from scores, not from tests
 ) -> str:  # one to four sentences
     """What is believed, what is not, and what stays open.
 
@@ -367,7 +377,7 @@ def headline_of(
     answers : Sequence[Conclusion]
         One for each question that was asked.
     by_scores : bool, default False
-        Whether they come from scores, of which none is relative to another.
+        Whether they come from scores, not from tests.
 
     Returns
     -------
@@ -401,7 +411,8 @@ def headline_of(
 def _places(answers, status):
     "Where uncertainties have a status; more than three features are counted, not named."
     found = [one for one in answers if one.status == status]
-    along = [f"along {one.feature}" for one in found if one.feature is not None]
+    along = [f"{'across the groups of' if one.is_by_group else 'along'} {one.feature}"
+             for one in found if one.feature is not None]
     whole = {AVERAGE: "on average", CONSISTENCY: "over their range"}
     first = [whole[one.question] for one in found if one.question in whole]
     return first + (along if len(along) <= 3 else [f"along {len(along)} features"])

@@ -597,7 +597,7 @@ def _plot_groups(test, ax):
     reach = 1.1 * max(graph["excess"].abs().max(), graph["null_high"].max())
     quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
                 else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
-    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for their u ← 0 → large; band: "
+    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for u ← 0 → large; band: "
            "95 % of shuffles)", ylabel="group (points)" if n_groups == len(graph)
            else f"{len(graph)} of {n_groups} groups, farthest from the band")
     return ax
@@ -614,7 +614,7 @@ def consistency_test(
                        # their own bins
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.sentence`, `.stretch`, `.zeta`, `.plot()`
     """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity), by shuffling them; exact for any distribution of the errors.
@@ -642,7 +642,7 @@ def consistency_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -674,7 +674,7 @@ def consistency_of(
     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # the result of `consistency_test`
     """The test of consistency for a checked sample.
@@ -694,7 +694,7 @@ def consistency_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -800,7 +800,7 @@ def link_test(
     *,
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
     """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact for any distribution.
@@ -816,7 +816,7 @@ def link_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -844,7 +844,7 @@ def link_of(
     *,
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LinkTest:  # the result of `link_test`
     """The test of the link for a checked sample.
@@ -858,7 +858,7 @@ def link_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

@@ -58,7 +58,7 @@ class Slope(Result):
     share_low : float
         Abscissa where the stretch begins.
     share_high : float
-        And where it ends.
+        Abscissa where it ends.
     """
     value: float  # the average difference, in the unit of the response
     standard_error: float  # in the unit of the response
@@ -67,7 +67,7 @@ class Slope(Result):
     score_low: float  # score of the first step in the stretch
     score_high: float  # score of the last
     share_low: float  # abscissa where the stretch begins
-    share_high: float  # and where it ends
+    share_high: float  # abscissa where it ends
 
     @property
     def sentence(self) -> str:
@@ -90,7 +90,7 @@ class _Secants:
               high: float,  # highest score of the stretch
               *, confidence: float = 0.95,  # level of the interval, in (0, 1)
               ) -> Slope:  # value, interval, where
-        """Average difference over the steps whose score lies in [low, high]; raises ValueError where there is none.
+        """Average difference over the steps whose score lies in [low, high].
 
         Parameters
         ----------
@@ -105,6 +105,11 @@ class _Secants:
         -------
         Slope
             Value, interval, where.
+
+        Raises
+        ------
+        ValueError
+            Where there is none.
         """
         low, high = read_vector([low, high], "low and high")
         first, last = int(np.searchsorted(self.score, low, "left")), int(
@@ -354,7 +359,7 @@ def calibration_graph(
                            # for outcomes 0/1), or "auto", whichever serves
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
     """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
@@ -376,7 +381,7 @@ def calibration_graph(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -729,9 +734,9 @@ def comparison_graph(
                            # limit from 500 effective steps on
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
-    n_jobs: int = 1,  # joblib's number of jobs for the shuffles
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
     progress: bool = False,  # show a bar on standard error
-) -> CumulativeGraph:  # a minus b, along the scores
+) -> CumulativeGraph:  # first group minus second, along the scores
     """Cumulative differences between two groups at like scores.
 
     Parameters
@@ -758,14 +763,14 @@ def comparison_graph(
     rng : int | np.random.Generator | None, optional
         Seed or generator of shuffles and perturbation.
     n_jobs : int, default 1
-        Joblib's number of jobs for the shuffles.
+        Parallel jobs, −1 for all cores for the shuffles.
     progress : bool, default False
         Show a bar on standard error.
 
     Returns
     -------
     CumulativeGraph
-        A minus b, along the scores.
+        First group minus second, along the scores.
 
     Raises
     ------
@@ -980,7 +985,7 @@ def subpopulation_graph(
                            # limit from 500 effective steps on
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-    n_jobs: int = 1,  # joblib's number of jobs for the shuffles
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # members minus everyone, along the members' scores
     """Cumulative differences between a subpopulation and the whole population at the same scores.
@@ -1003,7 +1008,7 @@ def subpopulation_graph(
     rng : int | np.random.Generator | None, optional
         Seed or generator of shuffles.
     n_jobs : int, default 1
-        Joblib's number of jobs for the shuffles.
+        Parallel jobs, −1 for all cores for the shuffles.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -1191,7 +1196,7 @@ def screen(
     n_resamples: int = 9999,  # shuffles of each such row; fewer, down to 999, where all of them
                               # together would shuffle more than 1e8 points
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Screening:  # table, and the graph of each row
     """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of the null scale where there is none).
@@ -1219,7 +1224,7 @@ def screen(
     rng : int | np.random.Generator | None, optional
         Seed or generator of shuffles.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

@@ -318,7 +318,7 @@ def read_groups(
 def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 1]
                      name: str = "y_prob",  # what the caller calls them
                      ) -> np.ndarray:  # float64, shape (n,)
-    """Stated probabilities as a vector; raises what `read_vector` raises, and ValueError for values outside [0, 1].
+    """Stated probabilities as a vector.
 
     Parameters
     ----------
@@ -331,6 +331,13 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
     -------
     np.ndarray
         `float64`, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For values outside [0, 1].
     """
     probability = read_vector(y_prob, name)
     refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
@@ -340,7 +347,7 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
 def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
                 name: str = "y_true",  # what the caller calls them
                 ) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
-    """Outcomes as a vector of 0 and 1; raises what `read_vector` raises, and ValueError for other values.
+    """Outcomes as a vector of 0 and 1.
 
     Parameters
     ----------
@@ -353,6 +360,13 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     -------
     np.ndarray
         `float64`, shape (n,), holding 0.0 and 1.0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For other values.
     """
     if isinstance(y_true, (list, tuple)):
         y_true = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in y_true]
@@ -368,7 +382,7 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
                n: int,  # the number of points
                name: str = "sample_weight",  # what the caller calls them
                ) -> np.ndarray:  # float64, shape (n,), the largest is 1
-    """Weights divided by their largest; raises what `read_vector` raises, and ValueError for another length, negative weights, or zeros only.
+    """Weights divided by their largest.
 
     Parameters
     ----------
@@ -383,6 +397,13 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
     -------
     np.ndarray
         `float64`, shape (n,), the largest is 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For another length, negative weights, or zeros only.
     """
     if sample_weight is None: return np.ones(n)
     weight = check_column(sample_weight, n, name)
@@ -398,7 +419,7 @@ def check_binary(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
                                                  # shape (n,)
-    """Outcomes with their probabilities and weights; raises what the three functions above raise, and ValueError for different lengths.
+    """Outcomes with their probabilities and weights.
 
     Parameters
     ----------
@@ -413,6 +434,13 @@ def check_binary(
     -------
     tuple[np.ndarray, np.ndarray, np.ndarray]
         Outcomes, probabilities and weights, float64, shape (n,).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_outcomes`, `check_probabilities` and `check_weights`.
+    ValueError
+        For different lengths.
     """
     outcome, probability = check_outcomes(y_true), check_probabilities(y_prob)
     if outcome.size != probability.size:
@@ -425,7 +453,7 @@ def check_multiclass(
     y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
     y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
 ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
-    """Labels and the probabilities of all classes; raises ValueError that says what is wrong and where.
+    """Labels and the probabilities of all classes.
 
     Parameters
     ----------
@@ -438,6 +466,13 @@ def check_multiclass(
     -------
     tuple[np.ndarray, np.ndarray]
         `int64` labels, shape (n,); float64 probabilities, shape (n, K).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_probabilities` and `check_labels`.
+    ValueError
+        For a wrong shape and for rows that do not sum to 1.
     """
     prob = y_prob.detach() if hasattr(y_prob, "detach") else y_prob
     if not np.ma.isMaskedArray(prob):
@@ -454,7 +489,7 @@ def check_labels(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
                n: int,  # how many points there are
                n_classes: int,  # how many classes there are
                ) -> np.ndarray:  # int64, shape (n,)
-    """Classes as integers; raises what `read_vector` raises, and ValueError for another length or a number that is no class.
+    """Classes as integers.
 
     Parameters
     ----------
@@ -469,6 +504,13 @@ def check_labels(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
     -------
     np.ndarray
         `int64`, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For another length or a number that is no class.
     """
     label = read_vector(y_true, "y_true")
     if label.size != n:
@@ -502,6 +544,13 @@ def check_count(
     -------
     int
         The same as a Python int.
+
+    Raises
+    ------
+    TypeError
+        For anything but an integer.
+    ValueError
+        For one out of range.
     """
     span = (f"an integer ≥ {minimum}" if maximum is None
             else f"an integer from {minimum} to {maximum}")
@@ -531,6 +580,13 @@ def check_fraction(
     -------
     float
         The same as a Python float.
+
+    Raises
+    ------
+    TypeError
+        For anything but a real number.
+    ValueError
+        For one out of range.
     """
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be a number between 0 and 1, got {value!r:.40} "
@@ -545,7 +601,7 @@ def check_choice(
     name: str,  # what the caller calls it
     choices: Sequence[str],  # the known ones
 ) -> str:  # the same
-    """One of the known choices; the error for another one names the closest.
+    """One of the known choices.
 
     Parameters
     ----------
@@ -560,6 +616,13 @@ def check_choice(
     -------
     str
         The same.
+
+    Raises
+    ------
+    TypeError
+        For anything but text.
+    ValueError
+        For another choice, naming the closest.
     """
     known = ", ".join(repr(choice) for choice in choices)
     if not isinstance(value, str):
@@ -576,7 +639,7 @@ def check_generator(
     rng: int | np.random.Generator | None,  # a seed ≥ 0, a generator, or None for fresh entropy
     name: str = "rng",  # what the caller calls it
 ) -> np.random.Generator:  # the generator itself, or a new one
-    """A numpy random generator; the older RandomState is refused.
+    """A numpy random generator.
 
     Parameters
     ----------
@@ -589,6 +652,13 @@ def check_generator(
     -------
     np.random.Generator
         The generator itself, or a new one.
+
+    Raises
+    ------
+    TypeError
+        For anything else, the older RandomState included.
+    ValueError
+        For a seed below 0.
     """
     if isinstance(rng, np.random.Generator): return rng
     if rng is None: return np.random.default_rng()

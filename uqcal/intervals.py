@@ -362,7 +362,7 @@ def coverage_test(
     y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
     coverage: float,  # the coverage that was stated, in (0, 1)
     *,
-    alternative: str = "two-sided",  # coverage that differs, is "less", or is "greater" than stated
+    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated
@@ -378,7 +378,7 @@ def coverage_test(
     coverage : float
         The coverage that was stated, in (0, 1).
     alternative : str, default "two-sided"
-        Coverage that differs, is "less", or is "greater" than stated.
+        "two-sided", or coverage "less" or "greater" than stated.
     confidence : float, default 0.95
         Level of the interval of the coverage, in (0, 1).
     n_calibration : int | None, optional
@@ -923,8 +923,8 @@ def _check_kernel_sizes(kernel_sizes):
 def hsic(
     y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
-    kernel_sizes: ArrayLike = (1, 1),  # s of exp(−d²/s), > 0: for widths (unit of y, squared), for
-                                       # coverage
+    kernel_sizes: ArrayLike = (1, 1),  # s of the kernels exp(−d²/s), > 0: for widths (unit of
+                                       # y, squared) and for coverage
 ) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels
     """Dependence between coverage and width: √trace(HKHL)/(n − 1), in O(n log n).
 
@@ -935,7 +935,8 @@ def hsic(
     y_intervals : ArrayLike
         Bounds, shape (n, 2) or (n, 2, k), lower first.
     kernel_sizes : ArrayLike, default (1, 1)
-        `s` of exp(−d²/s), > 0: for widths (unit of y, squared), for coverage.
+        `s` of the kernels exp(−d²/s), > 0: for widths (unit of y, squared) and for
+        coverage.
 
     Returns
     -------
@@ -1062,7 +1063,7 @@ def hsic_test(
                                             # widths, and 1, unless given
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> HsicTest:  # `.statistic`, `.pvalue`, `.plot()`
     """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all alike.
@@ -1080,7 +1081,7 @@ def hsic_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

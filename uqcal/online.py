@@ -21,6 +21,7 @@ from .recalibration import plot_map
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDescent', 'Aioli', 'AggregatingForecaster',
@@ -253,7 +254,7 @@ class _Optimizer(BaseEstimator):
                features: ArrayLike,  # a row of d numbers, or rows of shape (n, d) in the order of
                # time
                y: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-               ) -> _Optimizer:  # the object itself
+               ) -> Self:  # the object itself
         """Learn one outcome, or several in order.
 
         Parameters
@@ -265,7 +266,7 @@ class _Optimizer(BaseEstimator):
 
         Returns
         -------
-        _Optimizer
+        Self
             The object itself.
         """
         self.prequential(_rows(features), boxed(y))
@@ -480,7 +481,7 @@ class Aioli(_Optimizer):
 
     References
     ----------
-    `Jézéquel`, Gaillard and Rudi (2020), Algorithm 1.
+    Jézéquel, Gaillard and Rudi (2020), Algorithm 1.
     """
     _positive = ("factor", "ridge")
 
@@ -623,7 +624,7 @@ class _OnlineScaling(BaseEstimator):
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-                    ) -> _OnlineScaling:  # the object itself
+                    ) -> Self:  # the object itself
         """Learn one outcome, or several in order.
 
         Parameters
@@ -635,7 +636,7 @@ class _OnlineScaling(BaseEstimator):
 
         Returns
         -------
-        _OnlineScaling
+        Self
             The object itself.
         """
         self.prequential(boxed(y_prob), boxed(y_true))
@@ -694,11 +695,11 @@ class OnlinePlattScaling(_OnlineScaling):
     start : ArrayLike, default (1.0, 0.0)
         Slope and offset before any outcome, shape (2,): the identity.
     gamma : float, default 0.1
-        Of the Newton step, > 0.
+        Curvature that the Newton steps rely on, > 0.
     rho : float, default 100.0
-        Of the Newton step, > 0.
+        Their matrix A starts at rho times the unit matrix, > 0.
     radius : float, default 100.0
-        Of the ball that holds the parameters, > 0.
+        Parameters stay in a ball of this radius around 0.
     clip : float, default CLIP
         Scores nearer than this to 0 or 1 are moved to it, in (0, ½).
 
@@ -714,9 +715,9 @@ class OnlinePlattScaling(_OnlineScaling):
                  # place of `OnlineNewtonStep`; it is cloned
                  start: ArrayLike = (1.0, 0.0),  # slope and offset before any outcome, shape (2,):
                  # the identity
-                 gamma: float = 0.1,  # of the Newton step, > 0
-                 rho: float = 100.0,  # of the Newton step, > 0
-                 radius: float = 100.0,  # of the ball that holds the parameters, > 0
+                 gamma: float = 0.1,  # curvature that the Newton steps rely on, > 0
+                 rho: float = 100.0,  # their matrix A starts at rho times the unit matrix, > 0
+                 radius: float = 100.0,  # parameters stay in a ball of this radius around 0
                  clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
                  ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
@@ -734,11 +735,11 @@ class OnlineBetaScaling(_OnlineScaling):
     start : ArrayLike, default (1.0, -1.0, 0.0)
         Coefficients of ln p, ln(1 − p) and 1 before any outcome, shape (3,): the identity.
     gamma : float, default 0.1
-        Of the Newton step, > 0.
+        Curvature that the Newton steps rely on, > 0.
     rho : float, default 25.0
-        Of the Newton step, > 0.
+        Their matrix A starts at rho times the unit matrix, > 0.
     radius : float, default 100.0
-        Of the ball that holds the parameters, > 0.
+        Parameters stay in a ball of this radius around 0.
     clip : float, default CLIP
         Scores nearer than this to 0 or 1 are moved to it, in (0, ½).
 
@@ -754,9 +755,9 @@ class OnlineBetaScaling(_OnlineScaling):
                  # in place of `OnlineNewtonStep`; it is cloned
                  start: ArrayLike = (1.0, -1.0, 0.0),  # coefficients of ln p, ln(1 − p) and 1
                  # before any outcome, shape (3,): the identity
-                 gamma: float = 0.1,  # of the Newton step, > 0
-                 rho: float = 25.0,  # of the Newton step, > 0
-                 radius: float = 100.0,  # of the ball that holds the parameters, > 0
+                 gamma: float = 0.1,  # curvature that the Newton steps rely on, > 0
+                 rho: float = 25.0,  # their matrix A starts at rho times the unit matrix, > 0
+                 radius: float = 100.0,  # parameters stay in a ball of this radius around 0
                  clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
                  ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (

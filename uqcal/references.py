@@ -90,7 +90,7 @@ class SimulatedReference(Result):
     standard_error : float
         Of that mean.
     simulated_interval : Interval
-        What the middle of the simulated values lie in.
+        Of the middle of the simulated values.
     confidence : float
         Share of the simulated values in that interval.
     n_mc : int
@@ -103,7 +103,7 @@ class SimulatedReference(Result):
     distribution: str  # the distribution of ε
     value: float  # mean over the simulated sets
     standard_error: float  # of that mean
-    simulated_interval: Interval  # what the middle of the simulated values lie in
+    simulated_interval: Interval  # of the middle of the simulated values
     confidence: float  # share of the simulated values in that interval
     n_mc: int  # number of simulated sets for which the statistic is defined
     simulated: np.ndarray = field(repr=False, compare=False)  # its values, shape (n_mc,)
@@ -209,7 +209,7 @@ def references_of(
     intervals: Mapping[str, BootstrapInterval] | None = None,  # for "auto": by statistic
     confidence: float = 0.95,  # share of the simulated values in each interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> dict[str, dict[str, SimulatedReference]]:  # by statistic, then by the distribution's name
     """The values of several statistics for calibrated errors with a sample's uncertainties.
@@ -236,7 +236,7 @@ def references_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -339,7 +339,7 @@ def simulated_reference(
                                   # unless given
     confidence: float = 0.95,  # share of the simulated values in the interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> SimulatedReference:  # mean, its standard error, interval of simulated values
     """The value of a statistic for calibrated errors with these uncertainties.
@@ -363,7 +363,7 @@ def simulated_reference(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

@@ -180,7 +180,7 @@ def reliability_diagram(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
-    interval: str = "wilson",  # or "clopper-pearson"
+    interval: str = "wilson",  # "wilson" or "clopper-pearson"
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
     """Stated and observed shares in bins of the stated probability, with intervals.
 
@@ -199,7 +199,7 @@ def reliability_diagram(
     confidence : float, default 0.95
         Level of the bins' intervals, in (0, 1).
     interval : str, default "wilson"
-        Or "clopper-pearson".
+        "wilson" or "clopper-pearson".
 
     Returns
     -------
@@ -333,7 +333,7 @@ def top_label_ece(
                                 # edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
-    average: str = "macro",  # over the chosen classes: all alike, or "weighted" by their points
+    average: str = "macro",  # "macro": chosen classes count alike; "weighted": by their points
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
@@ -356,7 +356,7 @@ def top_label_ece(
     norm : str, default "l1"
         "l1", "l2" or "max".
     average : str, default "macro"
-        Over the chosen classes: all alike, or "weighted" by their points.
+        "macro": chosen classes count alike; "weighted": by their points.
 
     Returns
     -------
@@ -531,7 +531,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              norm: str = "l1",  # "l1", "l2" or "max"
              n_resamples: int = 9999,  # sets of outcomes drawn; fewer where the points are many
              rng: int | np.random.Generator | None = None,  # seed or generator
-             n_jobs: int = 1,  # joblib's number of jobs
+             n_jobs: int = 1,  # parallel jobs, −1 for all cores
              progress: bool = False,  # show a bar on standard error
              ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`, `.plot()`
     """Test calibration by the binned calibration error, against outcomes drawn from the stated probabilities.
@@ -555,7 +555,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -741,7 +741,7 @@ def calibration_error_interval(
     confidence: float = 0.95,  # level of the intervals, in (0, 1)
     n_boot: int = 5000,  # bootstrap resamples; fewer where the points are many
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationError:  # `.squared`, `.ece`, each with its interval
     """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as they are.
@@ -765,7 +765,7 @@ def calibration_error_interval(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

@@ -182,7 +182,7 @@ class SignificanceTest(Result):
 
     @property
     def null_interval(self) -> Interval | None:
-        "What 95 % of the null distribution lie in; None where there is none."
+        "Holds the middle 95 % of the null distribution; None where there is none."
         null = self._finite_null()
         return None if null is None else Interval(*np.quantile(null, [0.025, 0.975]).tolist())
 
@@ -201,7 +201,7 @@ class SignificanceTest(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The null distribution with the value of the data; raises ValueError where none was drawn.
+        """The null distribution with the value of the data.
 
         Parameters
         ----------
@@ -211,6 +211,11 @@ class SignificanceTest(Result):
         Returns
         -------
         Axes
+
+        Raises
+        ------
+        ValueError
+            Where none was drawn.
         """
         return plot_null(self, ax)
 

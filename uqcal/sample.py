@@ -296,7 +296,13 @@ class Sample(_Columns):
         return _along_feature(check_column(by, self.n, name), name)
 
     def check_spread(self) -> None:
-        "Raise ValueError where all uncertainties are equal: nothing can be consistent with them."
+        """Make sure that uncertainties vary.
+
+        Raises
+        ------
+        ValueError
+            Where all are equal, so that there is nothing to be consistent with.
+        """
         if self.by_uncertainty.is_constant:
             raise ValueError(f"uncertainty must vary: all {self.n} values are "
                              f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "

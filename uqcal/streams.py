@@ -10,7 +10,7 @@ import csv
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, to
 from .inputs import check_choice, read_array
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
@@ -81,7 +84,7 @@ class _Recalibrated(ClassifierMixin, BaseEstimator):
     def partial_fit(self,
                     X: ArrayLike,  # features of cases in the order of time, shape (n, features)
                     y: ArrayLike,  # what came of them, labels of the training, shape (n,)
-                    ) -> _Recalibrated:  # the estimator itself
+                    ) -> Self:  # the estimator itself
         """Learn outcomes; the model itself stays as it was trained.
 
         Parameters
@@ -93,7 +96,7 @@ class _Recalibrated(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        _Recalibrated
+        Self
             The estimator itself.
         """
         self.prequential(X, y)
@@ -150,7 +153,7 @@ class RecalibratedClassifier(_Recalibrated):
     def predict_proba(self,
                       X: ArrayLike,  # features, shape (n, features)
                       ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
-        """Recalibrated probabilities in the present state; raises NotFittedError before the fit.
+        """Recalibrated probabilities in the present state.
 
         Parameters
         ----------
@@ -161,6 +164,11 @@ class RecalibratedClassifier(_Recalibrated):
         -------
         np.ndarray
             Recalibrated chances of `classes_`, shape (n, classes).
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
         """
         check_is_fitted(self)
         P, learnt = self.model_.predict_proba(X), self.forecaster_
@@ -189,7 +197,7 @@ class RecalibratedClassifier(_Recalibrated):
         ValueError
             For labels that were not in the training.
         NotFittedError
-            Before.
+            Before the fit.
         """
         check_is_fitted(self)
         P = self.model_.predict_proba(X)
@@ -525,8 +533,8 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
     Raises
     ------
     ValueError
-        Begins with the number of the line for the first row that can't be used, after all
-        rows before it were written.
+        For the first row that can't be used, naming its line, after all rows before it were
+        written.
     """
     forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(), 0, None
     for lines in _arrived(source):

@@ -68,8 +68,8 @@ class Table:
         Raises
         ------
         ValueError
-            Names the column and the first place where a value is missing, infinite or, if
-            asked, not positive.
+            , naming the column and the place, where a value is missing, infinite or, if asked,
+            not positive.
         """
         values = self.columns[name]
         faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"),
@@ -97,7 +97,7 @@ class Table:
         Raises
         ------
         ValueError
-            Names the column and the first place where a value is missing or infinite.
+            , naming the column and the place, where a value is missing or infinite.
         """
         values = self.columns[name]
         if values.dtype != object: return self.numbers(name)
@@ -282,7 +282,7 @@ def open_table(path: str | os.PathLike,  # a file
     IsADirectoryError
         For a folder.
     FileNotFoundError
-        Names the closest file.
+        Where there is no such file, naming the closest.
     OSError
         Where the file can't be read.
     """
@@ -321,8 +321,8 @@ def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standar
     Raises
     ------
     ValueError, OSError
-        In one line that names the file, the column and the line, for whatever can't be read
-        as numbers.
+        For whatever can't be read as numbers, in one line that names the file, the column
+        and the line.
     """
     names = list(dict.fromkeys(names))
     features = [name for name in dict.fromkeys(features) if name not in names]

@@ -218,11 +218,11 @@ class Walk(_Measured):
     end : np.ndarray
         One past the last point of each group of equal scores, shape (groups,).
     total : np.ndarray
-        `Σ` w(y − p) up to there, shape (groups,).
+        Sum of w(y − p) up to there, shape (groups,).
     variance : float
-        `Σ` w²p(1 − p), of the last total.
+        Of the last total: the sum of w²p(1 − p).
     brier_variance : float
-        `Σ` w²(1 − 2p)²p(1 − p), of Spiegelhalter's sum.
+        Of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p).
     n_effective : float
         Steps of equal variance that would be as fine.
     n_bets : float
@@ -237,9 +237,9 @@ class Walk(_Measured):
     weight: np.ndarray = field(repr=False)  # their weights > 0, the largest is 1, shape (n,)
     end: np.ndarray = field(repr=False)  # one past the last point of each group of equal scores,
                                          # shape (groups,)
-    total: np.ndarray = field(repr=False)  # Σ w(y − p) up to there, shape (groups,)
-    variance: float  # Σ w²p(1 − p), of the last total
-    brier_variance: float  # Σ w²(1 − 2p)²p(1 − p), of Spiegelhalter's sum
+    total: np.ndarray = field(repr=False)  # sum of w(y − p) up to there, shape (groups,)
+    variance: float  # of the last total: the sum of w²p(1 − p)
+    brier_variance: float  # of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p)
     n_effective: float  # steps of equal variance that would be as fine
     n_bets: float  # bets of the largest weight at even odds, times 1/4, with the same variance
     n_brier_bets: float  # the same for Spiegelhalter's sum
@@ -492,7 +492,7 @@ def significance_of(
     method: str = "auto",  # "auto", "asymptotic" (the limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> dict[str, SignificanceTest]:  # by name; the method is "asymptotic", "exact" or "contradiction"
     """Statistics of a walk with their p-values.
@@ -513,7 +513,7 @@ def significance_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
