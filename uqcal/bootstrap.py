@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -490,7 +490,10 @@ def intervals_of(
     DiCiccio & Efron (1996).
     """
     _check_two(sample)
+    if not isinstance(names, Iterable):
+        raise TypeError(f"names must be a sequence of statistics, got {names!r:.40}")
     names = tuple(check_choice(name, "statistic", NAMED) for name in names)
+    if not names: raise ValueError("names must hold at least one statistic, got none")
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
     along = numeric_order(sample, along)
     estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins) for name in names}

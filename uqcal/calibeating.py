@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .inputs import (check_binary, check_count, check_fraction, check_generator,
-                          check_multiclass, check_outcomes, check_probabilities, read_vector,
-                          refuse)
+                          check_multiclass, check_outcomes, check_probabilities, read_array,
+                          read_vector, refuse)
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result, new_axes
@@ -34,7 +34,8 @@ __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_
 # %% ../nbs/46_calibeating.ipynb #cell-007
 def _edges(bin_width):
     "Right edges k/m of the bins, each the double nearest to it."
-    width = check_fraction(bin_width, "bin_width") if bin_width != 1 else 1.0
+    whole = not isinstance(bin_width, bool) and bin_width == 1
+    width = 1.0 if whole else check_fraction(bin_width, "bin_width")
     m = round(1 / width)
     if abs(m * width - 1) > 1e-9:
         raise ValueError(f"bin_width must divide 1 into whole bins, got {bin_width!r}: 1/bin_width "
@@ -520,11 +521,14 @@ def _announce(cell, chance, m):
 def _uniforms(uniforms, n, rng):
     "One uniform for each step; NaN may stand where none will be used."
     if uniforms is None: return rng.random(n)
-    u = np.array(uniforms, dtype=np.float64)
-    if u.shape != (n,):
-        raise ValueError(f"uniforms must hold one number for each of the {n} steps, got shape "
-                         f"{u.shape}")
-    refuse("uniforms", "lie in [0, 1]", (u < 0) | (u > 1), "outside", u)
+    given = read_array(uniforms, "uniforms")
+    if given.size != n:
+        raise ValueError(f"uniforms must hold one number for each of the {n} steps, got "
+                         f"{given.size}")
+    known = ~pd.isna(given)
+    if np.ma.isMaskedArray(uniforms): known &= ~np.ma.getmaskarray(uniforms)
+    u = np.full(n, np.nan)
+    if known.any(): u[known] = check_probabilities(given[known], "uniforms")
     return u
 
 
@@ -899,7 +903,7 @@ class TopLabel(BaseEstimator):
 # %% ../nbs/46_calibeating.ipynb #cell-047
 def _class_probabilities(y_prob):
     "Class probabilities alone, without the labels."
-    return check_multiclass(np.zeros(len(np.atleast_1d(y_prob))), y_prob)[1]
+    return check_multiclass(np.zeros(len(y_prob) if hasattr(y_prob, "__len__") else 1), y_prob)[1]
 
 
 def _parts(reduction, n_classes):

@@ -21,7 +21,8 @@ from scipy.special import ndtri
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
+from .inputs import (check_choice, check_count, check_fraction, check_generator,
+                          check_outcomes, read_vector)
 from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_state, shuffle_within)
 from .results import Interval, Result, html_table, new_axes, plain_text
@@ -1050,12 +1051,9 @@ def _published_scale(weight, mean):
 
 def _members(member, n):
     "Membership as booleans; text, numbers other than 0 and 1, none or all are refused."
-    flags = np.asarray(member)
-    flags = read_vector(flags.astype(float) if flags.dtype.kind == "b" else member, "member")
+    flags = check_outcomes(member, "member")
     if flags.size != n:
         raise ValueError(f"member must hold one value for each of the {n} points, got {flags.size}")
-    if np.any((flags != 0) & (flags != 1)):
-        raise ValueError("member must hold True and False, or 1 and 0")
     if flags.all() or not flags.any():
         raise ValueError("member must mark some points and leave some out: it marks "
                          f"{int(flags.sum())} of {n}")

@@ -357,7 +357,8 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     if isinstance(y_true, (list, tuple)):
         y_true = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in y_true]
     elif str(getattr(y_true, "dtype", "")).lower() in ("bool", "boolean", "torch.bool"):
-        y_true = np.asarray(y_true, dtype=float)
+        masked = np.ma.isMaskedArray(y_true)
+        y_true = y_true.astype(float) if masked else np.asarray(y_true, dtype=float)
     outcome = read_vector(y_true, name)
     refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
     return outcome
@@ -438,7 +439,9 @@ def check_multiclass(
     tuple[np.ndarray, np.ndarray]
         `int64` labels, shape (n,); float64 probabilities, shape (n, K).
     """
-    prob = np.asarray(y_prob)
+    prob = y_prob.detach() if hasattr(y_prob, "detach") else y_prob
+    if not np.ma.isMaskedArray(prob):
+        prob = np.asarray(prob, dtype=object if isinstance(prob, (list, tuple)) else None)
     if prob.ndim != 2 or 0 in prob.shape:
         raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
     prob = check_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from .inputs import (check_binary, check_choice, check_count, check_generator, check_outcomes,
-                          check_probabilities, read_vector, refuse)
+                          read_vector, refuse)
 from .logistic import (CLIP, beta_features, boxed, fit_logistic, map_scores, platt_features,
                             sigmoid)
 from .recalibration import plot_map
@@ -56,6 +56,7 @@ def best_in_hindsight(features: ArrayLike,  # shape (n, d)
         radius is given.
     """
     x, y = _stream(features, y_true)
+    if radius is not None: _check_positive(radius, "radius")
     found = fit_logistic(x, y)
     if not found.smoothed and (radius is None or np.linalg.norm(found.coef) <= radius):
         return found.coef
@@ -89,7 +90,8 @@ def regret(features: ArrayLike,  # shape (n, d)
         Nats, shape (n,); may be negative.
     """
     x, y = _stream(features, y_true)
-    q, z = check_probabilities(y_prob), x @ read_vector(against, "against")
+    y, q, _ = check_binary(y, y_prob)
+    z = x @ read_vector(against, "against")
     with np.errstate(divide="ignore"):
         own = -np.log(np.where(y == 1, q, 1 - q))
     return np.cumsum(own - np.logaddexp(0, z) + y * z)
@@ -119,7 +121,10 @@ def _ridge(x, y, penalty, u):
 # %% ../nbs/45_online.ipynb #cell-053
 def _rows(features, d=None):
     "Features as an array of shape (n, d)."
-    array = np.asarray(features) if not isinstance(features, np.ndarray) else features
+    if np.ma.is_masked(features): raise ValueError("features must not hold missing values")
+    try: array = np.asarray(features)
+    except ValueError as error:
+        raise ValueError(f"features must have equal rows: {error}") from error
     if array.dtype.kind not in "fiu":
         raise TypeError(f"features must hold numbers, got {array.dtype}")
     if array.ndim not in (1, 2) or array.size == 0:
@@ -129,6 +134,8 @@ def _rows(features, d=None):
     if d is not None and rows.shape[1] != d:
         raise ValueError(f"features must have {d} columns, as many as start, got {rows.shape[1]}")
     refuse("features", "be finite", ~np.isfinite(rows).all(axis=1), "not")
+    refuse("features", "not exceed 1e150 in magnitude", (np.abs(rows) > 1e150).any(axis=1),
+           "larger")
     return rows
 
 
@@ -261,7 +268,7 @@ class _Optimizer(BaseEstimator):
         _Optimizer
             The object itself.
         """
-        self.prequential(np.atleast_2d(features), boxed(y))
+        self.prequential(_rows(features), boxed(y))
         return self
 
     def prequential(self,

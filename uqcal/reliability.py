@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
-                          check_labels, check_multiclass, check_weights, read_vector)
+                          check_labels, check_multiclass, check_probabilities,
+                          check_weights, read_vector)
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
 
@@ -239,7 +240,9 @@ def _norm(sums, norm):
         axis=-1)
 
 
-def _is_matrix(y_prob): return len(getattr(y_prob, "shape", np.shape(y_prob))) == 2
+def _is_matrix(y_prob):
+    shaped = y_prob if hasattr(y_prob, "shape") else np.asarray(y_prob, dtype=object)
+    return len(shaped.shape) == 2
 
 # %% ../nbs/40_reliability.ipynb #cell-020
 @nb.njit(cache=True, nogil=True)
@@ -261,7 +264,7 @@ def _tops(prob):
 
 def _top_label(y_true, y_prob, sample_weight):
     "Whether the most probable class was right, its probability, weights, and which class it was."
-    plain = isinstance(y_prob, np.ndarray) and y_prob.dtype == np.float64 and y_prob.size > 0
+    plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
     chosen, top, good = _tops(y_prob) if plain else (None, None, False)
     if good: label = check_labels(y_true, *y_prob.shape)
     else:
@@ -434,7 +437,8 @@ def classwise_ece(
     Kull et al. (2019).
     """
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
-    if not _is_matrix(y_prob): return expected_calibration_error(y_true, y_prob, **options)
+    if not _is_matrix(y_prob):
+        return expected_calibration_error(y_true, check_probabilities(y_prob), **options)
     label, prob = check_multiclass(y_true, y_prob)
     return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options)
                           for k in range(prob.shape[1])]))

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
-from .inputs import check_choice
+from .inputs import check_choice, read_array
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 
@@ -192,7 +192,8 @@ class RecalibratedClassifier(_Recalibrated):
             Before.
         """
         check_is_fitted(self)
-        P, label = self.model_.predict_proba(X), _positions(y, self.classes_)
+        P = self.model_.predict_proba(X)
+        label = _positions(y, self.classes_, len(P))
         run = self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
 
@@ -200,9 +201,13 @@ class RecalibratedClassifier(_Recalibrated):
 def _both_classes(q): return np.column_stack([1 - q, q])
 
 
-def _positions(y, classes):
-    "The position of each label among the classes."
-    values = np.asarray(y)
+def _positions(y, classes, n):
+    "The position of each of n labels among the classes."
+    if np.ma.is_masked(y): raise ValueError("y must not hold missing values")
+    values = read_array(y, "y")
+    if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
+    if values.size != n:
+        raise ValueError(f"y must hold one class for each of the {n} rows of X, got {values.size}")
     where = (np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind
              or {values.dtype.kind, classes.dtype.kind} <= set("iufb") else np.array([]))
     known = where.size == values.size and classes[np.minimum(where, classes.size - 1)] == values

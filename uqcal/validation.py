@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -577,6 +577,8 @@ def _check_statistics(names, distribution):
     if isinstance(names, str):
         raise TypeError(f"statistics must be a sequence of names, got the string {names!r}; write "
                         f"({names!r},)")
+    if not isinstance(names, Iterable):
+        raise TypeError(f"statistics must be a sequence of names, got {names!r:.40}")
     names = tuple(dict.fromkeys(check_choice(name, "statistics", _STATISTICS) for name in names))
     if not names:
         raise ValueError("statistics must name at least one statistic, got none")
@@ -608,6 +610,9 @@ def _check_distributions(distribution, distributions):
         raise TypeError("distributions must be a sequence of distributions, got the string "
                         f"{distributions!r}; use distribution={distributions!r} for one known "
                         "distribution")
+    if not isinstance(distributions, Iterable):
+        raise TypeError("distributions must be a sequence of distributions, got "
+                        f"{distributions!r:.40}")
     chosen = {distribution_name(one): one
               for one in ([distribution] if distribution is not None else distributions)
               if standard_distribution(one)}
