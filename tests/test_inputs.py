@@ -96,7 +96,7 @@ REFUSED = [
     (pd.Series([0.1, pd.NA], dtype="Float64"), ValueError, "missing, the first at position 1"),
     (pd.Series([1, pd.NA], dtype="Int64"), ValueError, "missing, the first at position 1"),
     (pl.Series([1, None, 3]), ValueError, "missing, the first at position 1"),
-    (np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, False, True]), ValueError, "missing, the first at position 2"),
+    (np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, False, True]), ValueError, "error must not hold missing values: 1 of 3 values is masked, the first at position 2"),
     ([decimal.Decimal("NaN")], ValueError, "missing"),
     ([0.1, np.inf], ValueError, "error must be finite: 1 of 2 values is infinite, the first at position 1 (inf)"),
     ([-np.inf, 0.1], ValueError, "the first at position 0 (-inf)"),

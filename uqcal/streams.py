@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
-from .inputs import check_choice, read_array
+from .inputs import check_choice, check_labels_agree, plain_array, read_array
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 
@@ -140,6 +140,7 @@ class RecalibratedClassifier(_Recalibrated):
             The estimator itself.
         """
         part = make_forecaster(self.method, rng=self.rng)
+        _check_cases(X, y)
         self.model_ = clone(self.model).fit(X, y)
         self.classes_ = np.asarray(self.model_.classes_)
         if self.classes_.size < 2:
@@ -163,6 +164,7 @@ class RecalibratedClassifier(_Recalibrated):
             Recalibrated chances of `classes_`, shape (n, classes).
         """
         check_is_fitted(self)
+        _check_cases(X)
         P, learnt = self.model_.predict_proba(X), self.forecaster_
         return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
@@ -192,6 +194,7 @@ class RecalibratedClassifier(_Recalibrated):
             Before.
         """
         check_is_fitted(self)
+        _check_cases(X, y)
         P = self.model_.predict_proba(X)
         label = _positions(y, self.classes_, len(P))
         run = self.forecaster_.prequential
@@ -201,9 +204,15 @@ class RecalibratedClassifier(_Recalibrated):
 def _both_classes(q): return np.column_stack([1 - q, q])
 
 
+def _check_cases(X, y=None):
+    "Refuse what no model looks at: masks, and labels in another order."
+    check_labels_agree(X=X, y=y)
+    for name, values in (("X", X), ("y", y)):
+        if np.ma.isMaskedArray(values): plain_array(values, name)
+
+
 def _positions(y, classes, n):
     "The position of each of n labels among the classes."
-    if np.ma.is_masked(y): raise ValueError("y must not hold missing values")
     values = read_array(y, "y")
     if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
     if values.size != n:
