@@ -302,7 +302,7 @@ TABLE = {
 
 EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
-        "inputs.check_column inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
+        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along",
     ("constant", "one point"):

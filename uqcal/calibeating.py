@@ -656,8 +656,7 @@ class Hedging(_Games):
             Forecasts, shape (n,), each made before its outcome was seen.
         """
         check_labels_agree(y_true=y_true, y_prob=y_prob, uniforms=uniforms)
-        y, p, _ = check_binary(y_true, y_prob)
-        old = self._begin()
+        y, p, old = *check_binary(y_true, y_prob)[:2], self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
             uniforms = [self.drawn_[2]]
         q, expert = _run_expert(old, p, y, on_copy=uniforms is not None)

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri
 from .bootstrap import BootstrapInterval, intervals_of
 from .consistency import (ConsistencyTest, LinkTest, NothingToTest, check_shuffles,
                                consistency_of, link_of)
-from .inputs import check_count, check_fraction, check_generator
+from .inputs import check_count, check_fraction, check_generator, printable
 from .resampling import holm
 from .results import Result, enumerated
 from .sample import Ordering, Sample
@@ -196,7 +196,7 @@ def read_features(
         raise TypeError("features must be a DataFrame or a dict of name → array, got "
                         f"{type(features).__name__}")
     names = list(features.columns if is_frame else features)
-    labels = [str(name) for name in names]
+    labels = [printable(name) for name in names]
     for label in labels:
         if labels.count(label) > 1:
             raise ValueError(f"features must have different names: {label!r} is there "

@@ -62,7 +62,7 @@ def refuse(
     raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, "
                      f"the first at position {first}{shown}")
 
-# %% ../nbs/00_inputs.ipynb #cell-065
+# %% ../nbs/00_inputs.ipynb #cell-040
 def printable(text: Any,  # a name from data
               ) -> str:  # control characters, and those that turn the direction of text, as escapes
     """A name as a terminal may show it.
@@ -128,7 +128,7 @@ def _from_objects(values, name):
                         f"{first} ({values[first]!r:.40}){_text_hint(values[first])}")
     return np.array([_to_float(value) for value in values], dtype=np.float64)
 
-# %% ../nbs/00_inputs.ipynb #cell-069
+# %% ../nbs/00_inputs.ipynb #cell-058
 def plain_array(values: ArrayLike,  # values of any kind in any number of dimensions
                 name: str,  # what the caller calls them
                 expected: str = "a 1-D array of numbers",  # what they should have been
@@ -269,7 +269,7 @@ def read_vector(
                "smaller", vector)
     return vector
 
-# %% ../nbs/00_inputs.ipynb #cell-071
+# %% ../nbs/00_inputs.ipynb #cell-060
 def check_labels_agree(
     **columns: Any,  # inputs by the names that the caller gives them; only pandas objects have labels
 ) -> None:
@@ -293,28 +293,24 @@ def check_labels_agree(
         first, labels = labelled[0]
         if not (len(labels) != len(index) or labels.equals(index)
                 or labels.astype(object).equals(index.astype(object))):  # int64 against Int64
-            raise ValueError(_disagreement(first, labels.tolist(), name, index.tolist())
-                             + _way_out(first, labels, name, index))
+            raise ValueError(f"{first} and {name} must "
+                             + _disagreement(first, labels, name, index))
 
 
 def _disagreement(first, labels, second, others):
-    "What differs between two lists of labels."
-    if sorted(map(repr, labels)) == sorted(map(repr, others)):
-        return (f"{first} and {second} must be in the same order: their indexes hold the same "
-                "labels in another one; sort one by the other's index")
-    place = next(i for i, pair in enumerate(zip(labels, others)) if pair[0] != pair[1])
-    return (f"{first} and {second} must have the same index: the labels at position {place} are "
-            f"{labels[place]!r:.40} and {others[place]!r:.40}")
-
-
-def _way_out(first, labels, second, others):
-    "What a user can do about it, by what the labels look like."
+    "What differs between two indexes of the same length, and what a user can do about it."
+    pairs, by_position = list(zip(labels.tolist(), others.tolist())), (
+        "or pass .to_numpy() of both to pair them by position")
     fresh = [name for name, index in ((first, labels), (second, others))
              if index.equals(pd.RangeIndex(len(index)))]
     why = (f"; the labels of {fresh[0]} only count its rows from 0, those of the other name rows "
-           "that were filtered or sorted" if len(fresh) == 1 else "")
-    return (f"{why}; take the same rows of both by .loc, or pass .to_numpy() of both to pair them "
-            "by position")
+           "that were filtered or sorted" if fresh else "")
+    if sorted(repr(one) for one, _ in pairs) == sorted(repr(other) for _, other in pairs):
+        return ("be in the same order: their indexes hold the same labels in another one"
+                f"{why}; sort one by the other's index, {by_position}")
+    place = next((i for i, (one, other) in enumerate(pairs) if one != other), 0)
+    return (f"have the same index: the labels at position {place} are {pairs[place][0]!r:.40} and "
+            f"{pairs[place][1]!r:.40}{why}; take the same rows of both by .loc, {by_position}")
 
 # %% ../nbs/00_inputs.ipynb #cell-021
 def check_errors(
@@ -430,7 +426,7 @@ def read_groups(
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {array.size}")
     return array
 
-# %% ../nbs/00_inputs.ipynb #cell-075
+# %% ../nbs/00_inputs.ipynb #cell-064
 def _is_missing(value):
     "Whether a label is none."
     return isinstance(value, _MISSING) or _is_number(type(value)) and np.isnan(_to_float(value))
@@ -442,7 +438,7 @@ def _label_kind(kind):
     return next((kinds[base] for base in kind.__mro__ if base in kinds),
                 numbers.Number if _is_number(kind) else kind)
 
-# %% ../nbs/00_inputs.ipynb #cell-076
+# %% ../nbs/00_inputs.ipynb #cell-079
 def read_labels(
     values: ArrayLike,  # what each point belongs to, shape (n,): text, numbers or truth values
     n: int,  # the number of points
@@ -487,7 +483,7 @@ def read_labels(
     plain = array if str in kinds else np.array(array.tolist())
     return plain if plain.dtype.kind in "biu" else array
 
-# %% ../nbs/00_inputs.ipynb #cell-078
+# %% ../nbs/00_inputs.ipynb #cell-081
 def check_ratio(weight: np.ndarray,  # weights ≥ 0, shape (n,), one of them positive
                 name: str,  # what the caller calls them
                 ) -> None:

@@ -300,7 +300,7 @@ class Sample(_Columns):
         labels = read_groups(by, self.n, name)
         if labels is not None: return _along_groups(labels, name)
         column = check_column(by, self.n, name)
-        return _along_feature(read_labels(by, self.n, name) if np.abs(column).max() > 2**53
+        return _along_feature(read_labels(by, self.n, name) if np.abs(column).max() >= 2**53
                               else column, name)
 
     def check_spread(self) -> None:

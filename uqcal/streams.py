@@ -140,8 +140,7 @@ class RecalibratedClassifier(_Recalibrated):
             The estimator itself.
         """
         part = make_forecaster(self.method, rng=self.rng)
-        _check_cases(X, y)
-        self.model_ = clone(self.model).fit(X, y)
+        self.model_ = clone(self.model).fit(*_checked(X, y))
         self.classes_ = np.asarray(self.model_.classes_)
         if self.classes_.size < 2:
             raise ValueError(f"y must hold at least two classes, got {self.classes_.size}")
@@ -164,8 +163,7 @@ class RecalibratedClassifier(_Recalibrated):
             Recalibrated chances of `classes_`, shape (n, classes).
         """
         check_is_fitted(self)
-        _check_cases(X)
-        P, learnt = self.model_.predict_proba(X), self.forecaster_
+        P, learnt = self.model_.predict_proba(_checked(X)[0]), self.forecaster_
         return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
     def prequential(self,
@@ -194,8 +192,7 @@ class RecalibratedClassifier(_Recalibrated):
             Before.
         """
         check_is_fitted(self)
-        _check_cases(X, y)
-        P = self.model_.predict_proba(X)
+        P = self.model_.predict_proba(_checked(X, y)[0])
         label = _positions(y, self.classes_, len(P))
         run = self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
@@ -204,11 +201,12 @@ class RecalibratedClassifier(_Recalibrated):
 def _both_classes(q): return np.column_stack([1 - q, q])
 
 
-def _check_cases(X, y=None):
-    "Refuse what no model looks at: masks, and labels in another order."
+def _checked(X, y=None):
+    "Features and classes as they are; no model would look at their masks and labels."
     check_labels_agree(X=X, y=y)
     for name, values in (("X", X), ("y", y)):
         if np.ma.isMaskedArray(values): plain_array(values, name)
+    return X, y
 
 
 def _positions(y, classes, n):
