@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from uqcal.calibration_tests import kuiper_test
-from uqcal.cumulative import calibration_graph, screen, subpopulation_graph
+from uqcal.cumulative import calibration_graph, comparison_graph, screen, subpopulation_graph
 from uqcal.inputs import (check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_labels_agree, check_outcomes, check_probabilities,
                           check_weights, plain_array, printable, read_labels, read_vector)
 from uqcal.intervals import regression_coverage_score
@@ -315,11 +315,17 @@ def test_a_permuted_feature_weight_or_group_is_refused_and_not_judged():
     frame = pd.DataFrame({"E": rng.normal(size=60), "uE": rng.uniform(0.5, 2, 60), "x": rng.normal(size=60), "w": rng.uniform(size=60)})
     mixed, outcome, stated = frame.sample(frac=1, random_state=1), (frame["x"] > 0) * 1, frame["w"] / 2 + 0.25
     for call in (lambda: validate(frame["E"], frame["uE"], features=mixed[["x"]]), lambda: ence(frame["E"], frame["uE"], by=mixed["x"]), lambda: ence(frame["E"].to_numpy(), frame["uE"], by=mixed["x"] > 0),
-                 lambda: kuiper_test(outcome, stated[mixed.index]), lambda: kuiper_test(outcome.to_numpy(), stated, sample_weight=mixed["w"]),
+                 lambda: validate(frame["E"].to_numpy(), frame["uE"].to_numpy(), features={"x": frame["x"], "w": mixed["w"]}), lambda: kuiper_test(outcome, stated[mixed.index]), lambda: kuiper_test(outcome.to_numpy(), stated, sample_weight=mixed["w"]),
                  lambda: regression_coverage_score(frame["E"], pd.DataFrame({"low": -mixed["uE"], "up": mixed["uE"]})),
                  lambda: screen({"y": outcome, "p": stated, "g": mixed["x"] > 0}, response="y", score="p", groups="g"),
                  lambda: subpopulation_graph(outcome, stated, mixed["x"] > 0), lambda: PlattScaling().fit(stated, outcome[mixed.index]), lambda: OnlinePlattScaling().prequential(stated, outcome[mixed.index])):
         with pytest.raises(ValueError, match="must be in the same order"): call()
+
+
+def test_two_groups_of_points_have_labels_of_their_own():
+    a, b = pd.DataFrame({"y": [0.0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4]}, index=list("abcd")), pd.DataFrame({"y": [1.0, 1, 0, 1], "p": [0.15, 0.25, 0.3, 0.4]}, index=list("dcba"))
+    assert comparison_graph(a["y"], a["p"], b["y"], b["p"]).kuiper == comparison_graph(*(one[name].to_numpy() for one in (a, b) for name in "yp")).kuiper
+    with pytest.raises(ValueError, match="response_b and score_b must be in the same order"): comparison_graph(a["y"], a["p"], b["y"], b["p"][::-1])
 
 
 def test_names_from_data_are_shown_without_control_characters():
