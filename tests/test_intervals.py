@@ -247,7 +247,7 @@ def test_inputs_of_other_libraries_are_read_and_left_alone():
     y, bounds, _ = sample(9, n=20)
     expected, before = iv.hsic(y, bounds), bounds.copy()
     for form in (bounds.tolist(), pd.DataFrame(bounds, columns=["low", "up"], index=np.arange(20)[::-1]), np.asfortranarray(bounds), bounds.astype(np.longdouble)):
-        assert iv.hsic(pd.Series(y), form) == expected
+        assert iv.hsic(pd.Series(y, index=form.index if isinstance(form, pd.DataFrame) else None), form) == expected
     np.testing.assert_array_equal(bounds, before)
     polars = pytest.importorskip("polars")
     assert iv.hsic(polars.Series(y), polars.DataFrame({"low": bounds[:, 0], "up": bounds[:, 1]})) == expected

@@ -155,6 +155,7 @@ def faults_of(kind, value):
     kind, *allowed = kind.split(" -")
     if kind in NO_OPTION: faults = NO_OPTION[kind]
     elif kind == "array": faults = {name: fault for name, fault in hostile_vector(value, kind).items() if name in STRUCTURE}
+    elif kind == "masks": faults = {"masked": hostile_vector(value, kind)["masked"]}
     elif kind == "stream": faults = {name: fault for name, fault in hostile_vector(value, kind).items() if name in ("shorter", "longer")}
     elif kind == "table":
         faults = {fault: {"x": wrong} for fault, wrong in faults_of("column", value["x"]).items()} | {"number": 3, "array": np.column_stack([X, X]), "one text": "x"}
@@ -210,6 +211,8 @@ TABLE = {
     **rows("inputs", "check_weights", "binary", given={"n": N}, kinds={"n": "free", "sample_weight": "weights -None"}),
     **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free"}),
     **rows("inputs", "read_vector", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers", "positive": "flag"}),
+    **rows("inputs", "plain_array", "single", given={"values": E, "name": "values", "expected": "numbers"}, kinds={"values": "masks", "expected": "text"}),
+    **rows("inputs", "read_labels", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
     **rows("inputs", "read_array", "single", given={"values": E, "name": "values"}, kinds={"values": "array"}),
     **rows("resampling", "holm", "single"),
     **rows("distributions", "simulate_errors", "errors"), **rows("distributions", "fit_inverse_gamma", "errors"),
@@ -299,7 +302,7 @@ TABLE = {
 
 EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
-        "inputs.check_column inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
+        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along",
     ("constant", "one point"):
@@ -483,4 +486,61 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
     for value in arguments.values():
         if isinstance(value, np.ndarray): value[...] = 1 if value.dtype == bool else 0.25
     if not name.startswith("inputs.") and not same(plain(result), expected): faults.append("the result holds a view of what came in")
+    assert not faults, "\n".join(faults)
+
+
+def rows_of(name):
+    "Arguments that hold one row for each point, by name."
+    _, arguments, kinds = prepared(name)
+    other = ("several", "numbers -shorter", "counts", "pair")
+    return {parameter: arguments[parameter] for parameter, kind in kinds.items() if parameter in arguments and not kind.startswith(other)
+            and (isinstance(arguments[parameter], np.ndarray) or kind.startswith("table"))}
+
+
+def labelled(value, index):
+    "The rows as a pandas object."
+    return pd.DataFrame(value, index=index) if isinstance(value, dict) or value.ndim == 2 else pd.Series(value, index=index)
+
+
+def takes_labels(name):
+    "Whether a row has two inputs or more of which pandas may know the rows; scikit-learn's way to a single step included."
+    return len([value for value in rows_of(name).values() if isinstance(value, dict) or value.ndim < 3]) > 1
+
+
+NAMES = pd.Index([f"point {i}" for i in range(N)])
+LABELS = {
+    # what the rows of one input are called where those of the others are called NAMES, and what the message says
+    "another order": (NAMES[::-1], "in the same order"),
+    "fresh": (pd.RangeIndex(N), "only count its rows"),
+    "other rows": (pd.Index([*NAMES[1:], "point 99"]), "the same index"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if takes_labels(name)])
+def test_pandas_inputs_agree_in_their_labels_or_are_refused(name):
+    call, arguments, _ = prepared(name)
+    given, faults = rows_of(name), []
+    for parameter in given:
+        for fault, (index, message) in LABELS.items():
+            found = outcome(name, **{one: labelled(value, index if one == parameter else NAMES) for one, value in given.items()})
+            if not isinstance(found, ValueError) or message not in str(found): faults.append(f"{parameter} {fault}: {type(found).__name__} {found!s:.90}")
+        if not same(alone := outcome(name, **{parameter: labelled(given[parameter], NAMES[::-1])}), outcome(name)): faults.append(f"{parameter} alone: {alone!s:.90}")
+    if not same(agreed := outcome(name, **{one: labelled(value, NAMES) for one, value in given.items()}), outcome(name)): faults.append(f"equal labels: {agreed!s:.90}")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if rows_of(name)])
+def test_masked_arrays_are_refused_unless_nothing_is_masked(name):
+    faults = []
+    for parameter, value in rows_of(name).items():
+        for kind, plain_value in {"as it is": value, "truth values": np.asarray(value) > 0.5, "whole numbers": np.asarray(value).astype(int), "text": np.asarray(value).astype(str)}.items() \
+                if isinstance(value, np.ndarray) else {"a feature": value["x"]}.items():
+            for masked in (False, True):
+                mask = np.zeros(plain_value.shape, bool)
+                mask.flat[mask.size // 2] = masked
+                wrap = {"x": np.ma.masked_array(plain_value, mask)} if isinstance(value, dict) else np.ma.masked_array(plain_value, mask)
+                found = outcome(name, **{parameter: wrap})
+                wanted = outcome(name, **{parameter: {"x": plain_value} if isinstance(value, dict) else plain_value})
+                if masked and not (isinstance(found, (ValueError, TypeError)) and parameter.split("_")[0] in str(found)): faults.append(f"{parameter} {kind}: {found!s:.90}")
+                if not masked and not (same(found, wanted) or isinstance(wanted, Exception) and isinstance(found, type(wanted))): faults.append(f"{parameter} {kind}, no mask: {found!s:.90}")
     assert not faults, "\n".join(faults)

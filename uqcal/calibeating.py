@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .inputs import (check_binary, check_count, check_fraction, check_generator,
-                          check_multiclass, check_outcomes, check_probabilities, read_array,
-                          read_vector, refuse)
+                          check_labels_agree, check_multiclass, check_outcomes, check_probabilities,
+                          read_array, read_vector, refuse)
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result, new_axes
@@ -509,6 +509,7 @@ class FosterForecaster(_Game):
         np.ndarray
             Forecasts, shape (n,).
         """
+        check_labels_agree(y_true=y_true, uniforms=uniforms)
         y, m = check_outcomes(y_true), self._begin()
         return (_play(self, np.zeros(y.size, dtype=np.int64), y, uniforms, np.array([self.pivot]))
                 + 0.5) / m
@@ -527,7 +528,6 @@ def _uniforms(uniforms, n, rng):
         raise ValueError(f"uniforms must hold one number for each of the {n} steps, got "
                          f"{given.size}")
     known = ~pd.isna(given)
-    if np.ma.isMaskedArray(uniforms): known &= ~np.ma.getmaskarray(uniforms)
     u = np.full(n, np.nan)
     if known.any(): u[known] = check_probabilities(given[known], "uniforms")
     return u
@@ -656,8 +656,8 @@ class Hedging(_Games):
         np.ndarray
             Forecasts, shape (n,), each made before its outcome was seen.
         """
-        y, p, _ = check_binary(y_true, y_prob)
-        old = self._begin()
+        check_labels_agree(y_true=y_true, y_prob=y_prob, uniforms=uniforms)
+        y, p, old = *check_binary(y_true, y_prob)[:2], self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
             uniforms = [self.drawn_[2]]
         q, expert = _run_expert(old, p, y, on_copy=uniforms is not None)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from .inputs import check_generator, check_multiclass, check_weights
+from .inputs import check_generator, check_labels_agree, check_multiclass, check_weights
 from .resampling import holm
 from .results import Result, SignificanceTest, enumerated, html_table, new_axes
 from .walk import STATISTICS, Walk, significance_of, walk_of
@@ -477,6 +477,7 @@ def multiclass_calibration_tests(
         For probabilities outside [0, 1], for rows that do not sum to 1, and for a class
         whose stated probabilities are all 0, 1/2 or 1.
     """
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     label, prob = check_multiclass(y_true, y_prob)
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {

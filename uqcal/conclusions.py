@@ -17,7 +17,8 @@ from scipy.special import ndtr, ndtri
 from .bootstrap import BootstrapInterval, intervals_of
 from .consistency import (ConsistencyTest, LinkTest, NothingToTest, check_shuffles,
                                consistency_of, link_of)
-from .inputs import check_count, check_fraction, check_generator
+from .inputs import (check_count, check_fraction, check_generator, check_labels_agree,
+                          printable)
 from .resampling import holm
 from .results import Result, enumerated
 from .sample import Ordering, Sample
@@ -206,13 +207,15 @@ def read_features(
         raise TypeError("features must be a DataFrame or a dict of name → array, got "
                         f"{type(features).__name__}")
     names = list(features.columns if is_frame else features)
-    labels = [str(name) for name in names]
+    labels = [printable(name) for name in names]
     for label in labels:
         if labels.count(label) > 1:
             raise ValueError(f"features must have different names: {label!r} is there "
                              f"{labels.count(label)} times")
-    return {label: sample.along(features[name], f"features[{label!r}]")
-            for label, name in zip(labels, names)}
+    columns = {label: features[name] for label, name in zip(labels, names)}
+    check_labels_agree(**{f"features[{label!r}]": column for label, column in columns.items()})
+    return {label: sample.along(column, f"features[{label!r}]")
+            for label, column in columns.items()}
 
 # %% ../nbs/50_conclusions.ipynb #cell-027
 def conclusions_of(

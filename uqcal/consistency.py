@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .inputs import check_choice, check_count
+from .inputs import check_choice, check_count, printable
 from .references import zeta_score
 from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
 from .results import SignificanceTest, new_axes, plain_text, plot_null
@@ -521,7 +521,8 @@ def _where(test, what):
     if at.factor is not None: size = f"{at.factor:.2f} times as large as stated"
     if test.by == "groups":
         rest = "" if at.elsewhere is None else f" and {at.elsewhere:.2f} times in the others"
-        return f"{size} in group {at.first!s} ({at.count:,} of {test.n:,} points){rest}"
+        return (f"{size} in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
+                f"{rest}")
     beside = " and ".join(f"{value:.2f} times {side}" for value, side in
                           ((at.below, "below"), (at.above, "above")) if value is not None)
     return (f"{size} where {what} is {at.first:.3g} to {at.last:.3g} ({100 * at.share:.0f} % of "

@@ -22,7 +22,8 @@ from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .inputs import (check_choice, check_count, check_fraction, check_generator,
-                          check_outcomes, read_vector)
+                          check_labels_agree, check_outcomes, check_ratio, printable, read_labels,
+                          read_vector)
 from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_state, shuffle_within)
 from .results import Interval, Result, html_table, new_axes, plain_text
@@ -482,8 +483,10 @@ def _shares(weight):
 # %% ../nbs/43_cumulative.ipynb #cell-021
 def _columns(response, score, weight, names):
     "Responses, scores and weights as vectors of one length; no weights are an empty vector."
+    check_labels_agree(**dict(zip(map(str, names), (response, score, weight))))
     columns = [read_vector(values, name) for values, name in zip((response, score), names)]
     w = np.empty(0) if weight is None else read_vector(weight, names[2], positive=True)
+    if w.size: check_ratio(w, names[2])
     for values, name in ((columns[1], names[1]), (w, names[2])):
         if values.size not in (columns[0].size,
                                0 if values is w and weight is None else columns[0].size):
@@ -1029,6 +1032,7 @@ def subpopulation_graph(
     check_choice(method, "method", ("auto", "asymptotic", "permutation"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
+    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member)
     member = _members(member, y.size)
     order = np.lexsort((w, y, member, s) if w.size else (y, member, s))
     everyone, member = _Group(s[order], s[order], y[order], w[order] if w.size else w), member[
@@ -1259,9 +1263,9 @@ def screen(
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, pieces, labels, np.bincount(codes))
     screening = Screening(table=table, skipped=skipped, against=against,
-                          data=pd.DataFrame(columns))
+                          data=pd.DataFrame(columns, copy=False))
     if method == "auto": _replace_small(screening, n_resamples, rng, n_jobs, progress)
-    _correct_pvalues(table)
+    _correct_pvalues(screening.table)
     return screening
 
 # %% ../nbs/43_cumulative.ipynb #cell-055
@@ -1272,17 +1276,12 @@ def _screen_columns(frame, names):
         if name not in known:
             check_choice(name, "groups" if role == "group" else role,
                          [str(column) for column in known])
+    said = {role: printable(name) for role, name in names.items()}
+    check_labels_agree(**{said[role]: frame[name] for role, name in names.items()})
     y, s, w = _columns(frame[names["response"]], frame[names["score"]],
                        frame[names["weight"]] if "weight" in names else None,
-                       (names["response"], names["score"], names.get("weight")))
-    label = np.asarray(frame[names["group"]])
-    if label.ndim != 1 or label.size != y.size:
-        raise ValueError(f"{names['group']} must hold one label for each of the {y.size} points, "
-                         f"got shape {label.shape}")
-    missing = np.flatnonzero(pd.isna(label))
-    if missing.size:
-        raise ValueError(f"{names['group']} must not hold missing labels: {missing.size} of "
-                         f"{label.size}, the first at position {missing[0]}")
+                       (said["response"], said["score"], said.get("weight")))
+    label = read_labels(frame[names["group"]], y.size, said["group"])
     return {"response": y, "score": s, "group": label} | ({"weight": w} if w.size else {})
 
 # %% ../nbs/43_cumulative.ipynb #cell-055b

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from .inputs import (check_binary, check_choice, check_count, check_generator, check_outcomes,
-                          read_vector, refuse)
+from .inputs import (check_binary, check_choice, check_count, check_generator,
+                          check_labels_agree, check_outcomes, plain_array, read_vector, refuse)
 from .logistic import (CLIP, beta_features, boxed, fit_logistic, map_scores, platt_features,
                             sigmoid)
 from .recalibration import plot_map
@@ -90,6 +90,7 @@ def regret(features: ArrayLike,  # shape (n, d)
     np.ndarray
         Nats, shape (n,); may be negative.
     """
+    check_labels_agree(features=features, y_true=y_true, y_prob=y_prob)
     x, y = _stream(features, y_true)
     y, q, _ = check_binary(y, y_prob)
     z = x @ read_vector(against, "against")
@@ -122,10 +123,9 @@ def _ridge(x, y, penalty, u):
 # %% ../nbs/45_online.ipynb #cell-053
 def _rows(features, d=None):
     "Features as an array of shape (n, d)."
-    if np.ma.is_masked(features): raise ValueError("features must not hold missing values")
-    try: array = np.asarray(features)
-    except ValueError as error:
-        raise ValueError(f"features must have equal rows: {error}") from error
+    array = plain_array(features, "features", "rows of numbers")
+    if array.dtype.kind == "O":
+        array = read_vector(array.ravel(), "features (row by row)").reshape(array.shape)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"features must hold numbers, got {array.dtype}")
     if array.ndim not in (1, 2) or array.size == 0:
@@ -142,6 +142,7 @@ def _rows(features, d=None):
 
 def _stream(features, y_true, d=None):
     "Features and outcomes of n steps."
+    check_labels_agree(features=features, y_true=y_true)
     x, y = _rows(features, d), check_outcomes(y_true)
     if y.size != x.shape[0]:
         raise ValueError(f"y_true must hold one outcome for each of the {x.shape[0]} rows of "
@@ -269,6 +270,7 @@ class _Optimizer(BaseEstimator):
         Self
             The object itself.
         """
+        check_labels_agree(features=features, y=y)
         self.prequential(_rows(features), boxed(y))
         return self
 

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from .bootstrap import BootstrapInterval
 from .distributions import distribution_name, draw, standard_distribution
-from .inputs import (check_choice, check_count, check_fraction, check_generator,
-                          read_vector)
+from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result
 from .sample import Ordering, Sample, bin_starts, equal_count_bins
@@ -383,8 +382,8 @@ def simulated_reference(
     """
     check_choice(statistic, "statistic", SIMULATED)
     check_count(n_mc, "n_mc", minimum=2)
-    uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
-    sample = Sample(np.zeros(uncertainty.size), uncertainty)  # no errors are needed
+    n = read_vector(uncertainty, "uncertainty", positive=True).size
+    sample = Sample(np.zeros(n), uncertainty)  # no errors are needed
     found = references_of((statistic,), sample, (distribution,), along=sample.along(by),
                           n_mc=n_mc, n_bins=n_bins, confidence=confidence, rng=rng, n_jobs=n_jobs,
                           progress=progress)

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
-                          check_labels, check_multiclass, check_probabilities,
-                          check_weights, read_vector)
+                          check_labels, check_labels_agree, check_multiclass, check_probabilities,
+                          check_weights, read_labels, read_vector)
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
 
@@ -264,6 +264,7 @@ def _tops(prob):
 
 def _top_label(y_true, y_prob, sample_weight):
     "Whether the most probable class was right, its probability, weights, and which class it was."
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
     chosen, top, good = _tops(y_prob) if plain else (None, None, False)
     if good: label = check_labels(y_true, *y_prob.shape)
@@ -380,7 +381,10 @@ def top_label_ece(
         raise ValueError("y_prob must have shape (n, classes), or y_pred must say which class each "
                          "probability belongs to")
     else:
-        label, answer = read_vector(y_true, "y_true"), read_vector(y_pred, "y_pred")
+        check_labels_agree(y_true=y_true, y_prob=y_prob, y_pred=y_pred,
+                           sample_weight=sample_weight)
+        label, answer = (read_labels(values, read_vector(values, name).size, name)
+                         for values, name in ((y_true, "y_true"), (y_pred, "y_pred")))
         if label.size != answer.size:
             raise ValueError(f"y_true and y_pred must have the same length: {label.size} and "
                              f"{answer.size}")
@@ -437,6 +441,7 @@ def classwise_ece(
     Kull et al. (2019).
     """
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     if not _is_matrix(y_prob):
         return expected_calibration_error(y_true, check_probabilities(y_prob), **options)
     label, prob = check_multiclass(y_true, y_prob)

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from .inputs import check_choice, check_count, check_generator, read_vector
+from .inputs import check_choice, check_count, check_generator, plain_array, read_vector
 
 # %% auto #0
 __all__ = ['ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last', 'shuffle_within',
@@ -352,7 +352,7 @@ def monte_carlo_pvalue(statistic: float,  # the value of the data
     Phipson & Smyth (2010).
     """
     check_choice(alternative, "alternative", ALTERNATIVES)
-    null = np.asarray(null, dtype=np.float64)
+    null = np.asarray(plain_array(null, "null"), dtype=np.float64)
     sizes = np.abs(null[np.isfinite(null)])
     slack = 1e-10 * max(abs(statistic), np.median(sizes) if sizes.size else 0.0)
     if np.isinf(slack): slack = 0.0  # an infinite value is reached by infinite ones only

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
-from .inputs import check_choice, read_array
+from .inputs import check_choice, check_labels_agree, plain_array, read_array
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 
@@ -143,7 +143,7 @@ class RecalibratedClassifier(_Recalibrated):
             The estimator itself.
         """
         part = make_forecaster(self.method, rng=self.rng)
-        self.model_ = clone(self.model).fit(X, y)
+        self.model_ = clone(self.model).fit(*_checked(X, y))
         self.classes_ = np.asarray(self.model_.classes_)
         if self.classes_.size < 2:
             raise ValueError(f"y must hold at least two classes, got {self.classes_.size}")
@@ -171,7 +171,7 @@ class RecalibratedClassifier(_Recalibrated):
             Before the fit.
         """
         check_is_fitted(self)
-        P, learnt = self.model_.predict_proba(X), self.forecaster_
+        P, learnt = self.model_.predict_proba(_checked(X)[0]), self.forecaster_
         return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
     def prequential(self,
@@ -200,7 +200,7 @@ class RecalibratedClassifier(_Recalibrated):
             Before the fit.
         """
         check_is_fitted(self)
-        P = self.model_.predict_proba(X)
+        P = self.model_.predict_proba(_checked(X, y)[0])
         label = _positions(y, self.classes_, len(P))
         run = self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
@@ -209,9 +209,16 @@ class RecalibratedClassifier(_Recalibrated):
 def _both_classes(q): return np.column_stack([1 - q, q])
 
 
+def _checked(X, y=None):
+    "Features and classes as they are; no model would look at their masks and labels."
+    check_labels_agree(X=X, y=y)
+    for name, values in (("X", X), ("y", y)):
+        if np.ma.isMaskedArray(values): plain_array(values, name)
+    return X, y
+
+
 def _positions(y, classes, n):
     "The position of each of n labels among the classes."
-    if np.ma.is_masked(y): raise ValueError("y must not hold missing values")
     values = read_array(y, "y")
     if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
     if values.size != n:

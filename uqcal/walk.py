@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import (check_binary, check_choice, check_count, check_probabilities,
-                          check_weights)
+from .inputs import (check_binary, check_choice, check_count, check_labels_agree,
+                          check_probabilities, check_weights)
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .results import SignificanceTest, new_axes
 
@@ -388,6 +388,7 @@ def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     ValueError, TypeError
         For input that `uqcal.inputs.check_binary` refuses.
     """
+    check_labels_agree(y_prob=y_prob, sample_weight=sample_weight)
     p = check_probabilities(y_prob)
     w = check_weights(sample_weight, p.size)
     return float(np.sqrt((w * w * p * (1 - p)).sum()) / w.sum())
