@@ -10,6 +10,10 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
 os.environ.setdefault("MPLBACKEND", "agg")
 
+# Tests and notebooks run side by side, one to a core. Linear algebra with threads of its own then waits for cores that are taken: the digits of
+# the page on reliability took minutes in place of seconds.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Every run draws the same examples, so that a change decides whether a test passes; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile("fixed", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
