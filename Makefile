@@ -56,7 +56,7 @@ docs: .venv/.dev
 	@$(BIN)/python tools/docs.py
 
 bench: .venv/.dev
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out %/timing.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 export: .venv/.dev
 	@$(BIN)/nbdev-export

@@ -7,21 +7,17 @@ for each distribution and statistic where each cell draws its own. The loop draw
 sets for each number of points, and its time for the grid is in proportion. Below the times stand slopes and intercepts beside the
 published ones.
 """
-import os
 import time
-from pathlib import Path
-
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
 
 import numpy as np
+from timing import JOBS
 
-from uqcal.distributions import standard_distribution
 from uqcal.bin_scaling import simulate_bin_scaling
+from uqcal.distributions import standard_distribution
 from uqcal.sample import equal_count_bins
 
 GRID = {"n": [2000, 4000, 8000, 12000, 16000], "n_bins": [10, 20, 30, 40, 50], "dof": [6, 8, 10, 12, 24, 48]}
 SETS, PLAIN_SETS = 5000, 12
-JOBS = min(2, os.cpu_count() or 1)
 MINUTES, RATIO = 5, 10
 PUBLISHED = {("normal", "ence"): (0.56, 0), ("normal", "zmse"): (1.14, 0), ("t6", "ence"): (0.779, 0.004), ("t6", "zmse"): (1.577, 0.006)}
 

@@ -8,30 +8,10 @@ own. MAPIE is taken from this interpreter if it is installed there, otherwise it
 """
 import argparse
 import json
-import os
-import subprocess
-import sys
-import time
-import venv
-from importlib.util import find_spec
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
-JOBS = min(2, os.cpu_count() or 1)
-MAPIE = "mapie==1.6.0"
+from timing import JOBS, MAPIE, against, measured, python_with_mapie, seconds
+
 TARGETS = {"three tests": 2.5, "ECE": 20, "top-label ECE": 15}
-
-
-def seconds(work, repeats=15):
-    "The shortest of a few runs: what disturbs a run only makes it longer."
-    work()
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def binary(n):
@@ -55,8 +35,8 @@ def with_mapie(n=100_000):
     from mapie.metrics import calibration as m
     (y, p), (label, prob) = binary(n), classes(n)
     tests = (m.kolmogorov_smirnov_p_value, m.kuiper_p_value, m.spiegelhalter_p_value)
-    return {"three tests": seconds(lambda: [test(y, p) for test in tests], 5), "ECE": seconds(lambda: m.expected_calibration_error(y, p, 51, "uniform"), 5),
-            "top-label ECE": seconds(lambda: m.top_label_ece(label, prob, num_bins=51, split_strategy="uniform"), 5),
+    return {"three tests": seconds(lambda: [test(y, p) for test in tests], 5, warm=True), "ECE": seconds(lambda: m.expected_calibration_error(y, p, 51, "uniform"), 5, warm=True),
+            "top-label ECE": seconds(lambda: m.top_label_ece(label, prob, num_bins=51, split_strategy="uniform"), 5, warm=True),
             "values": [float(m.expected_calibration_error(y, p, 51, "uniform")), float(m.top_label_ece(label, prob, num_bins=51, split_strategy="uniform"))]}
 
 
@@ -66,33 +46,10 @@ def with_uqcal(n=100_000):
     from uqcal.reliability import expected_calibration_error, top_label_ece
     (y, p), (label, prob) = binary(n), classes(n)
     few, score = binary(10_000)
-    return {"three tests": seconds(lambda: binary_calibration_tests(y, p)), "ECE": seconds(lambda: expected_calibration_error(y, p, n_bins=50)),
-            "top-label ECE": seconds(lambda: top_label_ece(label, prob, n_bins=50)), "one test": seconds(lambda: kuiper_test(y, p)),
-            "exact": seconds(lambda: binary_calibration_tests(few, score, method="exact", rng=1, n_jobs=JOBS), 3),
+    return {"three tests": seconds(lambda: binary_calibration_tests(y, p), 15, warm=True), "ECE": seconds(lambda: expected_calibration_error(y, p, n_bins=50), 15, warm=True),
+            "top-label ECE": seconds(lambda: top_label_ece(label, prob, n_bins=50), 15, warm=True), "one test": seconds(lambda: kuiper_test(y, p), 15, warm=True),
+            "exact": seconds(lambda: binary_calibration_tests(few, score, method="exact", rng=1, n_jobs=JOBS), 3, warm=True),
             "values": [expected_calibration_error(y, p, n_bins=50), top_label_ece(label, prob, n_bins=50)]}
-
-
-def python_with_mapie():
-    "An interpreter that has MAPIE, or the reason why there is none."
-    if find_spec("mapie"): return sys.executable, ""
-    folder = ROOT / ".cache" / "mapie"
-    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if not (folder / "installed").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        done = subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", MAPIE], capture_output=True, text=True)
-        if done.returncode: return None, (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        (folder / "installed").touch()
-    return python, ""
-
-
-def measured(task, python=sys.executable):
-    "What a task finds in a process of its own."
-    done = subprocess.run([python, __file__, "--child", task], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def against(value, target, at_least):
-    return f"target {'≥' if at_least else '≤'} {target:g}: {'met' if (value >= target if at_least else value <= target) else 'MISSED'}"
 
 
 def main():
@@ -103,7 +60,7 @@ def main():
         print(json.dumps(globals()[options.child]()))
         return
     python, reason = python_with_mapie()
-    ours, theirs = measured("with_uqcal"), measured("with_mapie", python) if python else None
+    ours, theirs = measured(__file__, "with_uqcal"), measured(__file__, "with_mapie", python) if python else None
     for name, target in TARGETS.items():
         line = f"{name:14s} 100,000 points: uqcal {1e3 * ours[name]:7.2f} ms"
         if theirs:

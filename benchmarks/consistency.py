@@ -5,33 +5,17 @@
 9,999 shuffles of 5,000 points for each statistic. The plain loop permutes the scaled errors with numpy and computes the statistic
 from what does not change between shuffles, as one would write it; it runs 500 shuffles, and its time for 9,999 is in proportion.
 """
-import os
-import time
-from pathlib import Path
-
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
-
 import numpy as np
 from scipy.stats import rankdata
+from timing import JOBS, seconds
 
 from uqcal.consistency import STATISTICS, consistency_test
 from uqcal.distributions import simulate_calibrated
 from uqcal.sample import equal_count_bins
 
 POINTS, SHUFFLES, PLAIN_SHUFFLES, N_BINS = 5000, 9999, 500, 20
-JOBS = min(2, os.cpu_count() or 1)
 TARGETS = {"correlation": 20, "cc": 20}     # for the others 3
 SECONDS = 0.5
-
-
-def seconds(work, repeats=3):
-    "The shortest of a few runs: what disturbs a run only makes it longer."
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def plain(name, error, uncertainty, n, rng):

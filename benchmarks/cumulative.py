@@ -12,20 +12,10 @@ import io
 import os
 import sys
 import time
-from pathlib import Path
 
-os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
+from timing import seconds
+
 os.environ.setdefault("MPLBACKEND", "agg")
-
-
-def seconds(work, repeats, clock=time.process_time):
-    "The shortest of a few runs, in processor time unless another clock is given: what else the machine does is no part of it."
-    taken = []
-    for _ in range(repeats):
-        start = clock()
-        work()
-        taken.append(clock() - start)
-    return min(taken)
 
 
 def plain(response_a, score_a, response_b, score_b):
@@ -62,7 +52,7 @@ def main(small):
     start = time.perf_counter()
     comparison_graph(*(column[:3000] for column in data))
     print(f"first call, with kernels compiled or loaded: {time.perf_counter() - start:.1f} s")
-    sort, graph, slow = seconds(lambda: np.argsort(scores, kind="stable"), 5), seconds(lambda: comparison_graph(*data), 5), seconds(lambda: plain(*data), 1)
+    sort, graph, slow = seconds(lambda: np.argsort(scores, kind="stable"), 5, clock=time.process_time), seconds(lambda: comparison_graph(*data), 5, clock=time.process_time), seconds(lambda: plain(*data), 1, clock=time.process_time)
     result = comparison_graph(*data)
     np.testing.assert_allclose((result.kuiper, result.kolmogorov_smirnov), plain(*data), rtol=1e-9)
     print(f"{scores.size:,} points, {result.n_steps:,.0f} steps")
@@ -78,7 +68,7 @@ def main(small):
         return buffer.tell()
 
     size = draw()
-    drawing = seconds(draw, 2)
+    drawing = seconds(draw, 2, clock=time.process_time)
     print(f"  plot and SVG           {1e3 * drawing:8.1f} ms   {size / 1e3:.0f} kB (at most 1 s, 300 kB)")
 
     members = 5000 // (10 if small else 1)
@@ -88,7 +78,7 @@ def main(small):
     screen(frame[frame["group"] < 3], **names)
     for jobs in sorted({1, min(2, os.cpu_count() or 1)}):
         for against, count in (("pairs", 19_900), ("all", 200)):
-            taken = seconds(lambda a=against, j=jobs: screen(frame, **names, against=a, n_jobs=j, rng=1), 1, time.perf_counter)
+            taken = seconds(lambda a=against, j=jobs: screen(frame, **names, against=a, n_jobs=j, rng=1), 1)
             print(f"screen of {count:,} comparisons ({against}), 200 groups of {members:,}, n_jobs={jobs}: {taken:.1f} s")
     failed = not small and (graph > 2 * sort or slow < 5 * graph or size > 300_000 or drawing > 1)
     print("a bound is not met" if failed else "all bounds met" if not small else "bounds are for the full size")

@@ -8,29 +8,10 @@ taken from this interpreter if it is installed there, otherwise it is installed 
 """
 import argparse
 import json
-import os
-import subprocess
-import sys
-import time
-import venv
-from importlib.util import find_spec
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
-JOBS = min(2, os.cpu_count() or 1)
-MAPIE = "mapie==1.6.0"
+from timing import JOBS, MAPIE, against, measured, python_with_mapie, seconds
+
 KERNELS = (1e-16, 1e-8, 1e-4, 1e-2, 1.0, 1e4, 1e12)
-
-
-def seconds(work, repeats=5):
-    "The shortest of a few runs: what disturbs a run only makes it longer."
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def intervals(n):
@@ -45,7 +26,7 @@ def hsic_mapie(n=2000):
     "MAPIE's HSIC and its plain metrics: seconds, and values."
     from mapie.metrics import regression
     y, bounds = intervals(n)
-    return {"seconds": seconds(lambda: regression.hsic(y, bounds), 3), "value": float(regression.hsic(y, bounds)[0]), "plain": plain(regression)}
+    return {"seconds": seconds(lambda: regression.hsic(y, bounds), 3, warm=True), "value": float(regression.hsic(y, bounds)[0]), "plain": plain(regression)}
 
 
 def plain(metrics, n=100_000):
@@ -57,7 +38,7 @@ def plain(metrics, n=100_000):
              "regression_ssc, 10 groups": lambda: metrics.regression_ssc(y, levels, 10),
              "coverage_width_based": lambda: metrics.coverage_width_based(y, bounds[:, 0], bounds[:, 1], 1.0, 0.9),
              "regression_mwi_score": lambda: metrics.regression_mwi_score(y, levels, 0.9)}
-    return {name: seconds(call) for name, call in calls.items()}
+    return {name: seconds(call, 5, warm=True) for name, call in calls.items()}
 
 
 def hsic_uqcal(n=2000):
@@ -65,33 +46,10 @@ def hsic_uqcal(n=2000):
     from uqcal import intervals as ours
     small, large, medium = intervals(n), intervals(100_000), intervals(10_000)
     ours.hsic(*small)
-    by_kernel = {f"{s:g}": seconds(lambda s=s: ours.hsic(*large, (s, 1)), 15) for s in KERNELS}
+    by_kernel = {f"{s:g}": seconds(lambda s=s: ours.hsic(*large, (s, 1)), 15, warm=True) for s in KERNELS}
     ours.hsic_test(*small, n_resamples=10, rng=1)
-    test = seconds(lambda: ours.hsic_test(*medium, rng=1, n_jobs=JOBS), 2)
-    return {"seconds": seconds(lambda: ours.hsic(*small), 20), "value": ours.hsic(*small), "kernels": by_kernel, "test": test, "plain": plain(ours)}
-
-
-def python_with_mapie():
-    "An interpreter that has MAPIE, or the reason why there is none."
-    if find_spec("mapie"): return sys.executable, ""
-    folder = ROOT / ".cache" / "mapie"
-    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    if not (folder / "installed").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        done = subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", MAPIE], capture_output=True, text=True)
-        if done.returncode: return None, (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        (folder / "installed").touch()
-    return python, ""
-
-
-def measured(task, python=sys.executable):
-    "What a task finds in a process of its own."
-    done = subprocess.run([python, __file__, "--child", task], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def against(value, target, at_least):
-    return f"target {'≥' if at_least else '≤'} {target:g}: {'met' if (value >= target if at_least else value <= target) else 'MISSED'}"
+    test = seconds(lambda: ours.hsic_test(*medium, rng=1, n_jobs=JOBS), 2, warm=True)
+    return {"seconds": seconds(lambda: ours.hsic(*small), 20, warm=True), "value": ours.hsic(*small), "kernels": by_kernel, "test": test, "plain": plain(ours)}
 
 
 def main():
@@ -102,7 +60,7 @@ def main():
         print(json.dumps(globals()[options.child]()))
         return
     python, reason = python_with_mapie()
-    ours, theirs = measured("hsic_uqcal"), measured("hsic_mapie", python) if python else None
+    ours, theirs = measured(__file__, "hsic_uqcal"), measured(__file__, "hsic_mapie", python) if python else None
     print(f"HSIC, 2,000 points: uqcal {1e3 * ours['seconds']:.2f} ms")
     if theirs:
         ratio = theirs["seconds"] / ours["seconds"]

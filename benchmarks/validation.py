@@ -9,15 +9,10 @@ heavy, since Linux counts a parent's memory as its child's. Data sets come from 
 """
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
-from pathlib import Path
 
-CACHE = os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
-JOBS = min(2, os.cpu_count() or 1)
+from timing import JOBS, against, measured, seconds
 
 
 def peak_megabytes():
@@ -26,23 +21,13 @@ def peak_megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
 
 
-def seconds(work, repeats=1):
-    "The shortest of a few runs: what disturbs a run only makes it longer."
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
-
-
 def first_call():
     "Seconds of a validation too small to take any time, apart from imports: what compiling or loading the kernels costs."
     import numpy as np
 
     from uqcal.validation import validate
     error, uncertainty = np.random.default_rng(0).normal(size=(2, 100))
-    return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_mc=2, rng=0))}
+    return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_resamples=3, n_mc=2, rng=0), 1)}
 
 
 def protocol():
@@ -51,7 +36,7 @@ def protocol():
     from uqcal.validation import validate
     first_call()
     sets = {name: load_errors(name) for name in catalogue().index}
-    taken = {name: seconds(lambda d=d: validate(d.error, d.uncertainty, conclusions=False, rng=1, n_jobs=JOBS)) for name, d in sets.items()}
+    taken = {name: seconds(lambda d=d: validate(d.error, d.uncertainty, conclusions=False, rng=1, n_jobs=JOBS), 1) for name, d in sets.items()}
     return {"seconds": taken, "points": {name: len(d) for name, d in sets.items()}, "megabytes": peak_megabytes(), "pyarrow": "pyarrow" in sys.modules}
 
 
@@ -147,43 +132,33 @@ def million():
     first_call()
     error, uncertainty = simulate_calibrated(1_000_000, 4, rng=1)
     before = peak_megabytes()
-    taken = seconds(lambda: validate(error, uncertainty, conclusions=False, n_boot=1000, n_mc=1000, rng=1, n_jobs=JOBS))
+    taken = seconds(lambda: validate(error, uncertainty, conclusions=False, n_boot=1000, n_mc=1000, rng=1, n_jobs=JOBS), 1)
     return {"seconds": taken, "megabytes": peak_megabytes(), "before": before}
 
 
-def measured(task, **environment):
-    "What a task finds in a process of its own."
-    done = subprocess.run([sys.executable, __file__, "--child", task], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def against(value, target, at_least):
-    return f"target {'≥' if at_least else '≤'} {target:g}: {'met' if (value >= target if at_least else value <= target) else 'MISSED'}"
-
-
 def report_protocol():
-    warm_up = measured("first_call")["seconds"]       # fills the cache, if need be
+    warm_up = measured(__file__, "first_call")["seconds"]       # fills the cache, if need be
     with tempfile.TemporaryDirectory() as empty:
-        compiling = measured("first_call", NUMBA_CACHE_DIR=empty)["seconds"]
-    loading = measured("first_call")["seconds"]
+        compiling = measured(__file__, "first_call", NUMBA_CACHE_DIR=empty)["seconds"]
+    loading = measured(__file__, "first_call")["seconds"]
     print(f"first call, kernels compiled: {compiling:.1f} s; kernels loaded from the cache: {loading:.1f} s (the first in this run: {warm_up:.1f} s)\n")
-    found = measured("protocol")
+    found = measured(__file__, "protocol")
     for name, taken in found["seconds"].items():
         print(f"{name:25s} {found['points'][name]:6d} points {taken:7.2f} s")
     total = sum(found["seconds"].values())
     print(f"{'nine sets':25s} {sum(found['points'].values()):6d} points {total:7.2f} s on {JOBS} cores    {against(total, 30, False)}")
-    memory = measured("protocol_without_pyarrow")["megabytes"] if found["pyarrow"] else found["megabytes"]
+    memory = measured(__file__, "protocol_without_pyarrow")["megabytes"] if found["pyarrow"] else found["megabytes"]
     print(f"peak memory {memory:.0f} MB    {against(memory, 300, False)}" + (f" ({found['megabytes']:.0f} MB with pyarrow, which pandas imports)" if found["pyarrow"] else ""))
 
 
 def report_conclusions():
-    found = measured("with_conclusions")
+    found = measured(__file__, "with_conclusions")
     without, drawn = found["seconds"].values()
     print(f"\nset 1, {found['points']} points: {without:.2f} s without conclusions, {drawn:.2f} s with them, ratio {drawn / without:.2f}    {against(drawn / without, 3, False)}")
 
 
 def report_twin():
-    found = measured("twin")
+    found = measured(__file__, "twin")
     print(f"\nmicroseconds for each replicate of all four statistics, {found['points']} points")
     for which, times in found["microseconds"].items():
         ratio, target = times["plain"] / times["one core"], 30 if which == "bootstrap" else 10
@@ -200,7 +175,7 @@ def main():
     if options.child:
         print(json.dumps(globals()[options.child]()))
     elif options.million:
-        found = measured("million")
+        found = measured(__file__, "million")
         print(f"1,000,000 points, n_boot=1000, n_mc=1000: {found['seconds']:.0f} s on {JOBS} cores, "
               f"peak memory {found['megabytes']:.0f} MB ({found['before']:.0f} MB before the call)")
     else:

@@ -10,6 +10,7 @@ import pytest
 
 from uqcal import calibration_tests as ct
 from uqcal import reliability as rel
+from uqcal import walk as wk
 from uqcal.brownian import kolmogorov_smirnov_null, kuiper_null
 
 pytestmark = pytest.mark.slow
@@ -59,7 +60,7 @@ def test_numbers_agree_where_both_mean_the_same(mapie):
         ["kolmogorov_smirnov_cdf", [1.3], {}], ["kuiper_cdf", [1.7], {}],
         ["top_label_ece", ["$label", "$top", "$chosen"], {"num_bins": 16, "split_strategy": "uniform"}],
         y=y, p=p, label=label, prob=prob, right=right, top=prob.max(axis=1), chosen=prob.argmax(axis=1))
-    ours = [ct.cumulative_differences(y, p), ct.length_scale(p), ct.spiegelhalter_test(y, p, method="asymptotic").statistic,
+    ours = [wk.cumulative_differences(y, p), wk.length_scale(p), ct.spiegelhalter_test(y, p, method="asymptotic").statistic,
             ct.spiegelhalter_test(y, p, method="asymptotic", alternative="greater").pvalue, rel.expected_calibration_error(y, p, n_bins=20),
             rel.expected_calibration_error(label, prob), rel.top_label_ece(label, prob), kolmogorov_smirnov_null.cdf(1.3), kuiper_null.cdf(1.7),
             rel.top_label_ece(label, prob.max(axis=1), prob.argmax(axis=1))]
@@ -70,8 +71,8 @@ def test_random_tie_breaking_enters_their_sums(mapie):
     y, p, _, _ = sample()
     ks, kuiper, rounded = mapie(["kolmogorov_smirnov_statistic", ["$y", "$p"], {}], ["kuiper_statistic", ["$y", "$p"], {}], ["kuiper_statistic", ["$y", "$r"], {}],
                                 y=y, p=p, r=p.round(1))
-    found = ct.calibration_tests(y, p, method="asymptotic")
-    low = ct.cumulative_differences(y, p) / ct.length_scale(p)
+    found = ct.binary_calibration_tests(y, p, method="asymptotic")
+    low = wk.cumulative_differences(y, p) / wk.length_scale(p)
     without_start = np.ptp(low)
     np.testing.assert_allclose([ks, kuiper], [found.kolmogorov_smirnov.statistic, without_start], rtol=1e-5)
     assert abs(ks / found.kolmogorov_smirnov.statistic - 1) > 1e-12

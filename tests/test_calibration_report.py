@@ -75,25 +75,6 @@ def test_words_for_special_cases():
     assert crossed.verdict == "invalid" and "overconfident" in crossed.headline
 
 
-BAD = {"NaN": [np.nan, *P[1:]], "infinite": [np.inf, *P[1:]], "empty": [], "text": list("abcdef"), "scalar": 0.5, "None": None,
-       "complex": np.array(P) * 1j, "negative": [-0.1, *P[1:]], "shorter": P[1:], "two-dimensional": np.reshape(P, (2, 3))}
-
-
-@pytest.mark.parametrize("function", [lambda y, p, w=None: cal.calibration_report(y, p, sample_weight=w, **QUICK), lambda y, p, w=None: cal.brier_decomposition(y, p, sample_weight=w)])
-@pytest.mark.parametrize("kind", BAD)
-def test_bad_columns_are_refused_by_name(function, kind):
-    with pytest.raises((ValueError, TypeError), match="y_prob"): function(Y, BAD[kind])
-    with pytest.raises((ValueError, TypeError), match="y_true"): function(BAD[kind], P)
-    if kind != "None":
-        with pytest.raises((ValueError, TypeError), match="sample_weight"): function(Y, P, BAD[kind])
-
-
-@pytest.mark.parametrize(("options", "named"), [({"n_bins": 0}, "n_bins"), ({"confidence": 95}, "confidence"), ({"n_boot": 0}, "n_boot"), ({"rng": "x"}, "rng"),
-                                                ({"method": "fast"}, "method"), ({"strategy": "none"}, "strategy"), ({"n_resamples": 0}, "n_resamples")])
-def test_bad_settings_are_refused(options, named):
-    with pytest.raises((ValueError, TypeError), match=named): cal.calibration_report(Y, P, **QUICK | options)
-
-
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_input_gives_a_report_without_nan_or_a_clear_error(data):

@@ -1,4 +1,6 @@
 """Conclusions without an assumed distribution: each p-value against a slow twin, Holm's guarantee, what is undecided and why, features of every kind, bad input."""
+import dataclasses
+import html
 import json
 
 import numpy as np
@@ -8,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uqcal import bootstrap, distributions, validate
-from uqcal.conclusions import Conclusion, _bca_pvalue, draw_conclusions, holm
+from uqcal.conclusions import Conclusion, _bca_pvalue, conclusions_of, draw_conclusions, headline_of, read_features
 from uqcal.consistency import consistency_test
+from uqcal.resampling import holm
+from uqcal.sample import Sample
 
 THREE = ["average calibration", "consistency", "error-uncertainty link"]
 
@@ -34,7 +38,7 @@ def test_interval_at_the_pvalue_of_a_reference_ends_there(name, reference, seed)
 def test_average_is_invalid_where_its_pvalue_is_below_the_level(seed, confidence):
     error, uncertainty = sample(seed, n=40)
     interval = bootstrap.bca_interval("zms", error, uncertainty, n_boot=400, rng=seed, confidence=confidence)
-    found = draw_conclusions(error, uncertainty, average=interval, n_resamples=9, confidence=confidence, rng=1)["average calibration"]
+    found = conclusions_of(Sample(error, uncertainty), {}, average=interval, n_resamples=9, confidence=confidence, rng=1)["average calibration"]
     assert (found.status == "invalid") == (not interval.confidence_interval.holds(1))
     assert (found.status == "invalid") == (found.pvalue <= 1 - confidence) or abs(found.pvalue - 1 + confidence) < 1e-9
     assert found.result is interval
@@ -67,9 +71,10 @@ def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_fea
         rng = np.random.default_rng(seed)
         error, uncertainty = distributions.simulate_calibrated(100, 6, distribution="t3", rng=rng)
         interval = bootstrap.bca_interval("zms", error, uncertainty, n_boot=20, rng=rng)
-        found = draw_conclusions(error, uncertainty, features={str(k): rng.random(100) for k in range(5)}, average=interval, n_resamples=19, rng=rng)
+        points = Sample(error, uncertainty)
+        found = conclusions_of(points, read_features({str(k): rng.random(100) for k in range(5)}, points), average=interval, n_resamples=19, rng=rng)
         assert found["adaptivity: 0"].result.n_resamples == 200      # 2·5/0.05, else nothing could be rejected
-        alarms += any(answer.status == "invalid" for name, answer in found.items() if name.startswith("adaptivity"))
+        alarms += any(answer.status == "invalid" for answer in found.values() if answer.feature is not None)
     assert 1 <= alarms <= 21          # 10 expected at most, 3.6 standard deviations
 
 
@@ -133,32 +138,17 @@ def test_polars_frames_hold_features():
 
 @pytest.mark.parametrize("arguments, message", [
     (dict(features=[COLUMN]), "features must be a DataFrame or a dict"), (dict(features=COLUMN), "features must be a DataFrame or a dict"),
-    (dict(features={"x": COLUMN[1:]}), r"features\['x'\] must hold one value for each of the 300 points, got 299"), (dict(features={"x": [np.nan, *COLUMN[1:]]}), r"features\['x'\] must not hold missing"),
     (dict(features={"x": [None, *TEXT[1:]]}), r"features\['x'\] must not hold missing values: 1 of 300"), (dict(features={"x": np.ones(300)}), r"features\['x'\] must not be constant"),
     (dict(features={"x": ["a"] * 300}), r"features\['x'\] must hold at least two groups"), (dict(features={"x": [str(i) for i in range(300)]}), r"features\['x'\] must hold groups"),
-    (dict(features={"x": COLUMN.reshape(100, 3)}), r"features\['x'\] must be 1-D"), (dict(features={1: COLUMN, "1": COLUMN}), "features must have different names"),
-    (dict(features=pd.DataFrame(np.ones((300, 2)), columns=["x", "x"])), "features must have different names"), (dict(n_resamples=0), "n_resamples"), (dict(confidence=95), "confidence"), (dict(rng="x"), "rng"),
+    (dict(features={1: COLUMN, "1": COLUMN}), "features must have different names"),
+    (dict(features=pd.DataFrame(np.ones((300, 2)), columns=["x", "x"])), "features must have different names"),
 ])
 def test_bad_features_and_settings_are_refused_by_name(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         draw_conclusions(*sample(), **arguments)
 
 
-BAD = {"NaN": [np.nan, 1, 2, 3, 4], "infinite": [np.inf, 1, 2, 3, 4], "empty": [], "2-D": np.ones((5, 1)), "text": list("abcde"), "scalar": 1.0}
-
-
-@pytest.mark.parametrize("kind", [*BAD, "zero", "negative", "shorter"])
-def test_bad_errors_and_uncertainties_are_refused_by_name(kind):
-    good = np.array([1.0, 2, 3, 4, 5])
-    with pytest.raises((ValueError, TypeError), match="uncertainty"):
-        draw_conclusions(good, (BAD | {"zero": good - 1, "negative": -good, "shorter": good[1:]})[kind])
-    if kind in BAD:
-        with pytest.raises((ValueError, TypeError), match="error"):
-            draw_conclusions(BAD[kind], good)
-
-
 @pytest.mark.parametrize("call, message", [
-    (lambda: holm([0.5, 1.5]), "pvalues"), (lambda: holm([]), "pvalues"), (lambda: holm([np.nan]), "pvalues"),
     (lambda: draw_conclusions([1.0], [1.0]), "two points"),
 ])
 def test_bad_settings_are_refused_by_name(call, message):
@@ -194,7 +184,7 @@ def test_results_show_themselves():
     error, uncertainty = sample(1)
     found = draw_conclusions(error, uncertainty, features={"t": TEXT}, n_resamples=99, rng=1)
     for answer in found.values():
-        assert isinstance(answer, Conclusion) and answer.sentence in answer._repr_html_() and len(answer.to_frame()) == 1
+        assert isinstance(answer, Conclusion) and html.escape(answer.sentence) in answer._repr_html_() and len(answer.to_frame()) == 1
         figure, ax = plt.subplots()
         assert answer.plot(ax) is ax and ax.get_xlabel()
     plt.close("all")
@@ -203,18 +193,18 @@ def test_results_show_themselves():
 # in validate
 
 def quick(error, uncertainty, **options):
-    return validate(error, uncertainty, **{"n_boot": 200, "n_mc": 100, "n_bins": 5, "rng": 3, **options})
+    return validate(error, uncertainty, **{"n_boot": 200, "n_resamples": 399, "n_mc": 100, "n_bins": 5, "rng": 3, **options})
 
 
 def test_validate_draws_conclusions_and_changes_nothing_else():
     error, uncertainty = sample(1)
     with_them, without = quick(error, uncertainty, features={"t": TEXT}), quick(error, uncertainty, conclusions=False)
-    assert list(with_them.conclusions) == [*THREE, "adaptivity: t"] and with_them.conclusions == {name: one.status for name, one in with_them.grounds.items()}
-    assert without.conclusions == {} == without.grounds
-    assert with_them.rows.equals(without.rows) and with_them.verdicts == without.verdicts and with_them.cautions == without.cautions
-    assert with_them.grounds["average calibration"].result is with_them.intervals["zms"]
-    assert with_them.grounds["consistency"].result.n_resamples == 399
-    assert quick(error, uncertainty, features={"t": TEXT}, n_jobs=2).grounds == with_them.grounds
+    assert list(with_them.conclusions) == [*THREE, "adaptivity: t"] and [one.feature for one in with_them.conclusions.values()] == [None, None, None, "t"]
+    assert without.conclusions == {} and with_them.answers == list(with_them.conclusions.values())
+    assert with_them.to_frame().equals(without.to_frame()) and with_them.scores == without.scores and with_them.cautions == without.cautions
+    assert with_them.conclusions["average calibration"].result is with_them.scores["zms"].interval
+    assert with_them.conclusions["consistency"].result.n_resamples == with_them.settings["n_resamples"] == 399
+    assert quick(error, uncertainty, features={"t": TEXT}, n_jobs=2).conclusions == with_them.conclusions
 
 
 def test_conclusions_do_not_need_the_statistic_zms():
@@ -225,13 +215,48 @@ def test_conclusions_do_not_need_the_statistic_zms():
 
 def test_conclusions_are_in_json_and_html_escaped():
     error, uncertainty = sample(1)
-    result = quick(error, uncertainty, features={"<b>": TEXT})
+    result = quick(error, uncertainty, features={"<script>alert(1)</script>": TEXT, "x": COLUMN})
     said = json.loads(result.to_json())
-    assert said["conclusions"] == result.conclusions and list(said)[:2] == ["conclusions", "grounds"]
-    assert said["grounds"]["consistency"] == {"status": result.conclusions["consistency"], "test": result.grounds["consistency"].test,
-                                              "pvalue": result.grounds["consistency"].pvalue, "sentence": result.grounds["consistency"].sentence}
+    assert list(said)[:3] == ["headline", "conclusions", "scores"] and said["headline"] == result.headline == result.sentence
+    for name, one in result.conclusions.items():
+        assert said["conclusions"][name] == {"feature": one.feature, "status": one.status, "sentence": one.sentence, "test": one.test, "pvalue": one.pvalue}
+    assert said["scores"]["zms"] == {"status": result.scores["zms"].status, "sentence": result.scores["zms"].sentence}
+    for page in (result._repr_html_(), *(one._repr_html_() for one in result.conclusions.values())):
+        assert "<script" not in page
     page = result._repr_html_()
-    assert "adaptivity: &lt;b&gt;" in page and "<b>:" not in page and page.index("consistency") < page.index("ZMS:")
+    assert "adaptivity: &lt;script&gt;" in page and page.index("consistency") < page.index("ZMS:")
+
+
+@pytest.mark.parametrize("names", [[], ["x"], ["a" * 3000], [f"feature\n{k} <script>" for k in range(40)], ["wide " * 200 + str(k) for k in range(40)]])
+def test_a_validation_fits_a_screen_and_begins_with_its_conclusions(names):
+    error, uncertainty = sample(1)
+    features = {name: np.roll(COLUMN, k) for k, name in enumerate(names)}
+    every = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
+    for options in (dict(), dict(statistics=every, distribution="normal")):
+        result = quick(np.where(uncertainty > 1, 1.5, 1) * error, uncertainty, features=features or None, n_resamples=99, **options)
+        lines = repr(result).split("\n")
+        assert len(lines) <= 24 and max(map(len, lines)) <= 100 and lines[0].startswith("The stated uncertainties")
+        assert any(line.startswith("average calibration: ") for line in lines) and any(line.startswith("ZMS = ") for line in lines)
+
+
+def test_headline_counts_features_and_knows_no_prose():
+    error, uncertainty = sample(1)
+    found = draw_conclusions(error, uncertainty, features={str(k): np.roll(COLUMN, k) for k in range(5)}, n_boot=99, n_resamples=99, rng=1)
+    silent = [dataclasses.replace(one, sentence="", test="") for one in found.values()]
+    assert headline_of(silent) == headline_of(list(found.values())) and "5 features" in headline_of(silent)
+
+
+def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
+    "The columns by `check_errors`, each order by `Ordering.of`, whatever statistics and tests use it."
+    from uqcal import inputs
+    from uqcal import sample as room
+    seen, sorted_ = [], []
+    monkeypatch.setattr(room, "check_errors", lambda *columns: seen.append("both") or inputs.check_errors(*columns))
+    plain = room.Ordering.of.__func__
+    monkeypatch.setattr(room.Ordering, "of", classmethod(lambda cls, values, *more: sorted_.append(values.tobytes()) or plain(cls, values, *more)))
+    error, uncertainty = sample(1)
+    quick(error, uncertainty, features={"x": COLUMN[::-1], "t": TEXT}, statistics=("zms", "nll", "rce", "cc", "correlation", "ence", "zmse"), distribution="normal")
+    assert seen == ["both"] and len(sorted_) == len(set(sorted_)) == 5       # u, |E|, |Z|, x, t
 
 
 @pytest.mark.parametrize("n_mc", [100, "auto"])
@@ -239,22 +264,24 @@ def test_correlation_is_judged_by_its_known_reference_alone(n_mc):
     error, uncertainty = sample(2, n=1000)
     for stated, verdict, said in ((uncertainty, "valid", "no trend"), (uncertainty**0.5, "invalid", "spread too little"), (uncertainty**1.5, "invalid", "spread too much")):
         result = quick(error, stated, statistics=("correlation", "zms"), n_mc=n_mc)
-        assert result.verdicts["correlation"] == verdict and said in result.explanation["correlation"]
-        rows = result.rows[result.rows["statistic"] == "correlation"]
-        assert list(rows["distribution"]) == ["known"] and list(rows["reference"]) == [0.0] and result.references["correlation"] == {}
-        assert abs(float(rows["zeta"].iloc[0])) <= 1 or verdict == "invalid"
-    assert quick(error, uncertainty, statistics=("correlation",), n_mc=n_mc).verdicts == {"correlation": "valid"}
+        score = result.scores["correlation"]
+        assert score.status == verdict and said in score.sentence and score.references == {}
+        (one,) = score.comparisons
+        assert one.is_known and one.reference == 0.0 and (abs(one.zeta) <= 1 or verdict == "invalid")
+        assert list(score.to_frame()["distribution"]) == ["known"]
+    assert [one.status for one in quick(error, uncertainty, statistics=("correlation",), n_mc=n_mc).scores.values()] == ["valid"]
 
 
 @pytest.mark.parametrize("error, uncertainty, reason", [(np.sin(np.arange(50.0)), np.ones(50), "equal"), (np.arange(1.0, 51), np.arange(1.0, 51), "same size")])
 def test_correlation_without_spread_is_undecided(error, uncertainty, reason):
     result = quick(error, uncertainty, statistics=("zms", "correlation"))
-    assert result.verdicts["correlation"] == "undecided" and reason in result.explanation["correlation"]
-    assert result.conclusions["consistency"] == "undecided"
+    score = result.scores["correlation"]
+    assert score.status == "undecided" and reason in score.sentence and score.estimate is score.interval is None and score.to_frame().empty
+    assert result.conclusions["consistency"].status == "undecided"
 
 
 def test_features_are_refused_before_anything_is_computed(monkeypatch):
-    monkeypatch.setattr("uqcal.validation.bca_intervals", lambda *args, **options: pytest.fail("computed in vain"))
+    monkeypatch.setattr("uqcal.validation.intervals_of", lambda *args, **options: pytest.fail("computed in vain"))
     error, uncertainty = sample(1)
     for features in ({"x": np.ones(300)}, {"x": [None, *TEXT[1:]]}, {"x": COLUMN[1:]}, [COLUMN]):
         with pytest.raises((ValueError, TypeError), match="features"):
@@ -263,3 +290,18 @@ def test_features_are_refused_before_anything_is_computed(monkeypatch):
         quick(error, uncertainty, conclusions=False, features={"x": COLUMN})
     with pytest.raises(TypeError, match="conclusions must be"):
         quick(error, uncertainty, conclusions="no")
+
+
+def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
+    "Ten million points are shuffled some 200 times, after which fifteen features could never be found wrong."
+    monkeypatch.setattr("uqcal.consistency.affordable", lambda n_resamples, n: min(n_resamples, 199))
+    rng = np.random.default_rng(0)
+    u = rng.gamma(3, size=100)
+    e = u * rng.standard_normal(100)
+    features = {f"f{k}": rng.normal(size=100) for k in range(14)} | {"bad": np.abs(e / u)}
+    found = draw_conclusions(e, u, features=features, n_boot=99, rng=0)
+    bad = found["adaptivity: bad"]
+    assert (bad.status, bad.pvalue) == ("undecided", pytest.approx(15 / 200)) and "none of 199 shuffles" in bad.sentence
+    assert all(found[f"adaptivity: f{k}"].status == "valid" for k in range(14))
+    few = draw_conclusions(e, u, features={"bad": features["bad"]}, n_boot=99, rng=0)
+    assert few["adaptivity: bad"].status == "invalid"

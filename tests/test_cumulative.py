@@ -148,7 +148,7 @@ def test_comparison_equals_its_slow_twin(responses, ties, weighted, sizes):
     rng = np.random.default_rng(len(responses) + len(ties) + sizes[0])
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, responses, ties, weighted, n) for n in sizes)
     w_b = 7 * w_b
-    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="brownian")
+    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
     abscissa, ordinate, score, n_steps, sigma = slow_comparison(y_a, s_a, w_a, y_b, s_b, w_b)
     scale = np.abs(np.r_[y_a, y_b]).max()
     np.testing.assert_allclose(graph.abscissa, abscissa, rtol=1e-12, atol=1e-12)
@@ -158,8 +158,8 @@ def test_comparison_equals_its_slow_twin(responses, ties, weighted, sizes):
     np.testing.assert_allclose(graph.scale, sigma if responses == "binary" else np.nan, rtol=1e-12)
     np.testing.assert_allclose((graph.kuiper, graph.kolmogorov_smirnov), (np.ptp(ordinate), np.abs(ordinate).max()), rtol=1e-12, atol=1e-12 * scale)
     if not weighted:
-        same = comparison_graph(y_a, s_a, y_b, s_b, method="brownian")
-        equal = comparison_graph(y_a, s_a, y_b, s_b, method="brownian", weight_a=np.full(s_a.size, 3.0), weight_b=np.full(s_b.size, 3.0))
+        same = comparison_graph(y_a, s_a, y_b, s_b, method="asymptotic")
+        equal = comparison_graph(y_a, s_a, y_b, s_b, method="asymptotic", weight_a=np.full(s_a.size, 3.0), weight_b=np.full(s_b.size, 3.0))
         for name in ("abscissa", "ordinate", "score", "n_steps", "scale", "null_scale"):
             np.testing.assert_allclose(getattr(same, name), getattr(equal, name), rtol=1e-12, atol=1e-12 * scale)
 
@@ -170,7 +170,7 @@ def test_subpopulation_and_calibration_equal_their_slow_twins(responses, ties, w
     y, s, w = drawn(rng, responses, ties, weighted, sum(sizes))
     member = np.zeros(y.size, bool)
     member[rng.permutation(y.size)[:sizes[0]]] = True
-    graph = subpopulation_graph(y, s, member, sample_weight=w, method="brownian")
+    graph = subpopulation_graph(y, s, member, sample_weight=w, method="asymptotic")
     abscissa, ordinate, score, sigma = slow_subpopulation(y, s, member, w) if responses == "binary" else (*slow_subpopulation(y / 1e3, s, member, w)[:3], np.nan)
     scale = np.abs(y).max()
     np.testing.assert_allclose(graph.abscissa, abscissa, rtol=1e-12, atol=1e-12)
@@ -198,10 +198,10 @@ def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "real", ties, True, n) for n in (40, 25))
     order_a, order_b = np.argsort(s_a, kind="stable"), np.argsort(s_b, kind="stable")
     y_a, s_a, w_a, y_b, s_b, w_b = y_a[order_a], s_a[order_a], w_a[order_a], y_b[order_b], s_b[order_b], w_b[order_b]
-    def rises(a, b): return np.diff(comparison_graph(a, s_a, b, s_b, weight_a=w_a, weight_b=w_b, method="brownian").ordinate)
+    def rises(a, b): return np.diff(comparison_graph(a, s_a, b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic").ordinate)
     zero = rises(np.zeros(40), np.zeros(25))
     matrix = np.array([rises(e[:40], e[40:]) - zero for e in np.eye(65)]).T
-    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="brownian")
+    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
     expected = matrix @ np.diag(np.concatenate(_variances(s_a, y_a, s_b, y_b))) @ matrix.T
     n = graph.score.size
     for lag in range(3):
@@ -220,8 +220,8 @@ def test_subpopulation_noise_is_that_of_the_linear_map():
     y, s, w = drawn(rng, "real", "some", True, 80)
     order = np.argsort(s, kind="stable")
     y, s, w, member = y[order], s[order], w[order], rng.uniform(size=80) < 0.3
-    rises = np.array([np.diff(subpopulation_graph(e, s, member, sample_weight=w, method="brownian").ordinate) for e in np.eye(80)]).T
-    graph = subpopulation_graph(y, s, member, sample_weight=w, method="brownian")
+    rises = np.array([np.diff(subpopulation_graph(e, s, member, sample_weight=w, method="asymptotic").ordinate) for e in np.eye(80)]).T
+    graph = subpopulation_graph(y, s, member, sample_weight=w, method="asymptotic")
     expected = rises @ np.diag(_split_variances(s, y, member)) @ rises.T
     np.testing.assert_allclose(expected, np.diag(graph.covariance[:, 0]), atol=1e-12)
 
@@ -230,7 +230,7 @@ def test_last_ordinate_has_the_null_scale():
     rng, z = np.random.default_rng(5), []
     for _ in range(400):
         s_a, s_b = rng.uniform(size=300), rng.beta(2, 1, 200)
-        graph = comparison_graph((rng.uniform(size=300) < s_a).astype(float), s_a, (rng.uniform(size=200) < s_b).astype(float), s_b, method="brownian")
+        graph = comparison_graph((rng.uniform(size=300) < s_a).astype(float), s_a, (rng.uniform(size=200) < s_b).astype(float), s_b, method="asymptotic")
         z.append(graph.average_difference / graph.null_scale)
     assert abs(np.std(z) - 1) < 0.12 and abs(np.mean(z)) < 0.2
 
@@ -248,7 +248,7 @@ def test_rows_and_groups_can_be_exchanged(ties):
     np.testing.assert_allclose(moved.ordinate, graph.ordinate, atol=1e-14)
     np.testing.assert_allclose(moved.null_scale, graph.null_scale, rtol=1e-12)
     assert moved.kuiper_pvalue == graph.kuiper_pvalue
-    mirrored = comparison_graph(y_b, s_b, y_a, s_a, weight_a=w_b, weight_b=w_a, method="brownian")
+    mirrored = comparison_graph(y_b, s_b, y_a, s_a, weight_a=w_b, weight_b=w_a, method="asymptotic")
     np.testing.assert_allclose(mirrored.ordinate, -graph.ordinate, atol=1e-14)
     np.testing.assert_allclose((mirrored.kuiper, mirrored.null_scale), (graph.kuiper, graph.null_scale), rtol=1e-12)
     member = rng.permutation(np.arange(90) < 30)
@@ -273,19 +273,19 @@ def test_lumpy_scores_show_their_effect_at_the_end():
     rng = np.random.default_rng(8)
     s_a, s_b = (np.where(rng.uniform(size=1000) < 0.5, 0.5, rng.uniform(size=1000)) for _ in range(2))
     y_a, y_b = (rng.uniform(size=1000) < 0.4 + 0.25 * (s_a == 0.5)).astype(float), (rng.uniform(size=1000) < 0.4).astype(float)
-    merged = comparison_graph(y_a, s_a, y_b, s_b, method="brownian")
-    perturbed = [comparison_graph(y_a, s_a, y_b, s_b, ties="perturb", method="brownian", rng=i).average_difference for i in range(200)]
+    merged = comparison_graph(y_a, s_a, y_b, s_b, method="asymptotic")
+    perturbed = [comparison_graph(y_a, s_a, y_b, s_b, ties="perturb", method="asymptotic", rng=i).average_difference for i in range(200)]
     assert abs(merged.average_difference - np.mean(perturbed)) < 0.4 * np.std(perturbed)
-    assert np.std([comparison_graph(y_a, s_a, y_b, s_b, ties="perturb", method="brownian", rng=i).n_steps for i in range(50)]) > 0
+    assert np.std([comparison_graph(y_a, s_a, y_b, s_b, ties="perturb", method="asymptotic", rng=i).n_steps for i in range(50)]) > 0
 
 
 def test_expected_number_of_steps_is_that_of_random_orders():
     rng = np.random.default_rng(9)
     s_a, s_b = np.repeat(np.arange(3), (40, 40, 40)), np.repeat(np.arange(3), (10, 60, 25))
     y_a, y_b = rng.normal(size=120), rng.normal(size=95)
-    merged = comparison_graph(y_a, s_a, y_b, s_b, method="brownian").n_steps
+    merged = comparison_graph(y_a, s_a, y_b, s_b, method="asymptotic").n_steps
     np.testing.assert_allclose(merged, sum(2 * 40 * k / (40 + k) for k in (10, 60, 25)))
-    steps = [comparison_graph(y_a, s_a, y_b, s_b, ties="perturb", method="brownian", rng=i).n_steps for i in range(300)]
+    steps = [comparison_graph(y_a, s_a, y_b, s_b, ties="perturb", method="asymptotic", rng=i).n_steps for i in range(300)]
     assert abs(np.mean(steps) - merged) < 2        # borders between the three scores aside
 
 
@@ -314,17 +314,24 @@ def test_a_group_of_one_inside_makes_one_step():
 def test_constant_responses_have_no_deviation():
     rng = np.random.default_rng(1)
     for value in (0.1, 1.0, 1e10 / 3):
-        for method in ("brownian", "permutation"):
+        for method in ("asymptotic", "permutation"):
             graph = comparison_graph(np.full(50, value), rng.uniform(size=50), np.full(40, value), np.round(rng.uniform(size=40), 1), method=method, rng=0)
             assert graph.kuiper == 0 and graph.kuiper_pvalue == 1 and graph.kolmogorov_smirnov_pvalue == 1
     assert subpopulation_graph(np.full(50, 0.1), rng.uniform(size=50), np.arange(50) < 20, rng=0).kuiper_pvalue == 1
 
 
+def test_statistics_over_a_published_scale_of_zero_are_numbers():
+    graph = subpopulation_graph([1, 1, 1, 1], [0.8, 0.9, 0.5, 0.3], np.array([0, 1, 0, 0], dtype=bool))
+    assert graph.scale == 0 and graph.kuiper_scaled == graph.kolmogorov_smirnov_scaled == 0
+    graph = subpopulation_graph([0.5, 3.0, 1.0, 1.0], [0.8, 0.9, 0.5, 0.3], np.array([0, 1, 0, 0], dtype=bool))
+    assert np.isnan([graph.scale, graph.kuiper_scaled, graph.kolmogorov_smirnov_scaled]).all()
+
+
 def test_perfect_separation_is_significant():
     rng = np.random.default_rng(1)
     s = rng.uniform(size=(2, 600))
-    assert comparison_graph(np.ones(600), s[0], np.zeros(600), s[1], method="brownian").kuiper_pvalue == 0
-    assert comparison_graph(np.ones(600), s[0], np.zeros(600), s[1], rng=1).kuiper_pvalue == 0.001
+    assert comparison_graph(np.ones(600), s[0], np.zeros(600), s[1], method="asymptotic").kuiper_pvalue == 0
+    assert comparison_graph(np.ones(600), s[0], np.zeros(600), s[1], rng=1).kuiper_pvalue == 0.0001
 
 
 def test_contradicted_certainty_and_certain_forecasts():
@@ -378,8 +385,8 @@ def test_level_in_brief(n_a, n_b, ties, weighted, responses):
     assert (rates > 1.8).all() and (rates < 8.5).all(), rates        # 500 sets: one standard error is 1 %
 
 
-def test_level_of_the_brownian_distribution_in_brief():
-    rates = rejections(600, 1500, 2000, None, True, "brownian")
+def test_level_of_the_limit_in_brief():
+    rates = rejections(600, 1500, 2000, None, True, "asymptotic")
     assert (rates > 1.5).all() and (rates < 8).all(), rates
 
 
@@ -404,22 +411,6 @@ def test_level(n_a, n_b, n_sets, ties, weighted):
     assert (rates > 3 - 2 * error).all() and (rates < 6 + 2 * error).all(), rates
 
 
-@pytest.mark.parametrize("shape", ["even", "skewed", "lump", "few", "equal", "tiny", "wide"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_sorting_is_stable_for_any_scores(shape, weighted):
-    from uqcal.cumulative import _by_score
-    rng = np.random.default_rng(1)
-    score = {"even": lambda: rng.uniform(size=3000), "skewed": lambda: rng.lognormal(0, 5, 3000), "lump": lambda: np.where(rng.uniform(size=3000) < 0.5, 0.3, rng.uniform(size=3000)),
-             "few": lambda: rng.integers(5, size=3000).astype(float), "equal": lambda: np.full(3000, 2.0), "tiny": lambda: rng.uniform(size=3000) * 5e-324 * 100,
-             "wide": lambda: rng.choice([-1e150, 0.0, 1e-150, 1e150], 3000)}[shape]()
-    row, weight = np.arange(3000.0), rng.uniform(size=3000) if weighted else np.empty(0)
-    order = np.argsort(score, kind="stable")
-    s, r, w = _by_score(score, row, weight)
-    np.testing.assert_array_equal(s, score[order])
-    np.testing.assert_array_equal(r, order)
-    np.testing.assert_array_equal(w, weight[order] if weighted else weight)
-
-
 # ---- screens, slopes, pictures
 
 
@@ -434,26 +425,47 @@ def population(rng, n_groups=6, n=60):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_screen_agrees_with_the_graphs(against, weight):
     frame = population(np.random.default_rng(2))
-    found = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="brownian", n_jobs=2)
+    found = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="asymptotic", n_jobs=2)
     table = found.to_frame()
     assert len(table) == (15 if against == "pairs" else 6) and table["kuiper_scaled"].is_monotonic_decreasing
     for row in range(len(table)):
-        graph = found.graph(row, method="brownian")
+        graph = found.graph(row, method="asymptotic")
         for name in ("kuiper", "kolmogorov_smirnov", "average_difference", "null_scale", "scale", "n_steps", "kuiper_scaled", "kuiper_pvalue", "kolmogorov_smirnov_pvalue"):
             np.testing.assert_allclose(table[name][row], getattr(graph, name), rtol=1e-9, err_msg=name)
     assert "group 2" in table.loc[0, ["a", "b"] if against == "pairs" else ["a"]].tolist()
     holm, bh = table["kuiper_pvalue_holm"] * (1 + 1e-12), table["kuiper_pvalue_bh"] * (1 + 1e-12)          # p·m/1 by two orders of the operations
     assert (holm >= table["kuiper_pvalue_bh"]).all() and (bh >= table["kuiper_pvalue"]).all()
-    jobs = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="brownian", n_jobs=1).to_frame()
+    jobs = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="asymptotic", n_jobs=1).to_frame()
     pd.testing.assert_frame_equal(table, jobs)
 
 
 def test_screen_takes_permutations_where_rows_are_small():
     frame = population(np.random.default_rng(2), n=30)
     found = screen(frame, response="outcome", score="score", groups="county", n_resamples=99, rng=1)
-    assert found.to_frame()["method"].str.startswith("permutation").any()
+    assert (found.to_frame()["n_resamples"] == np.where(found.to_frame()["method"] == "permutation", 99, 0)).all()
+    assert (found.to_frame()["method"] == "permutation").any()
     assert found.to_frame()["kuiper_pvalue"].min() >= 0.01
     pd.testing.assert_frame_equal(found.to_frame(), screen(frame, response="outcome", score="score", groups="county", n_resamples=99, rng=1, n_jobs=2).to_frame())
+
+
+def test_names_of_groups_are_text_and_no_html():
+    frame = population(np.random.default_rng(2), n_groups=3)
+    frame["county"] = frame["county"].map({"group 0": "<script>alert(1)</script>", "group 1": "$x$", "group 2": "c"})
+    found = screen(frame, response="outcome", score="score", groups="county", method="asymptotic")
+    assert "<script>" not in found._repr_html_() and "&lt;script&gt;" in found._repr_html_()
+    ax = found.plot()
+    ax.figure.canvas.draw()
+    assert any(r"\$x\$" in label.get_text() for label in ax.get_yticklabels())
+    plt.close(ax.figure)
+
+
+def test_a_screen_of_many_small_rows_shuffles_each_less_often():
+    found = screen(population(np.random.default_rng(3), n_groups=40, n=40), response="outcome", score="score", groups="county", rng=1).to_frame()
+    few = screen(population(np.random.default_rng(2), n_groups=3, n=30), response="outcome", score="score", groups="county", rng=1).to_frame()
+    drawn = found[found["method"] == "permutation"]
+    work = (drawn["n_resamples"] * (drawn["n_a"] + drawn["n_b"])).sum()
+    assert drawn["n_resamples"].nunique() == 1 and (work <= 1e8 or drawn["n_resamples"].max() == 999)
+    assert set(few["n_resamples"]) <= {0, 9999}
 
 
 def test_screen_names_pairs_that_never_interleave():
@@ -466,7 +478,7 @@ def test_screen_names_pairs_that_never_interleave():
 def test_screen_reads_mappings_and_polars():
     polars = pytest.importorskip("polars")
     frame = population(np.random.default_rng(2), n_groups=3)
-    names = dict(response="outcome", score="score", groups="county", method="brownian")
+    names = dict(response="outcome", score="score", groups="county", method="asymptotic")
     expected = screen(frame, **names).to_frame()
     pd.testing.assert_frame_equal(screen({name: frame[name].to_numpy() for name in frame}, **names).to_frame(), expected)
     pd.testing.assert_frame_equal(screen(polars.from_pandas(frame), **names).to_frame(), expected)
@@ -477,7 +489,7 @@ def test_steepest_finds_the_deviation():
     s = rng.uniform(size=(2, 4000))
     y_a, y_b = (rng.uniform(size=4000) < 0.3 + 0.4 * (np.abs(s[0] - 0.6) < 0.05)).astype(float), (rng.uniform(size=4000) < 0.3).astype(float)
     found = comparison_graph(y_a, s[0], y_b, s[1]).steepest(0.08)
-    assert 0.53 < found.score_low < found.score_high < 0.67 and found.value > 0.3 and found.low < 0.4 < found.high + 0.1
+    assert 0.53 < found.score_low < found.score_high < 0.67 and found.value > 0.3 and found.confidence_interval.low < 0.4 < found.confidence_interval.high + 0.1
     np.testing.assert_allclose(found.to_frame().loc[0, "value"], found.value)
 
 
@@ -504,7 +516,7 @@ def test_plots_are_small_and_their_labels_do_not_collide():
     plt.close(ax.figure)
     for skew in (0.02, 0.5, 1.0):
         t = rng.uniform(size=(2, 500))**(1 / skew)
-        other = comparison_graph(np.zeros(500), t[0], np.ones(500), t[1], method="brownian").plot()
+        other = comparison_graph(np.zeros(500), t[0], np.ones(500), t[1], method="asymptotic").plot()
         other.figure.canvas.draw()
         boxes = [label.get_window_extent() for label in other.get_xticklabels() if label.get_text()]
         assert all(a.x1 < b.x0 for a, b in zip(boxes, boxes[1:]))
@@ -536,32 +548,22 @@ def test_paired_reliability_bins():
 GOOD = dict(response_a=[0, 1, 1, 0], score_a=[0.1, 0.3, 0.5, 0.7], response_b=[1, 0, 1, 0], score_b=[0.2, 0.4, 0.6, 0.8])
 
 
-@pytest.mark.parametrize("name", list(GOOD))
-@pytest.mark.parametrize("bad", [[], [0, 1, np.nan, 1], [0, 1, np.inf, 1], [[0, 1], [1, 0]], ["a", "b", "c", "d"], 3, [0, 1, 1], [0, None, 1, 1], [1e200, 0, 1, 1]])
-def test_comparison_refuses_bad_columns_by_name(name, bad):
-    with pytest.raises((ValueError, TypeError), match=name): comparison_graph(**GOOD | {name: bad})
-
-
 @pytest.mark.parametrize("options, match", [
-    (dict(weight_a=[1, 1, 1, 1]), "together"), (dict(weight_a=[1, 0, 1, 1], weight_b=[1] * 4), "weight_a.*1 of 4"), (dict(weight_a=[1] * 4, weight_b=[1, -1, 1, 1]), "weight_b"),
-    (dict(weight_a=[1] * 4, weight_b=[1, np.nan, 1, 1]), "weight_b"), (dict(weight_a=[1] * 3, weight_b=[1] * 4), "weight_a"), (dict(ties="drop"), "ties"), (dict(method="exact"), "method"),
-    (dict(n_resamples=0), "n_resamples"), (dict(rng=-1), "rng"),
+    (dict(weight_a=[1, 1, 1, 1]), "together"), (dict(weight_a=[1, 0, 1, 1], weight_b=[1] * 4), "weight_a.*1 of 4"),
+    (dict(method="exact"), "method"),
 ])
 def test_comparison_refuses_bad_options(options, match):
     with pytest.raises((ValueError, TypeError), match=match): comparison_graph(**GOOD, **options)
 
 
 @pytest.mark.parametrize("call, match", [
-    (lambda: calibration_graph([0, 1], [0.1, 1.1]), "y_prob"), (lambda: calibration_graph([0, 1], [0.1]), "same length"), (lambda: calibration_graph([], []), "y_true"),
-    (lambda: calibration_graph([0, np.nan], [0.1, 0.2]), "y_true"), (lambda: calibration_graph([0, 1], [0.1, 0.2], sample_weight=[1, 0]), "sample_weight"),
+    (lambda: calibration_graph([0, 3], [0.1, 0.2], method="exact"), "method"),
+    (lambda: calibration_graph([0, 1], [0.1, 0.2], sample_weight=[1, 0]), "sample_weight"),
     (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [0, 0, 0]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [1, 1, 1]), "member"),
-    (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [1, 2, 0]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], ["a", "b", "a"]), "member"),
-    (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [True, False]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [True, False, True], sample_weight=[1, 2, -1]), "sample_weight"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 1]}, response="y", score="s", groups="g"), "two different"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, None]}, response="y", score="s", groups="g"), "missing"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="z", score="s", groups="g"), "'y'"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="y", score="s", groups="g", against="some"), "against"),
-    (lambda: paired_reliability(**GOOD, n_bins=0), "n_bins"), (lambda: paired_reliability(**GOOD, strategy="equal"), "strategy"),
     (lambda: comparison_graph(**GOOD, rng=0).slope(0.9, 1.0), "low and high"), (lambda: comparison_graph(**GOOD, rng=0).slope(0.5, 0.4), "low and high"),
     (lambda: comparison_graph(**GOOD, rng=0).steepest(1.5), "share"), (lambda: comparison_graph(**GOOD, rng=0).slope(0, 1, confidence=1), "confidence"),
 ])

@@ -126,7 +126,7 @@ def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
     result = validate(data.error, data.uncertainty, conclusions=False, n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
     table = result.to_frame().set_index(["statistic", "distribution"])
     found = []
-    for name, interval in result.intervals.items():
+    for name, interval in ((name, score.interval) for name, score in result.scores.items()):
         cells = printed(name.upper(), point["set"])
         trusted = name in ("zms", "cc") or abs(interval.z0) <= 0.4
         claims = estimate_disagrees(interval, cells) + bias_disagrees(interval, cells) + limits_disagree(interval, cells, trusted)

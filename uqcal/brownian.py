@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx
 
-from .inputs import check_generator, read_vector
+from .inputs import check_generator, read_vector, refuse
 
 # %% auto #0
 __all__ = ['kolmogorov_smirnov_null', 'kuiper_null', 'BrownianDistribution']
@@ -50,67 +50,191 @@ def _range_below(x):
                  for j in range(1, 4)) / first
     return np.log(8) - rate - 2 * np.log(x) + np.log(first) + np.log1p(ratios)
 
+# %% ../nbs/13_brownian.ipynb #cell-038
+class _Probabilities:
+    "Probabilities on either side, plain or as a logarithm."
+
+    def cdf(self, x: ArrayLike,  # values of any shape, ±inf allowed
+            ) -> np.ndarray | float:  # in [0, 1], of the same shape
+        """P(X ≤ x), to a relative accuracy of 1e-12 wherever it is a normal double.
+
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            In [0, 1], of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
+        return _probability(self, x, upper=False, log=False)
+
+    def sf(self, x: ArrayLike,  # values of any shape, ±inf allowed
+           ) -> np.ndarray | float:  # in [0, 1], of the same shape
+        """P(X > x), the p-value of an observed x, to the same accuracy however small it is.
+
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            In [0, 1], of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
+        return _probability(self, x, upper=True, log=False)
+
+    def logcdf(self, x: ArrayLike,  # values of any shape, ±inf allowed
+               ) -> np.ndarray | float:  # ≤ 0, of the same shape
+        """Logarithm of P(X ≤ x), also where the probability itself underflows.
+
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            ≤ 0, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
+        return _probability(self, x, upper=False, log=True)
+
+    def logsf(self, x: ArrayLike,  # values of any shape, ±inf allowed
+              ) -> np.ndarray | float:  # ≤ 0, of the same shape
+        """Logarithm of P(X > x), also where the probability itself underflows.
+
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            ≤ 0, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
+        return _probability(self, x, upper=True, log=True)
+
 # %% ../nbs/13_brownian.ipynb #cell-011
 @dataclass(frozen=True)
-class BrownianDistribution:
-    """The distribution of a functional of Brownian motion on [0, 1]; the two there are:
-    `kolmogorov_smirnov_null` and `kuiper_null`."""
+class BrownianDistribution(_Probabilities):
+    """The distribution of a functional of Brownian motion on [0, 1]; there are two, `kolmogorov_smirnov_null` and `kuiper_null`.
+
+    Parameters
+    ----------
+    name : str
+        What is measured.
+    """
     name: str  # what is measured
     _below: Callable = field(repr=False)  # ln P(X ≤ x), for x under the border
     _above: Callable = field(repr=False)  # ln P(X > x), for x over the border
     _border: float = field(repr=False)  # about the median
     _moments: tuple[float, float] = field(repr=False)  # mean, mean of squares
 
-    def cdf(
-        self, x: ArrayLike,  # values of any shape, ±inf allowed, NaN refused
-    ) -> np.ndarray | float:  # the shape of x
-        "P(X ≤ x), to a relative accuracy of 1e-12 wherever it is a normal double."
-        return _probability(self, x, upper=False, log=False)
+    def ppf(self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
+            ) -> np.ndarray | float:  # ≥ 0, of the same shape
+        """Quantiles: the x with P(X ≤ x) = q.
 
-    def sf(
-        self, x: ArrayLike,  # values of any shape, as in `cdf`
-    ) -> np.ndarray | float:  # the shape of x
-        "P(X > x), the p-value of an observed x, to the same accuracy however small it is."
-        return _probability(self, x, upper=True, log=False)
+        Parameters
+        ----------
+        q : ArrayLike
+            Probabilities of any shape, in [0, 1].
 
-    def logcdf(
-        self, x: ArrayLike,  # values of any shape, as in `cdf`
-    ) -> np.ndarray | float:  # the shape of x
-        "Logarithm of P(X ≤ x), also where the probability itself underflows."
-        return _probability(self, x, upper=False, log=True)
+        Returns
+        -------
+        np.ndarray | float
+            ≥ 0, of the same shape.
 
-    def logsf(
-        self, x: ArrayLike,  # values of any shape, as in `cdf`
-    ) -> np.ndarray | float:  # the shape of x
-        "Logarithm of P(X > x), also where the probability itself underflows."
-        return _probability(self, x, upper=True, log=True)
-
-    def ppf(
-        self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
-    ) -> np.ndarray | float:  # the shape of q
-        "Quantiles: the x with P(X ≤ x) = q."
+        Raises
+        ------
+        ValueError
+            For numbers outside [0, 1].
+        """
         return _quantile(self, q, upper=False)
 
-    def isf(
-        self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
-    ) -> np.ndarray | float:  # the shape of q
-        "Critical values: the x with P(X > x) = q, beyond which a test of level q rejects."
+    def isf(self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
+            ) -> np.ndarray | float:  # ≥ 0, of the same shape
+        """Critical values: the x with P(X > x) = q, beyond which a test of level q rejects.
+
+        Parameters
+        ----------
+        q : ArrayLike
+            Probabilities of any shape, in [0, 1].
+
+        Returns
+        -------
+        np.ndarray | float
+            ≥ 0, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For numbers outside [0, 1].
+        """
         return _quantile(self, q, upper=True)
 
     def mean(self) -> float:  # expectation
-        "√(π/2) for the largest absolute value, √(8/π) for the range."
+        """√(π/2) for the largest absolute value, √(8/π) for the range.
+
+        Returns
+        -------
+        float
+            Expectation.
+        """
         return self._moments[0]
 
     def std(self) -> float:  # standard deviation
-        """From the second moments, 2·Catalan's constant for the largest absolute value and 4·ln 2
-        for the range."""
+        """From the second moments, 2·Catalan's constant for the largest absolute value and 4·ln 2 for the range.
+
+        Returns
+        -------
+        float
+            Standard deviation.
+        """
         return float(np.sqrt(self._moments[1] - self._moments[0]**2))
 
-    def rvs(
-        self, size: int | tuple[int, ...] | None = None,  # shape of the result; None for one number
-        *, rng: int | np.random.Generator | None = None,  # seed or generator
-    ) -> np.ndarray | float:  # values of that shape
-        "Independent random numbers with this distribution, by inversion."
+    def rvs(self, size: int | tuple[int, ...] | None = None,  # shape of the result; None for one
+                                                              # number
+            *,
+            rng: int | np.random.Generator | None = None,  # seed or generator
+            ) -> np.ndarray | float:  # of that shape
+        """Independent random numbers with this distribution, by inversion.
+
+        Parameters
+        ----------
+        size : int | tuple[int, ...] | None, optional
+            Shape of the result; None for one number.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator.
+
+        Returns
+        -------
+        np.ndarray | float
+            Of that shape.
+        """
         return self.ppf(check_generator(rng).uniform(size=size))
 
 # %% ../nbs/13_brownian.ipynb #cell-013
@@ -118,7 +242,7 @@ def _flat(values, name):
     "A vector without NaN, and the shape to give back."
     array = np.ravel(values)
     real = array.dtype.kind == "f"
-    checked = read_vector(np.clip(array, -1e150, 1e150) if real else array, name)
+    checked = read_vector(np.clip(array.astype(np.float64), -1e150, 1e150) if real else array, name)
     return (array.astype(np.float64) if real else checked), np.shape(values)
 
 
@@ -137,9 +261,7 @@ def _probability(distribution, x, *, upper, log):
 # %% ../nbs/13_brownian.ipynb #cell-015
 def _quantile(distribution, q, *, upper):
     q, shape = _flat(q, "q")
-    if (wrong := (q < 0) | (q > 1)).any():
-        raise ValueError(f"q must lie in [0, 1]: {wrong.sum()} of {q.size} values do not, the "
-                         f"first at position {wrong.argmax()} ({q[wrong.argmax()]})")
+    refuse("q", "lie in [0, 1]", (q < 0) | (q > 1), "outside", q)
     with np.errstate(divide="ignore"):
         this, other = np.log(q), np.log1p(-q)
     log_below, log_above = (other, this) if upper else (this, other)

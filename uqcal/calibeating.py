@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .inputs import (check_binary, check_count, check_fraction, check_generator,
-                          check_multiclass, check_outcomes, check_probabilities, read_vector,
-                          refuse)
+                          check_labels_agree, check_multiclass, check_outcomes, check_probabilities,
+                          read_array, read_vector, refuse)
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result, new_axes
@@ -25,6 +25,7 @@ from .results import Result, new_axes
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_error', 'running_sharpness', 'Tracking',
@@ -34,7 +35,8 @@ __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_
 # %% ../nbs/46_calibeating.ipynb #cell-007
 def _edges(bin_width):
     "Right edges k/m of the bins, each the double nearest to it."
-    width = check_fraction(bin_width, "bin_width") if bin_width != 1 else 1.0
+    whole = not isinstance(bin_width, bool) and bin_width == 1
+    width = 1.0 if whole else check_fraction(bin_width, "bin_width")
     m = round(1 / width)
     if abs(m * width - 1) > 1e-9:
         raise ValueError(f"bin_width must divide 1 into whole bins, got {bin_width!r}: 1/bin_width "
@@ -64,7 +66,24 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                       ) -> float:  # in [0, 1]
     """Mean absolute difference of mean forecast and mean outcome over the bins, by share.
 
-    Source: Gupta and Ramdas (2023), Eq. 18."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    References
+    ----------
+    Gupta and Ramdas (2023), Eq. 18.
+    """
     y, q, _ = check_binary(y_true, y_prob)
     _, ones, stated = _bin_table(y, q, _edges(bin_width))
     return float(np.abs(stated - ones).sum() / y.size)
@@ -77,7 +96,24 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
               ) -> float:  # in [0, 1], at most the mean outcome
     """Mean over the bins, by share, of the squared mean outcome.
 
-    Source: Gupta and Ramdas (2023), Eq. 15."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], at most the mean outcome.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), Eq. 15.
+    """
     y, q, _ = check_binary(y_true, y_prob)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones**2 / np.maximum(count, 1)) / y.size)
@@ -88,7 +124,22 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                *,
                bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                ) -> float:  # in [0, ¼]
-    "Mean over the bins, by share, of the outcomes' variance: their mean minus the sharpness."
+    """Mean over the bins, by share, of the outcomes' variance: their mean minus the sharpness.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    float
+        In [0, ¼].
+    """
     y, q, _ = check_binary(y_true, y_prob)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones * (1 - ones / np.maximum(count, 1))) / y.size)
@@ -124,7 +175,22 @@ def running_calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), in the
                               *,
                               bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                               ) -> np.ndarray:  # shape (n,): of the first 1, 2, …, n steps
-    "`calibration_error` after every step, in O(n)."
+    """`calibration_error` after every step, in O(n).
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), in the order of time.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,): of the first 1, 2, …, n steps.
+    """
     return _both_running(y_true, y_prob, bin_width)[0]
 
 
@@ -133,7 +199,22 @@ def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order o
                       *,
                       bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
                       ) -> np.ndarray:  # shape (n,): the sharpness of the first 1, 2, …, n steps
-    "`sharpness` after every step, in O(n)."
+    """`sharpness` after every step, in O(n).
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), in the order of time.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,): the sharpness of the first 1, 2, …, n steps.
+    """
     return _both_running(y_true, y_prob, bin_width)[1]
 
 # %% ../nbs/46_calibeating.ipynb #cell-018
@@ -153,8 +234,21 @@ class _Calibeater(BaseEstimator):
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-                    ) -> _Calibeater:  # the object itself
-        "Learn one outcome, or several in order; the expert learns too."
+                    ) -> Self:  # the object itself
+        """Learn one outcome, or several in order; the expert learns too.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
@@ -190,7 +284,22 @@ def _run_expert(expert, p, y, *, on_copy=False):
 class Tracking(_Calibeater):
     """The mean outcome so far in the bin that the expert's forecast falls into.
 
-    Source: Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14."""
+    Parameters
+    ----------
+    expert : Any, optional
+        A forecaster with `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast, in [0, 1]: a number, or one for each bin, shape (bins,);
+        mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts, ≥ 0.
+
+    References
+    ----------
+    Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14.
+    """
 
     def __init__(self,
                  expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the
@@ -209,7 +318,18 @@ class Tracking(_Calibeater):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
-        "The mean outcome of the bin that the expert's forecast falls into."
+        """The mean outcome of the bin that the expert's forecast falls into.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts in the present state, of the same shape.
+        """
         self._begin()
         initial, weight, total = self.state_
         stated = np.where(weight > 0, np.minimum(total / np.maximum(weight, 1e-300), 1.0), initial)
@@ -219,7 +339,20 @@ class Tracking(_Calibeater):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         out = np.empty(p.size)
         q, expert = _run_expert(self._begin(), p, y)
@@ -284,7 +417,13 @@ class _Game(BaseEstimator):
 
     def forecast_distribution(self
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts, their chances
-        "What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random."
+        """What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Two forecasts, their chances.
+        """
         m = self._begin()
         return _announce(*_foster_pair(self.game_[0][0], self.game_[1][0], self.pivot), m)
 
@@ -292,7 +431,19 @@ class _Game(BaseEstimator):
 class FosterForecaster(_Game):
     """Calibrated forecasts of any sequence, without features.
 
-    Source: Foster (1999); the description of Gupta and Ramdas (2023), App. C."""
+    Parameters
+    ----------
+    n_cells : int, default 10
+        Forecasts are the mid-points of so many cells, ≥ 1.
+    pivot : int, default 0
+        The cell that is played first, from 0 to n_cells − 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws.
+
+    References
+    ----------
+    Foster (1999); the description of Gupta and Ramdas (2023), App. C.
+    """
 
     def __init__(self,
                  n_cells: int = 10,  # forecasts are the mid-points of so many cells, ≥ 1
@@ -303,7 +454,13 @@ class FosterForecaster(_Game):
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
     def predict(self) -> float:  # the mid-point of a cell
-        "Draw the next forecast; it stands until its outcome is learnt."
+        """Draw the next forecast; it stands until its outcome is learnt.
+
+        Returns
+        -------
+        float
+            The mid-point of a cell.
+        """
         m = self._begin()
         if self.drawn_ is None:
             cell, chance = _foster_pair(self.game_[0][0], self.game_[1][0], self.pivot)
@@ -313,7 +470,18 @@ class FosterForecaster(_Game):
     def partial_fit(self,
                     y_true: int,  # the outcome, 0 or 1
                     ) -> FosterForecaster:  # the object itself
-        "Learn the outcome of the forecast that stands."
+        """Learn the outcome of the forecast that stands.
+
+        Parameters
+        ----------
+        y_true : int
+            The outcome, 0 or 1.
+
+        Returns
+        -------
+        FosterForecaster
+            The object itself.
+        """
         y = check_outcomes(boxed(y_true))
         if y.size != 1: raise ValueError(f"y_true must be one outcome, got {y.size}")
         self.predict()
@@ -327,7 +495,21 @@ class FosterForecaster(_Game):
                     uniforms: ArrayLike | None = None,  # numbers in [0, 1], shape (n,), each used
                     # if its step is random; drawn unless given
                     ) -> np.ndarray:  # forecasts, shape (n,)
-        "Forecast and learn a whole sequence, from the present state on."
+        """Forecast and learn a whole sequence, from the present state on.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        uniforms : ArrayLike | None, optional
+            Numbers in [0, 1], shape (n,), each used if its step is random; drawn unless given.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,).
+        """
+        check_labels_agree(y_true=y_true, uniforms=uniforms)
         y, m = check_outcomes(y_true), self._begin()
         return (_play(self, np.zeros(y.size, dtype=np.int64), y, uniforms, np.array([self.pivot]))
                 + 0.5) / m
@@ -341,11 +523,13 @@ def _announce(cell, chance, m):
 def _uniforms(uniforms, n, rng):
     "One uniform for each step; NaN may stand where none will be used."
     if uniforms is None: return rng.random(n)
-    u = np.array(uniforms, dtype=np.float64)
-    if u.shape != (n,):
-        raise ValueError(f"uniforms must hold one number for each of the {n} steps, got shape "
-                         f"{u.shape}")
-    refuse("uniforms", "lie in [0, 1]", (u < 0) | (u > 1), "outside", u)
+    given = read_array(uniforms, "uniforms")
+    if given.size != n:
+        raise ValueError(f"uniforms must hold one number for each of the {n} steps, got "
+                         f"{given.size}")
+    known = ~pd.isna(given)
+    u = np.full(n, np.nan)
+    if known.any(): u[known] = check_probabilities(given[known], "uniforms")
     return u
 
 
@@ -373,7 +557,18 @@ class _Games(_Calibeater):
     def forecast_distribution(self,
                               y_prob: float,  # a score, in [0, 1]
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
-        "What a score's forecast is drawn from; equal forecasts, chances 1 and 0, if not random."
+        """What a score's forecast is drawn from; equal forecasts, chances 1 and 0, if not random.
+
+        Parameters
+        ----------
+        y_prob : float
+            A score, in [0, 1].
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Two forecasts and their chances.
+        """
         b = self._bins(check_probabilities(boxed(y_prob)))[0]
         return _announce(*_foster_pair(self.game_[0][b], self.game_[1][b], b), self.edges_.size)
 
@@ -389,8 +584,21 @@ class _Games(_Calibeater):
 class Hedging(_Games):
     """One game of Foster's in each bin of the expert, with the bin as its pivot.
 
-    A forecast drawn by `predict` for one score stands until that score's outcome is learnt. Source:
-    Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17."""
+    A forecast drawn by `predict` for one score stands until that score's outcome is learnt.
+
+    Parameters
+    ----------
+    expert : Any, optional
+        Has `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Of bins and games' cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws.
+
+    References
+    ----------
+    Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17.
+    """
 
     def __init__(self,
                  expert: Any = None,  # has `predict` and `partial_fit`; None for the score itself
@@ -403,7 +611,18 @@ class Hedging(_Games):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts drawn in the present state, of the same shape
-        "Draw a forecast for each score."
+        """Draw a forecast for each score.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts drawn in the present state, of the same shape.
+        """
         p, one = check_probabilities(boxed(y_prob)), np.ndim(y_prob) == 0
         bins = self._bins(p)
         if one and self.drawn_ is not None and self.drawn_[0] == p[0]:
@@ -421,9 +640,24 @@ class Hedging(_Games):
                     uniforms: ArrayLike | None = None,  # numbers in [0, 1], shape (n,), each used
                     # if its step is random; drawn unless given
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
-        y, p, _ = check_binary(y_true, y_prob)
-        old = self._begin()
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        uniforms : ArrayLike | None, optional
+            Numbers in [0, 1], shape (n,), each used if its step is random; drawn unless given.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
+        check_labels_agree(y_true=y_true, y_prob=y_prob, uniforms=uniforms)
+        y, p, old = *check_binary(y_true, y_prob)[:2], self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
             uniforms = [self.drawn_[2]]
         q, expert = _run_expert(old, p, y, on_copy=uniforms is not None)
@@ -439,7 +673,23 @@ def tops(*,
          initial_weight: float = 0,  # as how many outcomes `initial` counts
          **platt: Any,  # options of `OnlinePlattScaling`
          ) -> Tracking:
-    "Online Platt scaling with tracking."
+    """Online Platt scaling with tracking.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast; mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts.
+    **platt : Any
+        Options of `OnlinePlattScaling`.
+
+    Returns
+    -------
+    Tracking
+    """
     return Tracking(OnlinePlattScaling(**platt), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
@@ -449,7 +699,21 @@ def hops(*,
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
          **platt: Any,  # options of `OnlinePlattScaling`
          ) -> Hedging:
-    "Online Platt scaling with hedging."
+    """Online Platt scaling with hedging.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins and cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws.
+    **platt : Any
+        Options of `OnlinePlattScaling`.
+
+    Returns
+    -------
+    Hedging
+    """
     return Hedging(OnlinePlattScaling(**platt), bin_width=bin_width, rng=rng)
 
 
@@ -459,7 +723,23 @@ def tobs(*,
          initial_weight: float = 0,  # as how many outcomes `initial` counts
          **beta: Any,  # options of `OnlineBetaScaling`
          ) -> Tracking:
-    "Online beta scaling with tracking."
+    """Online beta scaling with tracking.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast; mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts.
+    **beta : Any
+        Options of `OnlineBetaScaling`.
+
+    Returns
+    -------
+    Tracking
+    """
     return Tracking(OnlineBetaScaling(**beta), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
@@ -469,12 +749,35 @@ def hobs(*,
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
          **beta: Any,  # options of `OnlineBetaScaling`
          ) -> Hedging:
-    "Online beta scaling with hedging."
+    """Online beta scaling with hedging.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins and cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws.
+    **beta : Any
+        Options of `OnlineBetaScaling`.
+
+    Returns
+    -------
+    Hedging
+    """
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
 # %% ../nbs/46_calibeating.ipynb #cell-044
 class OneAgainstAll(BaseEstimator):
-    "A binary forecaster for each class, fed with that class's probability."
+    """A binary forecaster for each class, fed with that class's probability.
+
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+    normalize : bool, default False
+        Whether the forecasts of a case are scaled to sum to 1.
+    """
 
     def __init__(self,
                  forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
@@ -486,7 +789,18 @@ class OneAgainstAll(BaseEstimator):
 
     def predict(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
                 ) -> np.ndarray:  # shape (n, classes)
-        "Recalibrated probability of each class, in the present state."
+        """Recalibrated probability of each class, in the present state.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+        """
         P = _class_probabilities(y_prob)
         parts = _parts(self, P.shape[1])
         return _scaled(np.column_stack([part.predict(P[:, k]) for k, part in enumerate(parts)]),
@@ -497,7 +811,20 @@ class OneAgainstAll(BaseEstimator):
         y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
         y_true: ArrayLike,  # classes, shape (n,), integers from 0
     ) -> np.ndarray:  # shape (n, classes)
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes), in the order of time.
+        y_true : ArrayLike
+            Classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+        """
         label, P = check_multiclass(y_true, y_prob)
         parts = copy.deepcopy(_parts(self, P.shape[1]))
         made = np.column_stack([part.prequential(P[:, k], label == k)
@@ -509,7 +836,16 @@ class OneAgainstAll(BaseEstimator):
 class TopLabel(BaseEstimator):
     """The likeliest class and the chance that it is right, by a forecaster for each such class.
 
-    Source: Gupta and Ramdas (2022)."""
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+
+    References
+    ----------
+    Gupta and Ramdas (2022).
+    """
 
     def __init__(self,
                  forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
@@ -521,7 +857,18 @@ class TopLabel(BaseEstimator):
         self,
         y_prob: ArrayLike,  # class probabilities, shape (n, classes)
     ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
-        "The likeliest class of each case and its recalibrated chance, in the present state."
+        """The likeliest class of each case and its recalibrated chance, in the present state.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+        """
         P = _class_probabilities(y_prob)
         top, parts, chance = P.argmax(axis=1), _parts(self, P.shape[1]), np.empty(P.shape[0])
         for k in np.unique(top): chance[top == k] = parts[k].predict(P[top == k, k])
@@ -532,7 +879,20 @@ class TopLabel(BaseEstimator):
         y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
         y_true: ArrayLike,  # classes, shape (n,), integers from 0
     ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes), in the order of time.
+        y_true : ArrayLike
+            Classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+        """
         label, P = check_multiclass(y_true, y_prob)
         parts = copy.deepcopy(_parts(self, P.shape[1]))
         top, chance = P.argmax(axis=1), np.empty(label.size)
@@ -544,7 +904,7 @@ class TopLabel(BaseEstimator):
 # %% ../nbs/46_calibeating.ipynb #cell-047
 def _class_probabilities(y_prob):
     "Class probabilities alone, without the labels."
-    return check_multiclass(np.zeros(len(np.atleast_1d(y_prob))), y_prob)[1]
+    return check_multiclass(np.zeros(len(y_prob) if hasattr(y_prob, "__len__") else 1), y_prob)[1]
 
 
 def _parts(reduction, n_classes):
@@ -594,7 +954,15 @@ def _bet(q, y, rivals, weight, state, clip, out):
 # %% ../nbs/46_calibeating.ipynb #cell-051
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MonitorReading(Result):
-    "The monitor's record: the log-wealth after each step, and when it first crossed its threshold."
+    """The monitor's record: the log-wealth after each step, and when it first crossed its threshold.
+
+    Attributes
+    ----------
+    alpha : float
+        The chance of a false alarm, at most, ever, in (0, 1).
+    log_wealth : np.ndarray
+        Natural logarithm of the e-value after each step, shape (n,).
+    """
 
     alpha: float  # the chance of a false alarm, at most, ever, in (0, 1)
     log_wealth: np.ndarray  # natural logarithm of the e-value after each step, shape (n,)
@@ -612,14 +980,29 @@ class MonitorReading(Result):
         return f"{self.log_wealth.size:,} outcomes, {said} (α = {self.alpha:g})"
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each step: log-wealth, and the anytime-valid p-value 1/max W so far."
+        """A row for each step: log-wealth, and the anytime-valid p-value 1/max W so far.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         best = np.maximum.accumulate(np.maximum(self.log_wealth, 0))
         return pd.DataFrame({"log_wealth": self.log_wealth, "pvalue": np.exp(-best)},
                             index=pd.RangeIndex(1, self.log_wealth.size + 1, name="step"))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The wealth against time, with the threshold."
+        """The wealth against time, with the threshold.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax = new_axes(ax, 6.5, 4)
         ax.plot(np.arange(1, self.log_wealth.size + 1), self.log_wealth / np.log(10),
                 color="#0072B2")
@@ -657,8 +1040,19 @@ class _Bettor(BaseEstimator):
 class CalibrationMonitor(_Bettor):
     """A test of calibration that stays valid however often it is looked at, by betting.
 
-    Under calibration the chance of an alarm, ever, is at most alpha. Source: Ville (1939); Shafer
-    (2021); fixed share after Herbster and Warmuth (1998)."""
+    Under calibration the chance of an alarm, ever, is at most alpha.
+
+    Parameters
+    ----------
+    alpha : float, default 0.05
+        The largest chance of a false alarm, in (0, 1).
+    bin_width : float, default 0.1
+        Of the running calibration error, a whole fraction of 1.
+
+    References
+    ----------
+    Ville (1939); Shafer (2021); fixed share after Herbster and Warmuth (1998).
+    """
 
     def __init__(self,
                  *,
@@ -671,7 +1065,20 @@ class CalibrationMonitor(_Bettor):
                     y_prob: ArrayLike,  # forecasts to judge, shape (n,), in [0, 1]
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
                     ) -> MonitorReading:  # the record of these steps
-        "Watch a stretch of the stream, from the present state on."
+        """Watch a stretch of the stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Forecasts to judge, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Their outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        MonitorReading
+            The record of these steps.
+        """
         y, q, _ = check_binary(y_true, y_prob)
         out = np.empty(q.size)
         self._begin()
@@ -686,6 +1093,19 @@ class CalibrationMonitor(_Bettor):
                     y_prob: ArrayLike,  # a forecast, or forecasts of shape (n,) as they came
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> CalibrationMonitor:  # the object itself
-        "Watch one outcome, or several."
+        """Watch one outcome, or several.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A forecast, or forecasts of shape (n,) as they came.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        CalibrationMonitor
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self

@@ -5,41 +5,62 @@
 # %% ../nbs/52_calibration.ipynb #cell-005
 from __future__ import annotations
 
-import html
 import os
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
+from scipy.special import ndtr
+from sklearn.metrics import brier_score_loss
 
-from .calibration_tests import CalibrationTest, _arrange, _holm, _plot_walk, _run, _walk_frame
+from .calibration_tests import TITLES, CalibrationTest, tests_of
 from .inputs import check_binary, check_fraction, check_generator
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
+from .resampling import holm
+from .results import Result, html_table, three_digits
+from .walk import STATISTICS, Walk, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['BrierDecomposition', 'brier_decomposition', 'CalibrationReport', 'calibration_report']
+__all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'CalibrationReport', 'calibration_report', 'shown_numbers']
 
 # %% ../nbs/52_calibration.ipynb #cell-007
-@dataclass(frozen=True)
-class BrierDecomposition:
-    "The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`."
+@dataclass(frozen=True, kw_only=True)
+class BrierDecomposition(Result):
+    """The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`.
+
+    Attributes
+    ----------
+    brier : float
+        Mean squared difference of outcome and probability.
+    miscalibration : float
+        What the best monotone recalibration would gain, ≥ 0.
+    discrimination : float
+        What the recalibrated scores know beyond the base rate, ≥ 0.
+    uncertainty : float
+        Brier score of the base rate, ȳ(1 − ȳ).
+    """
     brier: float  # mean squared difference of outcome and probability
     miscalibration: float  # what the best monotone recalibration would gain, ≥ 0
     discrimination: float  # what the recalibrated scores know beyond the base rate, ≥ 0
     uncertainty: float  # Brier score of the base rate, ȳ(1 − ȳ)
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([vars(self)])
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        return (f"Brier score {three_digits(self.brier)} = miscalibration "
+                f"{three_digits(self.miscalibration)} − discrimination "
+                f"{three_digits(self.discrimination)} + uncertainty "
+                f"{three_digits(self.uncertainty)}")
 
 
 def brier_decomposition(
@@ -50,24 +71,88 @@ def brier_decomposition(
 ) -> BrierDecomposition:  # `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`
     """The Brier score in three parts, by isotonic regression.
 
-    Raises ValueError or TypeError for bad input. Source: Dimitriadis, Gneiting & Jordan (2021)."""
-    y, p, w = check_binary(y_true, y_prob, sample_weight)
-    y, p, w = y[w > 1e-100], p[w > 1e-100], w[w > 1e-100]
-    _, group = np.unique(p, return_inverse=True)
-    weight = np.bincount(group, w)
-    best = np.clip(isotonic_regression(np.bincount(group, w * y) / weight, sample_weight=weight), 0,
-                   1)[group]
-    rate = np.average(y, weights=w)
-    stated, recalibrated, constant = (float(np.average((y - forecast)**2, weights=w))
-                                      for forecast in (p, best, np.full(y.size, rate)))
-    return BrierDecomposition(stated, max(stated - recalibrated, 0.0),
-                              max(constant - recalibrated, 0.0), constant)
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    BrierDecomposition
+        `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Dimitriadis, Gneiting & Jordan (2021).
+    """
+    return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight)))
+
+
+def brier_of(walk: Walk,  # outcomes along their stated probabilities
+             ) -> BrierDecomposition:  # the same as of `brier_decomposition`
+    """The Brier score in three parts, of outcomes that are sorted already.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+
+    Returns
+    -------
+    BrierDecomposition
+        The same as of `brier_decomposition`.
+    """
+    kept = walk.weight > 1e-100
+    y, p, w = walk.outcome[kept], walk.score[kept], walk.weight[kept]
+    first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
+    weight, ones = np.add.reduceat(w, first), np.add.reduceat(w * y, first)
+    best = isotonic_regression(np.minimum(ones / weight, 1), weights=weight).x.clip(0, 1)
+    forecasts = (p, np.repeat(best, np.diff(np.r_[first, p.size])),
+                 np.full(p.size, min(ones.sum() / weight.sum(), 1.0)))
+    stated, recalibrated, constant = (float(brier_score_loss(y, forecast, sample_weight=w,
+                                                             pos_label=1))
+                                      for forecast in forecasts)
+    return BrierDecomposition(brier=stated, miscalibration=max(stated - recalibrated, 0.0),
+                              discrimination=max(constant - recalibrated, 0.0),
+                              uncertainty=constant)
 
 # %% ../nbs/52_calibration.ipynb #cell-010
-@dataclass(frozen=True)
-class CalibrationReport:
-    """All that is known about the calibration of one set of probabilities; what
-    `calibration_report` returns."""
+@dataclass(frozen=True, kw_only=True)
+class CalibrationReport(Result):
+    """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
+
+    Attributes
+    ----------
+    verdict : str
+        "valid": no fault found; "invalid": a test rejects.
+    headline : str
+        A sentence or two.
+    tests : tuple[CalibrationTest, ...]
+        Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is defined.
+    adjusted : tuple[float, ...]
+        Their p-values, adjusted by Holm's method.
+    error : CalibrationError
+        Calibration errors with intervals.
+    null : ECETest
+        The ECE of a perfect model.
+    brier : BrierDecomposition
+        The Brier score in three parts.
+    diagram : ReliabilityDiagram
+        Observed against stated.
+    walk : Walk
+        The cumulative differences.
+    confidence : float
+        Level of intervals and verdict.
+    """
     verdict: str  # "valid": no fault found; "invalid": a test rejects
     headline: str  # a sentence or two
     tests: tuple[CalibrationTest, ...]  # Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is
@@ -75,29 +160,62 @@ class CalibrationReport:
     adjusted: tuple[float, ...]  # their p-values, adjusted by Holm's method
     error: CalibrationError  # calibration errors with intervals
     null: ECETest  # the ECE of a perfect model
-    brier: BrierDecomposition  # the Brier score and its parts
-    diagram: ReliabilityDiagram = field(repr=False)  # stated and observed shares by bins
-    confidence: float  # level of the intervals
-    _walk: Any = field(repr=False)
+    brier: BrierDecomposition  # the Brier score in three parts
+    diagram: ReliabilityDiagram = field(repr=False, compare=False)  # observed against stated
+    walk: Walk = field(repr=False, compare=False)  # the cumulative differences
+    confidence: float  # level of intervals and verdict
+
+    @property
+    def sentence(self) -> str:
+        "The headline."
+        return self.headline
 
     def to_frame(self) -> pd.DataFrame:
-        "One row for each number: value, low, high, pvalue, adjusted, method."
+        """One row for each number: value, low, high, pvalue, adjusted, method.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return _report_frame(self)
 
     def plot(
         self, axes: tuple[Axes, Axes] | None = None,  # two axes to draw on; new ones unless given
     ) -> tuple[Axes, Axes]:
-        "The reliability diagram beside the cumulative differences."
+        """The reliability diagram beside the cumulative differences.
+
+        Parameters
+        ----------
+        axes : tuple[Axes, Axes] | None, optional
+            Two axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        tuple[Axes, Axes]
+        """
         return _plot_report(self, axes)
 
     def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
                 *, details: dict[str, str] | None = None,  # further facts, such as the file's name
                 ) -> str:  # the page, self-contained
-        "A page with the verdict, its reasons, both pictures and all numbers."
+        """A page with the verdict, its reasons, both pictures and all numbers.
+
+        Parameters
+        ----------
+        path : str | os.PathLike | None, optional
+            Where to write it; nowhere if None.
+        details : dict[str, str] | None, optional
+            Further facts, such as the file's name.
+
+        Returns
+        -------
+        str
+            The page, self-contained.
+        """
         return _report_page(self, path, details or {})
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{html.escape(self.headline)}</b></p>" + _shown(self.to_frame()).to_html()
+        return f"<p><b>{escape(self.headline)}</b></p>" + html_table(shown_numbers(self.to_frame()))
 
 # %% ../nbs/52_calibration.ipynb #cell-011
 def calibration_report(
@@ -109,59 +227,92 @@ def calibration_report(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"
-    n_resamples: int = 9999,  # draws of the exact tests
-    n_boot: int = 1999,  # bootstrap resamples of the errors' intervals, and draws of the perfect
-                         # model's ECE
+    n_resamples: int = 9999,  # sets of outcomes drawn, for the tests and the perfect model's ECE
+    n_boot: int = 5000,  # bootstrap resamples of the errors' intervals
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationReport:  # `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`
     """Tests, errors, score and verdict for stated probabilities of one event.
 
-    Raises ValueError where all probabilities are 0 or 1, and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
+    n_bins : int, default 15
+        Bins of the calibration error and the diagram.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    confidence : float, default 0.95
+        Level of intervals and verdict, in (0, 1).
+    method : str, default "auto"
+        Of the tests' p-values: "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Sets of outcomes drawn, for the tests and the perfect model's ECE.
+    n_boot : int, default 5000
+        Bootstrap resamples of the errors' intervals.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationReport
+        `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`.
+
+    Raises
+    ------
+    ValueError
+        Where all probabilities are 0 or 1, and for bad input.
+    """
     y, p, w = check_binary(y_true, y_prob, sample_weight)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    walk, bins = _arrange(y, p, w), dict(n_bins=n_bins, strategy=strategy, sample_weight=w)
-    names = ("kolmogorov_smirnov", "kuiper", "spiegelhalter") if walk.moments[1] > 0 else (
-        "kolmogorov_smirnov", "kuiper")
-    tests = _run(names, walk, "two-sided", method, n_resamples, rng, n_jobs, progress)
-    adjusted = tuple(map(float, _holm(np.array([test.pvalue for test in tests]))))
+    walk, bins = walk_of(y, p, w), dict(n_bins=n_bins, strategy=strategy, sample_weight=w)
+    tests = tests_of(walk, STATISTICS if walk.brier_variance > 0 else STATISTICS[:2],
+                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
+                     progress=progress)
+    adjusted = tuple(holm([test.pvalue for test in tests]).tolist())
     error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, rng=rng,
-                                       n_jobs=n_jobs, **bins)
-    null = ece_test(y, p, n_resamples=n_boot, rng=rng, n_jobs=n_jobs, **bins)
+                                       n_jobs=n_jobs, progress=progress, **bins)
     verdict = "invalid" if min(adjusted) < 1 - confidence else "valid"
-    return CalibrationReport(verdict, _headline(verdict, walk, tests, error, confidence), tests,
-                             adjusted, error, null, brier_decomposition(y, p, sample_weight=w),
-                             reliability_diagram(y, p, confidence=confidence, **bins), confidence,
-                             walk)
+    return CalibrationReport(
+        verdict=verdict, headline=_headline(verdict, walk, tests, error, confidence), tests=tests,
+        adjusted=adjusted, error=error, brier=brier_of(walk), walk=walk, confidence=confidence,
+        null=ece_test(y, p, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress,
+                      **bins),
+        diagram=reliability_diagram(y, p, confidence=confidence, **bins))
 
 # %% ../nbs/52_calibration.ipynb #cell-012
 def _headline(verdict, walk, tests, error, confidence):
     "The verdict in words."
     if verdict == "valid":
-        return (f"No fault of calibration was found in {walk.p.size:,} points. A calibration error "
-                f"(ECE) of up to {error.ece_high:.2g} could be there unseen ({100 * confidence:g} "
-                "% limit).")
+        return (f"No fault of calibration was found in {walk.n:,} points. A calibration error "
+                f"(ECE) of up to {error.ece_interval.high:.2g} could be there unseen "
+                f"({100 * confidence:g} % limit).")
     if walk.contradicted:
         times = "once" if walk.contradicted == 1 else f"{walk.contradicted:,} times"
         return ("These probabilities are not calibrated: what was stated to be impossible, or "
                 f"certain, turned out otherwise {times}.")
-    limit, drift, faults = 1 - confidence, float(walk.total[-1] / np.sqrt(walk.moments[0])), []
-    if 2 * float(_normal_tail(abs(drift))) < limit:
+    limit, drift, faults = 1 - confidence, float(walk.total[-1] / np.sqrt(walk.variance)), []
+    if 2 * ndtr(-abs(drift)) < limit:
         faults.append(f"too {'small' if drift > 0 else 'large'} by "
-                      f"{abs(walk.total[-1]) / walk.w.sum():.2g} on average")
-    if len(tests) == 3 and tests[2].pvalue < limit:
-        faults.append("too extreme (overconfident)" if tests[2].statistic > 0
+                      f"{abs(walk.total[-1]) / walk.weight.sum():.2g} on average")
+    tilt = {test.name: test for test in tests}.get("spiegelhalter")
+    if tilt and tilt.pvalue < limit:
+        faults.append("too extreme (overconfident)" if tilt.statistic > 0
                       else "too timid (underconfident)")
     return ("These probabilities are not calibrated: they are "
             f"{' and '.join(faults) or 'wrong in a way that cancels on average'}. Calibration "
-            f"error (ECE) {error.ece:.2g}, {100 * confidence:g} % interval {error.ece_low:.2g} to "
-            f"{error.ece_high:.2g}.")
+            f"error (ECE) {error.ece:.2g}, {100 * confidence:g} % interval "
+            f"{error.ece_interval.low:.2g} to {error.ece_interval.high:.2g}.")
 
-
-def _normal_tail(z):
-    from scipy.special import ndtr
-    return ndtr(-z)
 
 # %% ../nbs/52_calibration.ipynb #cell-013
 def _report_frame(report):
@@ -169,11 +320,11 @@ def _report_frame(report):
                         "adjusted": adjusted, "method": test.method}
             for test, adjusted in zip(report.tests, report.adjusted)}
     error, brier = report.error, report.brier
-    rows["ece"] = {"value": error.ece, "low": error.ece_low, "high": error.ece_high,
+    rows["ece"] = {"value": error.ece, **error.ece_interval._asdict(),
                    "pvalue": report.null.pvalue, "method": "exact"}
-    rows["ece of a perfect model"] = {"value": report.null.null_mean, "high": report.null.null_high}
-    rows["debiased square"] = {"value": error.squared, "low": error.squared_low,
-                               "high": error.squared_high}
+    rows["ece of a perfect model"] = {"value": report.null.null_mean,
+                                      "high": report.null.null_limit}
+    rows["debiased square"] = {"value": error.squared, **error.squared_interval._asdict()}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index",
@@ -183,8 +334,20 @@ def _report_frame(report):
         {"method": "string"})
 
 
-def _shown(frame):
-    "The table as text, blank where a number does not apply."
+def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_frame`
+                  ) -> pd.DataFrame:  # of text, with four digits
+    """The table as text, blank where a number does not apply.
+
+    Parameters
+    ----------
+    frame : pd.DataFrame
+        The table of `CalibrationReport.to_frame`.
+
+    Returns
+    -------
+    pd.DataFrame
+        Of text, with four digits.
+    """
     shown = frame.copy().astype(object)
     for name in shown.columns:
         shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}"
@@ -198,12 +361,10 @@ def _plot_report(report, axes):
     left, right = plt.subplots(1, 2, figsize=(11, 4.6),
                                layout="constrained")[1] if axes is None else axes
     report.diagram.plot(left)
-    _plot_walk(_walk_frame(report._walk), report.tests[0].scale, right)
+    report.walk.plot(right)
     return left, right
 
 # %% ../nbs/52_calibration.ipynb #cell-015
-_NAMES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
-          "spiegelhalter": "Spiegelhalter"}
 _SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one side",
          "kuiper": "deviations of either sign anywhere along the scores",
          "spiegelhalter": "probabilities that are too extreme or too timid"}
@@ -216,22 +377,23 @@ def _report_page(report, path, details):
 
     if path is not None: check_target(path)
     findings = tuple(
-        Finding(_NAMES[test.name], "invalid" if adjusted < 1 - report.confidence else "valid",
+        Finding(TITLES[test.name], "invalid" if adjusted < 1 - report.confidence else "valid",
                 f"Looks for {_SEES[test.name]}: adjusted p-value {adjusted:.2g}.")
         for test, adjusted in zip(report.tests, report.adjusted))
     diagram = draw_picture(
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
         width=4.4, height=4.4,
         caption="Dots on the diagonal are calibrated; the bars show where the points are.")
-    walk = draw_picture(lambda ax: _plot_walk(_walk_frame(report._walk), report.tests[0].scale, ax),
+    walk = draw_picture(report.walk.plot,
                         "Cumulative outcome minus probability along the scores, with the band of "
                         "calibrated walks.", width=5, height=4.4,
                         caption="The slope is the error of the probabilities at that place; "
                         "calibrated walks stay inside the band.")
-    table = _shown(report.to_frame()).reset_index().rename(
-        columns={"value": "value", "low": "low", "high": "high", "pvalue": "p-value",
-                 "adjusted": "adjusted p-value"})
-    facts = {**details, "Points": f"{report._walk.p.size:,}", "Bins": str(report.diagram.n_bins),
+    table = shown_numbers(report.to_frame()).reset_index().rename(
+        columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
+    facts = {**details, "Points": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
+             "Bootstrap resamples": f"{report.error.n_boot:,}",
+             "Sets of a perfect model": f"{report.null.n_resamples:,}",
              "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
     page = render_page("Can these probabilities be believed?", Verdict(report.headline, findings),
                        [Section("Pictures", pictures=(diagram, walk)), Section(

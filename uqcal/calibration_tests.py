@@ -5,286 +5,118 @@
 # %% ../nbs/42_calibration_tests.ipynb #cell-006
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from tqdm import tqdm
 
-from .bootstrap import run_chunks
-from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import (check_binary, check_choice, check_count, check_generator,
-                          check_multiclass, check_probabilities, check_weights)
+from .inputs import check_generator, check_labels_agree, check_multiclass, check_weights
+from .resampling import holm
+from .results import Result, SignificanceTest, enumerated, html_table, new_axes
+from .walk import STATISTICS, Walk, significance_of, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['cumulative_differences', 'length_scale', 'CalibrationTest', 'kolmogorov_smirnov_test', 'kuiper_test',
-           'spiegelhalter_test', 'CalibrationTests', 'binary_calibration_tests', 'MulticlassTests',
-           'multiclass_calibration_tests']
-
-# %% ../nbs/42_calibration_tests.ipynb #cell-008
-@nb.njit(cache=True, nogil=True)
-def _by_score(p, y, w):
-    "The three arrays in the order of the scores p."
-    n = p.size
-    place = np.zeros(n + 2, np.int64)
-    for i in range(n):
-        place[int(p[i] * n) + 1] += 1
-    for k in range(n + 1):
-        place[k + 1] += place[k]
-    p_sorted, y_sorted, w_sorted = np.empty(n), np.empty(n), np.empty(n)
-    for i in range(n):
-        bucket = int(p[i] * n)
-        k = place[bucket]
-        place[bucket] += 1
-        p_sorted[k], y_sorted[k], w_sorted[k] = p[i], y[i], w[i]
-    moves = 0
-    for j in range(1, n):
-        score, outcome, weight, k = p_sorted[j], y_sorted[j], w_sorted[j], j - 1
-        while k >= 0 and p_sorted[k] > score:
-            p_sorted[k + 1], y_sorted[k + 1], w_sorted[k
-                                                       + 1] = p_sorted[k], y_sorted[k], w_sorted[k]
-            k -= 1
-        p_sorted[k + 1], y_sorted[k + 1], w_sorted[k + 1] = score, outcome, weight
-        moves += j - 1 - k
-        if moves > 30 * n:
-            order = np.argsort(p)
-            return p[order], y[order], w[order]
-    return p_sorted, y_sorted, w_sorted
-
-# %% ../nbs/42_calibration_tests.ipynb #cell-009
-@nb.njit(cache=True, nogil=True)
-def _steps(p, y, w):
-    "Where each group of equal scores ends, and the sum of w(y − p) up to there."
-    end, total = np.empty(p.size, np.int64), np.empty(p.size)
-    groups, running = 0, 0.0
-    for i in range(p.size):
-        running += w[i] * (y[i] - p[i])
-        if i + 1 == p.size or p[i + 1] != p[i]:
-            end[groups], total[groups] = i + 1, running
-            groups += 1
-    return end[:groups].copy(), total[:groups].copy()
-
-# %% ../nbs/42_calibration_tests.ipynb #cell-011
-@nb.njit(cache=True, nogil=True)
-def _moments(p, w, end):
-    """Σ w²p(1 − p), Σ w²(1 − 2p)²p(1 − p), the sum of squares of the first by steps, the largest w²
-    and w²(1 − 2p)² of uncertain points."""
-    variance = brier = squares = largest = brier_largest = 0.0
-    i = 0
-    for g in range(end.size):
-        step = 0.0
-        while i < end[g]:
-            chance, bet = p[i] * (1 - p[i]), w[i] * w[i]
-            tilted = bet * (1 - 2 * p[i])**2
-            step += bet * chance
-            brier += tilted * chance
-            if chance > 0: largest, brier_largest = max(largest, bet), max(brier_largest, tilted)
-            i += 1
-        variance += step
-        squares += step * step
-    return variance, brier, squares, largest, brier_largest
-
-
-@dataclass(frozen=True)
-class _Walk:
-    p: np.ndarray  # scores in order, shape (n,)
-    y: np.ndarray  # their outcomes
-    w: np.ndarray  # their weights
-    end: np.ndarray  # one past the last point of each group of equal scores
-    total: np.ndarray  # Σ w(y − p) up to there
-    moments: tuple[float, ...]  # what `_moments` returns
-    contradicted: int  # points with p = 0 and y = 1, or p = 1 and y = 0
-
-
-def _arrange(y_true, y_prob, sample_weight):
-    y, p, w = check_binary(y_true, y_prob, sample_weight)
-    if not w.all(): y, p, w = y[w > 0], p[w > 0], w[w > 0]
-    p, y, w = _by_score(p, y, w)
-    end, total = _steps(p, y, w)
-    return _Walk(p, y, w, end, total, _moments(p, w, end), int(np.sum(p == 1 - y)))
-
-# %% ../nbs/42_calibration_tests.ipynb #cell-012
-def cumulative_differences(
-    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-    *,
-    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-) -> np.ndarray:  # C in the order of the scores, shape (n,) (points of weight 0 left out)
-    """Cumulative differences between outcomes and probabilities; equal scores share the value at
-    the end of their group.
-
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses. Source:
-    Arrieta-Ibarra et al. (2022)."""
-    walk = _arrange(y_true, y_prob, sample_weight)
-    return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.w.sum()
-
-
-def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
-                 *,
-                 sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                 ) -> float:  # ≥ 0
-    """Standard deviation of the last cumulative difference of calibrated probabilities, equation
-    (2).
-
-    Raises ValueError or TypeError for input that `uqcal.inputs.check_binary` refuses."""
-    p = check_probabilities(y_prob)
-    w = check_weights(sample_weight, p.size)
-    return float(np.sqrt((w * w * p * (1 - p)).sum()) / w.sum())
-
-# %% ../nbs/42_calibration_tests.ipynb #cell-015
-@nb.njit(cache=True, nogil=True)
-def _bernoulli_walks(p, w, end, n_sets, rng):
-    "max|C|, range and Spiegelhalter's numerator of n_sets walks with drawn outcomes, undivided."
-    out = np.empty((n_sets, 3))
-    for r in range(n_sets):
-        total = high = low = brier = 0.0
-        i = 0
-        for g in range(end.size):
-            while i < end[g]:
-                step = w[i] * ((rng.random() < p[i]) - p[i])
-                total += step
-                brier += step * (1 - 2 * p[i])
-                i += 1
-            high, low = max(high, total), min(low, total)
-        out[r, 0], out[r, 1], out[r, 2] = max(high, -low), high - low, brier
-    return out
-
-# %% ../nbs/42_calibration_tests.ipynb #cell-017
-@nb.njit(cache=True, nogil=True)
-def _counted_walks(ones, size, p, w):
-    "The same from the number of ones in each group, shape (n_sets, groups)."
-    out = np.empty((ones.shape[0], 3))
-    for r in range(ones.shape[0]):
-        total = high = low = brier = 0.0
-        for g in range(p.size):
-            step = w[g] * (ones[r, g] - size[g] * p[g])
-            total += step
-            brier += step * (1 - 2 * p[g])
-            high, low = max(high, total), min(low, total)
-        out[r, 0], out[r, 1], out[r, 2] = max(high, -low), high - low, brier
-    return out
-
-
-def _resample(walk, n_resamples, rng, n_jobs, progress):
-    "Statistics of resampled outcomes, shape (n_resamples, 3)."
-    start, size = np.concatenate([[0], walk.end[:-1]]), np.diff(walk.end, prepend=0)
-    alike = (np.maximum.reduceat(walk.w, start) == np.minimum.reduceat(walk.w, start)).all()
-    if alike and 15 * size.size < walk.p.size:
-        task, chunk = functools.partial(_counted_task, size, walk.p[start], walk.w[start]), max(
-            1, 2**19 // size.size)
-    else:
-        task, chunk = functools.partial(_bernoulli_task, walk), max(1, 2**21 // walk.p.size)
-    return run_chunks(task, n_resamples, chunk, rng, n_jobs=n_jobs, progress=progress,
-                      description="resampled outcomes")
-
-
-def _counted_task(size, p, w, n, rng):
-    return _counted_walks(rng.binomial(size, p, size=(n, size.size)), size, p, w)
-
-
-def _bernoulli_task(walk, n, rng):
-    return _bernoulli_walks(walk.p, walk.w, walk.end, n, rng)
-
-# %% ../nbs/42_calibration_tests.ipynb #cell-021
-_MIN_STEPS, _MIN_BETS = 5000, 100
-
-
-def _limit_is_good(walk):
-    """Whether the limiting distributions serve: of the walk (Kolmogorov–Smirnov and Kuiper), of
-    Spiegelhalter's sum."""
-    variance, brier, squares, largest, brier_largest = walk.moments
-    many_bets = variance >= _MIN_BETS * largest
-    return (many_bets and variance * variance >= _MIN_STEPS * squares,
-            brier >= _MIN_BETS * brier_largest)
+__all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
+           'CalibrationTests', 'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-023
-@dataclass(frozen=True)
-class CalibrationTest:
-    "Statistic and p-value of one test of calibration."
+@dataclass(frozen=True, kw_only=True)
+class CalibrationTest(SignificanceTest):
+    """Statistic and p-value of one test of calibration.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    name : str
+        "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+    scale : float
+        Standard deviation of the last cumulative difference, or of the Brier score.
+    contradicted : int
+        Points stated to be impossible that occurred, or to be certain that did not; with
+        one, the p-value is 0 and the method "contradiction".
+    """
     name: str  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
-    statistic: float  # divided by `scale`
-    pvalue: float  # probability of a statistic at least as large, if the probabilities are right
     scale: float  # standard deviation of the last cumulative difference, or of the Brier score
-    n: int  # points with positive weight
-    method: str  # how the p-value was found: "asymptotic", "exact", or "contradiction"
     contradicted: int = 0  # points stated to be impossible that occurred, or to be certain that did
-                           # not; with one, the p-value is 0
+                           # not; with one, the p-value is 0 and the method "contradiction"
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([vars(self)])
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().set_index("name").to_html(float_format="{:.4g}".format)
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        return f"{TITLES[self.name]}: {super().sentence}"
 
 
-_TESTS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
-_SIDES = ("two-sided", "greater", "less")
+TITLES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
+          "spiegelhalter": "Spiegelhalter"}
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-025
-def _run(names, walk, alternative, method, n_resamples, rng, n_jobs, progress):
-    "The named tests of one walk; all that are resampled share the draws."
-    check_choice(method, "method", ("auto", "asymptotic", "exact"))
-    check_choice(alternative, "alternative", _SIDES)
-    n_resamples = check_count(n_resamples, "n_resamples")
-    for name in names: _require_variance(name, walk)
-    good = (dict(zip(_TESTS, (lambda w, z: (w, w, z))(*_limit_is_good(walk)))) if method == "auto"
-            else dict.fromkeys(_TESTS, method == "asymptotic"))
-    how = {name: "contradiction" if walk.contradicted else "asymptotic" if good[name] else "exact"
-           for name in names}
-    drawn = _resample(walk, n_resamples, rng, n_jobs, progress) if "exact" in how.values() else None
-    return tuple(_judge(name, walk, how[name], drawn, alternative) for name in names)
+def tests_of(
+    walk: Walk,  # outcomes along their stated probabilities
+    names: tuple[str, ...] = STATISTICS,  # which tests, of `uqcal.walk.STATISTICS`
+    *,
+    alternative: str = "two-sided",  # for "spiegelhalter": "two-sided", "greater" or "less"
+    method: str = "auto",  # "auto", "asymptotic" (the limit) or "exact" (drawn outcomes)
+    n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
+    rng: int | np.random.Generator | None = None,  # seed or generator of the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
+    progress: bool = False,  # show a bar on standard error
+) -> tuple[CalibrationTest, ...]:  # one for each name; all that are drawn share the draws
+    """Tests of a walk that was made before.
 
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+    names : tuple[str, ...], default STATISTICS
+        Which tests, of `uqcal.walk.STATISTICS`.
+    alternative : str, default "two-sided"
+        For "spiegelhalter": "two-sided", "greater" or "less".
+    method : str, default "auto"
+        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
 
-def _require_variance(name, walk):
-    if name == "spiegelhalter" and not walk.moments[1] > 0:
-        raise ValueError("Spiegelhalter's test needs y_prob to hold scores other than 0, 1/2 and "
-                         f"1, got none among {walk.p.size}: the Brier score has no variance")
-    if not walk.moments[0] > 0:
-        raise ValueError("y_prob must hold scores between 0 and 1 for a test, got only 0 and 1 "
-                         f"among {walk.p.size}: certain statements have no variance")
+    Returns
+    -------
+    tuple[CalibrationTest, ...]
+        One for each name; all that are drawn share the draws.
 
-# %% ../nbs/42_calibration_tests.ipynb #cell-025b
-def _judge(name, walk, how, drawn, alternative):
-    if name == "spiegelhalter":
-        value, variance = (walk.w * (walk.y - walk.p) * (1 - 2 * walk.p)).sum(), walk.moments[1]
-    else:
-        high, low, variance = max(walk.total.max(), 0.0), min(walk.total.min(), 0.0), walk.moments[
-            0]
-        value = max(high, -low) if name == "kolmogorov_smirnov" else high - low
-    scale = np.sqrt(variance)
-    statistic = value / scale
-    if how == "contradiction": pvalue = 0.0
-    elif how == "exact":
-        pvalue = _counted_share(_folded(drawn[:, _TESTS.index(name)] / scale, name, alternative),
-                                _folded(statistic, name, alternative))
-    elif name == "spiegelhalter":
-        pvalue = 2 * ndtr(-abs(statistic)) if alternative == "two-sided" else ndtr(
-            -_folded(statistic, name, alternative))
-    else:
-        pvalue = (kolmogorov_smirnov_null if name == "kolmogorov_smirnov"
-                  else kuiper_null).sf(statistic)
-    return CalibrationTest(name, float(statistic), float(pvalue), float(scale / walk.w.sum()),
-                           walk.p.size, how, walk.contradicted)
-
-
-def _folded(statistic, name, alternative):
-    "What is large where the null hypothesis is to be rejected."
-    if name != "spiegelhalter" or alternative == "greater": return statistic
-    return np.abs(statistic) if alternative == "two-sided" else -statistic
-
-
-def _counted_share(drawn, observed):
-    "Equation (6); values that differ by rounding only count as equal."
-    return (1 + np.sum(drawn >= observed - 1e-9 * (abs(observed) + 1e-3))) / (1 + drawn.size)
+    Raises
+    ------
+    ValueError
+        For probabilities without variance and for unknown choices.
+    """
+    found = significance_of(walk, names, alternative=alternative, method=method,
+                            n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    total = float(walk.weight.sum())
+    return tuple(CalibrationTest(**vars(one), name=name, scale=walk.deviation(name) / total,
+                                 contradicted=walk.contradicted) for name, one in found.items())
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-026
 def kolmogorov_smirnov_test(
@@ -295,15 +127,47 @@ def kolmogorov_smirnov_test(
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the largest absolute cumulative difference.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
-    (2022); Tygert (2022)."""
-    return _run(_TESTS[:1], _arrange(y_true, y_prob, sample_weight), "two-sided", method,
-                n_resamples, rng, n_jobs, progress)[0]
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022).
+    """
+    return tests_of(Walk.of(y_true, y_prob, sample_weight), ("kolmogorov_smirnov",),
+                    method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
+                    progress=progress)[0]
 
 
 def kuiper_test(
@@ -314,15 +178,46 @@ def kuiper_test(
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the range of the cumulative differences, zero included.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
-    (2022); Tygert (2022)."""
-    return _run(_TESTS[1:2], _arrange(y_true, y_prob, sample_weight), "two-sided", method,
-                n_resamples, rng, n_jobs, progress)[0]
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022).
+    """
+    return tests_of(Walk.of(y_true, y_prob, sample_weight), ("kuiper",), method=method,
+                    n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-027
 def spiegelhalter_test(
@@ -330,49 +225,110 @@ def spiegelhalter_test(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    alternative: str = "two-sided",  # or "greater" (Brier score too large: overconfident), or
-                                     # "less"
+    alternative: str = "two-sided",  # "two-sided", "greater" (Brier score too large: overconfident)
+                                     # or "less"
     method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTest:  # `.statistic` (signed) and `.pvalue`
     """Test calibration by the Brier score against its expectation.
 
-    Raises ValueError for scores without variance and for bad input. Source: Spiegelhalter
-    (1986)."""
-    return _run(_TESTS[2:], _arrange(y_true, y_prob, sample_weight), alternative, method,
-                n_resamples, rng, n_jobs, progress)[0]
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    alternative : str, default "two-sided"
+        "two-sided", "greater" (Brier score too large: overconfident) or "less".
+    method : str, default "auto"
+        "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` (signed) and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Spiegelhalter (1986).
+    """
+    return tests_of(Walk.of(y_true, y_prob, sample_weight), ("spiegelhalter",),
+                    alternative=alternative, method=method, n_resamples=n_resamples, rng=rng,
+                    n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-032
-@dataclass(frozen=True)
-class CalibrationTests:
-    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests`
-    returns."""
-    kolmogorov_smirnov: CalibrationTest  # largest distance of the walk from 0
-    kuiper: CalibrationTest  # range of the walk
-    spiegelhalter: CalibrationTest  # standardised Brier score
-    _walk: _Walk = field(repr=False)
+@dataclass(frozen=True, kw_only=True)
+class CalibrationTests(Result):
+    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests` returns.
+
+    Attributes
+    ----------
+    kolmogorov_smirnov : CalibrationTest
+        By the largest distance from zero.
+    kuiper : CalibrationTest
+        By the range.
+    spiegelhalter : CalibrationTest
+        By the Brier score.
+    walk : Walk
+        The cumulative differences.
+    """
+    kolmogorov_smirnov: CalibrationTest  # by the largest distance from zero
+    kuiper: CalibrationTest  # by the range
+    spiegelhalter: CalibrationTest  # by the Brier score
+    walk: Walk = field(repr=False, compare=False)  # the cumulative differences
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        return (f"{self.walk.n:,} points; p-values by Kolmogorov–Smirnov "
+                f"{self.kolmogorov_smirnov.pvalue:.2g}, Kuiper {self.kuiper.pvalue:.2g}, "
+                f"Spiegelhalter {self.spiegelhalter.pvalue:.2g}")
 
     def to_frame(self) -> pd.DataFrame:
-        "One row for each test, indexed by its name."
-        return pd.DataFrame([vars(getattr(self, name)) for name in _TESTS]).set_index("name")
+        """One row for each test, indexed by its name.
 
-    def walk(self) -> pd.DataFrame:
-        """Score, share of the weight with scores up to it, and cumulative difference, at the end of
-        each group of equal scores; starts at 0."""
-        return _walk_frame(self._walk)
+        Returns
+        -------
+        pd.DataFrame
+        """
+        names = [one.name for one in fields(CalibrationTest) if one.repr]
+        rows = [[getattr(getattr(self, test), name) for name in names] for test in STATISTICS]
+        return pd.DataFrame(rows, columns=names).set_index("name").astype({"n_resamples": "Int64"})
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The cumulative differences, with the band that 95 % of calibrated walks do not leave."
-        return _plot_walk(self.walk(), self.kuiper.scale, ax)
+        """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
 
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format="{:.4g}".format)
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
 
+        Returns
+        -------
+        Axes
+        """
+        return self.walk.plot(ax)
 
+# %% ../nbs/42_calibration_tests.ipynb #cell-014
 def binary_calibration_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
@@ -381,66 +337,103 @@ def binary_calibration_tests(
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
     """The three tests from one sort and the same draws.
 
-    Raises ValueError for scores without variance and for bad input."""
-    walk = _arrange(y_true, y_prob, sample_weight)
-    found = _run(_TESTS, walk, "two-sided", method, n_resamples, rng, n_jobs, progress)
-    return CalibrationTests(*found, walk)
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
 
-# %% ../nbs/42_calibration_tests.ipynb #cell-033
-def _walk_frame(walk):
-    total = walk.w.sum()
-    share = np.cumsum(walk.w)[walk.end - 1] / total
-    return pd.DataFrame({"score": np.concatenate([walk.p[:1], walk.p[walk.end - 1]]),
-                         "share": np.concatenate([[0], share]),
-                         "cumulative": np.concatenate([[0], walk.total / total])})
+    Returns
+    -------
+    CalibrationTests
+        `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`.
 
-
-def _plot_walk(walk, scale, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6.5, 4.4), layout="constrained")[1] if ax is None else ax
-    band = kolmogorov_smirnov_null.isf(0.05) * scale
-    ax.axhspan(-band, band, color="0.93")
-    ax.axhline(0, color="0.6", lw=0.8)
-    ax.plot(walk["share"], walk["cumulative"], color="#0072B2", lw=1.3)
-    ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4),
-                textcoords="offset points", va="top", color="0.35", fontsize=9)
-    places = np.searchsorted(walk["share"].to_numpy(), np.linspace(0, 1, 6)).clip(0, len(walk) - 1)
-    ticks = [f"{100 * s:.0f} %\n{walk['score'].iloc[k]:.2g}"
-             for s, k in zip(np.linspace(0, 1, 6), places)]
-    ax.set(xlim=(0, 1), xticks=np.linspace(0, 1, 6), xlabel="share of the points, below it their "
-           "stated probability", ylabel="cumulative outcome − probability")
-    ax.set_xticklabels(ticks)
-    return ax
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+    """
+    walk = Walk.of(y_true, y_prob, sample_weight)
+    found = tests_of(walk, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
+                     progress=progress)
+    return CalibrationTests(**{one.name: one for one in found}, walk=walk)
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-035
-@dataclass(frozen=True)
-class MulticlassTests:
-    """The three tests of the top label and of each class, adjusted for their number; what
-    `multiclass_calibration_tests` returns."""
-    table: pd.DataFrame = field(repr=False)  # a row for each statement and test: statistic, pvalue,
-                                             # adjusted (Holm, within a test), method
+@dataclass(frozen=True, kw_only=True)
+class MulticlassTests(Result):
+    """The three tests of the top label and of each class, adjusted for their number; what `multiclass_calibration_tests` returns.
+
+    Attributes
+    ----------
+    table : pd.DataFrame
+        A row for each statement and test: statistic, pvalue, adjusted (Holm, within a
+        test), method, n_resamples.
+    n : int
+        Points with positive weight.
+    n_classes : int
+        Number of classes.
+    """
+    table: pd.DataFrame = field(repr=False, compare=False)  # a row for each statement and test:
+                                                            # statistic, pvalue, adjusted (Holm,
+                                                            # within a test), method, n_resamples
     n: int  # points with positive weight
-    n_classes: int  # classes
+    n_classes: int  # number of classes
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        rejected = self.table.index[self.table["adjusted"] < 0.05].get_level_values("statement")
+        names = enumerated([name if name == "top label" else f"class {name}"
+                            for name in dict.fromkeys(rejected)])
+        found = f"rejected at 5 % for {names}" if names else "no test rejects at 5 %"
+        return f"{self.n:,} points, {self.n_classes} classes: {found}"
 
     def to_frame(self) -> pd.DataFrame:
-        "Indexed by statement (\"top label\", or the class) and test."
-        return self.table
+        """Indexed by statement (\"top label\", or the class) and test.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
+        return self.table.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Adjusted p-values of the Kuiper tests, on a logarithmic axis."
+        """Adjusted p-values of the Kuiper tests, on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_adjusted(self.table.xs("kuiper", level="test"), ax)
 
     def _repr_html_(self) -> str:
-        return self.table.to_html(float_format="{:.4g}".format)
+        return f"<p>{self.sentence}</p>" + html_table(self.table, 3 * (self.n_classes + 1))
 
-# %% ../nbs/42_calibration_tests.ipynb #cell-035b
+# %% ../nbs/42_calibration_tests.ipynb #cell-015
 def multiclass_calibration_tests(
     y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
     y_prob: ArrayLike,  # stated probabilities, shape (n, K)
@@ -449,47 +442,65 @@ def multiclass_calibration_tests(
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
+    progress: bool = False,  # show a bar on standard error
 ) -> MulticlassTests:  # `.to_frame()` has the adjusted p-values
-    """Test the top label's probability and those of each class, with p-values adjusted by Holm's
-    method.
+    """Test the top label's probability and those of each class, with p-values adjusted by Holm's method.
 
-    Raises ValueError for probabilities outside [0, 1], for rows that do not sum to 1, and for a
-    class whose stated probabilities are all 0, 1/2 or 1."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0 to K − 1, shape (n,).
+    y_prob : ArrayLike
+        Stated probabilities, shape (n, K).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    MulticlassTests
+        `.to_frame()` has the adjusted p-values.
+
+    Raises
+    ------
+    ValueError
+        For probabilities outside [0, 1], for rows that do not sum to 1, and for a class
+        whose stated probabilities are all 0, 1/2 or 1.
+    """
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     label, prob = check_multiclass(y_true, y_prob)
-    chosen = prob.argmax(axis=1)
+    weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
         k: (label == k, prob[:, k]) for k in range(prob.shape[1])}
     rng, rows = check_generator(rng), {}
-    for statement, (outcome, probability) in statements.items():
-        try:
-            found = binary_calibration_tests(outcome, probability, sample_weight=sample_weight,
-                                             method=method, n_resamples=n_resamples, rng=rng,
-                                             n_jobs=n_jobs)
+    for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
+                                                  disable=not progress, unit=""):
+        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight)
+        try: found = tests_of(walk, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs)
         except ValueError as error:
             raise ValueError(f"{statement if statement == 'top label' else f'class {statement}'}: "
                              f"{error}") from None
-        rows |= {(statement, name): {k: getattr(getattr(found, name), k)
-                                     for k in ("statistic", "pvalue", "method")} for name in _TESTS}
+        rows |= {(statement, one.name): {
+            "statistic": one.statistic, "pvalue": one.pvalue, "method": one.method,
+            "n_resamples": one.n_resamples} for one in found}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
-    table.insert(2, "adjusted",
-                 table.groupby(level="test")["pvalue"].transform(lambda p: _holm(p.to_numpy())))
-    return MulticlassTests(table, found.kuiper.n, prob.shape[1])
+    table = table.astype({"n_resamples": "Int64"})
+    table.insert(2, "adjusted", table.groupby(level="test")["pvalue"].transform(holm))
+    return MulticlassTests(table=table, n=walk.n, n_classes=prob.shape[1])
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-036
-def _holm(p):
-    "P-values adjusted by Holm's method."
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty(p.size)
-    adjusted[order] = np.maximum.accumulate(np.minimum((p.size - np.arange(p.size)) * p[order], 1))
-    return adjusted
-
-
 def _plot_adjusted(kuiper, ax):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6, 0.32 * len(kuiper) + 1.2),
-                      layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax, 6, 0.32 * len(kuiper) + 1.2)
     shown, place = np.maximum(kuiper["adjusted"].to_numpy(), 1e-12), np.arange(len(kuiper))[::-1]
     rejected = shown < 0.05
     ax.plot(shown[rejected], place[rejected], "X", color="#D55E00")

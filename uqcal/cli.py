@@ -58,9 +58,11 @@ def _read_errors(source, names, by_default, features=()):
         name: table.feature(name) for name in features}
 
 
-def _check_outputs(source, **targets):
+def _check_outputs(source, jobs=1, **targets):
     """Refuse, before anything is computed, outputs that can't be written or would destroy the input
-    or each other."""
+    or each other, and a number of cores that is none."""
+    if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
+    targets = {option: path for option, path in targets.items() if (option, path) != ("json", "-")}
     if not any(targets.values()): return
     from uqcal.page import check_target
     written = {option: check_target(path) for option, path in targets.items() if path is not None}
@@ -90,39 +92,53 @@ def _width():
 # %% ../nbs/70_cli.ipynb #cell-025
 def _validation_text(validation, width):
     "Headline, conclusions, table, sentences and cautions."
-    from uqcal.report import _round, conclude
-    from uqcal.validation import _DISTRIBUTION_WORDS, _agrees, _label
-    level, previous = f"{100 * validation.settings['confidence']:g} % interval", None
+    from uqcal.results import three_digits
+    level = f"{100 * validation.settings['confidence']:g} % interval"
     rows = [("", "estimate", level, "distribution of errors", "reference", "ζ", "agrees")]
-    for row in validation.to_frame().to_dict("records"):
-        again, previous = row["statistic"] == previous, row["statistic"]
-        known = row["distribution"] == "known"
-        own = ("", "", "") if again else (_label(row["statistic"]), _round(row["estimate"]),
-                                          f"{_round(row['low'])} to {_round(row['high'])}")
-        rows.append((*own, "any" if known else _DISTRIBUTION_WORDS.get(
-                         row["distribution"], row["distribution"]), _round(row["reference"]),
-                     _round(row["zeta"]), "yes" if _agrees(row) else "no"))
-    drawn = [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
-                      f"{one.test}.", width, rest="  ") for name, one in validation.grounds.items()]
-    parts = [_wrapped(conclude(validation).headline, width), *drawn,
-             *([_aligned(rows, (1, 4, 5)).replace("−", "-")] if len(rows) > 1 else [])]
-    parts += [_wrapped(f"{_label(name)} {verdict}. {validation.explanation[name]}", width,
-                       rest="  ") for name, verdict in validation.verdicts.items()]
+    for score in validation.scores.values():
+        for k, one in enumerate(score.comparisons):
+            own = ("", "", "") if k else (score.label, three_digits(score.estimate), " to ".join(
+                map(three_digits, score.confidence_interval)))
+            rows.append((*own, one.errors, three_digits(one.reference), three_digits(one.zeta),
+                         "yes" if one.agrees else "no"))
+    parts = [_wrapped(validation.headline, width)]
+    parts += [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
+                       f"{one.test}.", width, rest="  ")
+              for name, one in validation.conclusions.items()]
+    if len(rows) > 1: parts.append(_aligned(rows, (1, 4, 5)).replace("−", "-"))
+    parts += [_wrapped(f"{score.label} {score.status}. {score.sentence}", width, rest="  ")
+              for score in validation.scores.values()]
     if validation.cautions:
         parts.append("\n".join(["Cautions", *(_wrapped(caution, width, "- ", "  ")
                                               for caution in validation.cautions)]))
     return "\n\n".join(parts)
 
-
+# %% ../nbs/70_cli.ipynb #cell-025c
 def _validation_json(validation, data, seed):
     "All of the result, with what it was made from."
     from uqcal.report import conclude
-    verdict = conclude(validation)
-    findings = [vars(finding) for finding in verdict.findings]
-    return json.dumps({"uqcal": __version__, "data": data, "seed": seed,
-                       "headline": verdict.headline, "findings": findings,
-                       **json.loads(validation.to_json())}, ensure_ascii=False, allow_nan=False,
+    findings = [vars(finding) for finding in conclude(validation).findings]
+    return _json(data=data, seed=seed, headline=validation.headline, findings=findings,
+                 **{key: value for key, value in json.loads(validation.to_json()).items()
+                    if key != "headline"})
+
+
+def _json(**numbers):
+    "What --json writes, with the version that wrote it."
+    return json.dumps({"uqcal": __version__, **numbers}, ensure_ascii=False, allow_nan=False,
                       indent=1) + "\n"
+
+# %% ../nbs/70_cli.ipynb #cell-025e
+def _deliver(text, numbers, report, json_file, write_report):
+    "Print the result, or its numbers in place of it, and write the files that were asked for."
+    from uqcal.page import write_whole
+    quiet = json_file == "-"
+    typer.echo(numbers if quiet else text, nl=not quiet)
+    if report is not None: write_report(report)
+    if json_file is not None and not quiet: write_whole(numbers, json_file)
+    files = {"Report": report, "Numbers": json_file}
+    lines = [f"{name}: {path}" for name, path in files.items() if path is not None]
+    if lines and not quiet: typer.echo("\n" + "\n".join(lines))
 
 # %% ../nbs/70_cli.ipynb #cell-027
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False,
@@ -180,6 +196,7 @@ _FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid;
                 "also if a conclusion is undecided.", "STATUS", "--fail-on")
 _JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE",
                 "--json")
+_N_RESAMPLES = _option("Shuffles for each conclusion.", "NUMBER", "--n-resamples", default=True)
 _JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "NUMBER",
                 default=True)
 _SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER",
@@ -203,16 +220,17 @@ def _validate(
     n_bins: Annotated[int, _option("Bins of equal count for ENCE and ZMSE.", "NUMBER",
                                    default=True)] = 20,
     n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
-    n_mc: Annotated[str, _N_MC] = "10000",
+    n_resamples: Annotated[int, _N_RESAMPLES] = 9999, n_mc: Annotated[str, _N_MC] = "10000",
     confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None):
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
     _check_features(feature, no_conclusions)
-    options = _checked_options(statistics, n_mc, jobs, fail_on) | dict(
-        distribution=distribution, n_bins=n_bins, n_boot=n_boot, confidence=confidence, rng=seed)
-    _check_outputs(source, report=report, json=None if json_file == "-" else json_file)
+    options = _checked_options(statistics, n_mc, fail_on) | dict(
+        distribution=distribution, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples,
+        confidence=confidence, rng=seed, n_jobs=jobs)
+    _check_outputs(source, jobs, report=report, json=json_file)
     errors, stated, label, features = _demo_errors() if demo else _read_errors(
         source, names, not (error or observed), feature or ())
 
@@ -220,10 +238,9 @@ def _validate(
     result = validate(errors, stated, **options, conclusions=not no_conclusions,
                       features=features or None, progress=sys.stderr.isatty())
     data = {"source": label, "columns": names} | ({"features": list(features)} if features else {})
-    if json_file == "-": typer.echo(_validation_json(result, data, seed), nl=False)
-    else: typer.echo(f"{label}: {errors.size:,} points\n\n{_validation_text(result, _width())}")
-    _write_outputs(result, data, seed, report, None if json_file == "-" else json_file,
-                   quiet=json_file == "-")
+    _deliver(f"{label}: {errors.size:,} points\n\n{_validation_text(result, _width())}",
+             _validation_json(result, data, seed), report, json_file,
+             lambda path: _write_report(result, path, data, seed))
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-031
@@ -254,32 +271,26 @@ def _check_features(feature, no_conclusions):
 def _fails(result, fail_on):
     """Whether something is invalid, or has the other status that was asked for; conclusions decide
     what is undecided, where there are any."""
-    return "invalid" in {*result.conclusions.values(), *result.verdicts.values()} or fail_on in (
-        result.conclusions or result.verdicts).values()
+    drawn, scored = ({one.status for one in found.values()}
+                     for found in (result.conclusions, result.scores))
+    return "invalid" in drawn | scored or fail_on in (drawn or scored)
 
 
-def _checked_options(statistics, n_mc, jobs, fail_on):
+def _checked_options(statistics, n_mc, fail_on):
     "Options in the form that `validate` takes."
     from uqcal.inputs import check_choice
     names = tuple(name.strip().lower() for name in statistics.split(",") if name.strip())
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
     if n_mc != "auto" and not re.fullmatch(r"\d+", n_mc):
         raise ValueError(f"--n-mc must be a number or auto, got {n_mc!r}")
-    if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
-    return {"statistics": names, "n_mc": n_mc if n_mc == "auto" else int(n_mc), "n_jobs": jobs}
+    return {"statistics": names, "n_mc": n_mc if n_mc == "auto" else int(n_mc)}
 
 
-def _write_outputs(result, data, seed, report, json_file, *, quiet):
-    "The files that were asked for, each whole or not at all."
-    from uqcal.page import write_whole
+def _write_report(result, path, data, seed):
     from uqcal.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
-    if report is not None: write_report(result, report, details=details)
-    if json_file is not None: write_whole(_validation_json(result, data, seed), json_file)
-    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file))
-             if path is not None and not quiet]
-    if lines: typer.echo("\n" + "\n".join(lines))
+    write_report(result, path, details=details)
 
 # %% ../nbs/70_cli.ipynb #cell-033
 _datasets = typer.Typer(rich_markup_mode=None, add_completion=False,
@@ -352,7 +363,7 @@ def _calibration(
                                           "same]", "NAME")] = None,
     n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
     n_boot: Annotated[int, _option("Bootstrap resamples of its interval.", "NUMBER",
-                                   default=True)] = 1999,
+                                   default=True)] = 5000,
     n_resamples: Annotated[int, _option("Sets of outcomes drawn for p-values.", "NUMBER",
                                         default=True)] = 9999,
     confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER",
@@ -364,8 +375,7 @@ def _calibration(
                             "calibrated.", "STATUS", "--fail-on")] = None):
     from uqcal.inputs import check_choice
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid",))
-    if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
-    _check_outputs(file, report=report, json=None if json_file == "-" else json_file)
+    _check_outputs(file, jobs, report=report, json=json_file)
     y, p, w, label = _read_scores(file, outcome, score, weight)
     from uqcal.calibration import calibration_report
     result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot,
@@ -400,32 +410,23 @@ def _read_scores(source, outcome, score, weight):
 # %% ../nbs/70_cli.ipynb #cell-037b
 def _write_calibration(result, data, seed, report, json_file):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
-    from uqcal.page import write_whole
+    from uqcal.calibration import shown_numbers
     frame = result.to_frame()
     numbers = {name: {key: value for key, value in row.items() if value is not None}
                for name, row in frame.astype(object).where(frame.notna(),
                                                            None).to_dict("index").items()}
-    text = json.dumps({"uqcal": __version__, "data": data, "seed": seed, "verdict": result.verdict,
-                       "headline": result.headline, "n": result.tests[0].n, "numbers": numbers},
-                      ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    if json_file == "-": typer.echo(text, nl=False)
-    else:
-        from uqcal.calibration import _shown
-        rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
-                *_shown(frame).reset_index().itertuples(index=False, name=None)]
-        typer.echo(
-            f"{data['source']}: {result.tests[0].n:,} "
-            f"points\n\n{_wrapped(result.headline, _width())}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}")
-    if report is not None:
-        result.to_html(report, details={"Data": data["source"],
-                                        "Columns": ", ".join(data["columns"]), "Seed": str(seed)})
-    if json_file not in (None, "-"): write_whole(text, json_file)
-    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file))
-             if path is not None and json_file != "-"]
-    if lines: typer.echo("\n" + "\n".join(lines))
+    n = result.tests[0].n
+    rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
+            *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
+    details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
+    _deliver(f"{data['source']}: {n:,} points\n\n{_wrapped(result.headline, _width())}\n\n"
+             f"{_aligned(rows, (1, 2, 3, 4, 5))}",
+             _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline, n=n,
+                   numbers=numbers),
+             report, json_file, lambda path: result.to_html(path, details=details))
 
 # %% ../nbs/70_cli.ipynb #cell-041
-_RECALIBRATE = """Keep the probabilities of a classifier calibrated along a stream.
+_RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.
 
 FILE is a CSV file with a line of column names, oldest row first, or - for standard input. Each
 row is written again with a forecast that was made before its outcome was used. A row without an
@@ -485,13 +486,12 @@ def _rows_to(out):
 
 
 def _recalibrated(source, write, label, options):
-    from uqcal.streams import recalibrate_rows
+    from uqcal.streams import make_forecaster, recalibrate_rows
+    make_forecaster(options["method"], rng=options["rng"])  # what it refuses is no fault of a line
     try: return recalibrate_rows(source, write, **options)
     except UnicodeDecodeError:
         raise ValueError(f"{label} is not UTF-8 text; save it as CSV in UTF-8") from None
-    except ValueError as error:
-        raise ValueError(f"{label}, {error}" if str(error).startswith("line ")
-                         else str(error)) from None
+    except ValueError as error: raise ValueError(f"{label}, {error}") from None
 
 # %% ../nbs/70_cli.ipynb #cell-044
 def _stream_text(summary):
@@ -562,28 +562,19 @@ def _compare(
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None):
-    if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
-    _check_outputs(file, report=report, json=None if json_file == "-" else json_file)
+    _check_outputs(file, jobs, report=report, json=json_file)
     label, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group)
     sides = _compared_groups(frame["group"], a, b, everyone)
     result = _comparison(frame, sides, everyone, seed, jobs)
     text = _screening_text(result, _width()) if sides is None else _graph_text(
         result, sides, _width())
-    numbers = json.dumps({"uqcal": __version__, "data": label, "groups": sides, "seed": seed,
-                          **_comparison_numbers(result)}, ensure_ascii=False, allow_nan=False,
-                         indent=1) + "\n"
-    typer.echo(numbers if json_file == "-" else f"{label}: {len(frame):,} points in "
-               f"{frame['group'].nunique():,} groups\n\n{text}", nl=json_file != "-")
+    columns = ", ".join(filter(None, (response, score, group, weight)))
+    details = {"Data": label, "Columns": columns, "Seed": str(seed)}
     from uqcal.page import write_whole
-    if report is not None:
-        write_whole(_comparison_page(frame, sides, result,
-                                     {"Data": label, "Columns": ", ".join(
-                                         filter(None, (response, score, group, weight))),
-                                      "Seed": str(seed)}), report)
-    if json_file not in (None, "-"): write_whole(numbers, json_file)
-    lines = [f"{name}: {path}" for name, path in (("Report", report), ("Numbers", json_file))
-             if path not in (None, "-")]
-    if lines and json_file != "-": typer.echo("\n" + "\n".join(lines))
+    _deliver(f"{label}: {len(frame):,} points in {frame['group'].nunique():,} groups\n\n{text}",
+             _json(data=label, groups=sides, seed=seed, **_comparison_numbers(result)), report,
+             json_file,
+             lambda path: write_whole(_comparison_page(frame, sides, result, details), path))
 
 # %% ../nbs/70_cli.ipynb #cell-051
 def _read_groups(file, names, group):
@@ -641,9 +632,9 @@ def _comparison(frame, sides, everyone, seed, jobs):
 def _graph_headline(graph, sides):
     "Who is ahead, by how much, and whether there is a difference at all."
     first, second = sides[0], "everyone" if sides[1] is None else sides[1]
-    whole = graph.slope(graph.score[0], graph.score[-1])
-    average = (f"{graph.average_difference:.3g} on average (95 % interval {whole.low:.3g} to "
-               f"{whole.high:.3g})".replace("-", "−"))
+    low, high = graph.slope(graph.score[0], graph.score[-1]).confidence_interval
+    average = (f"{graph.average_difference:.3g} on average (95 % interval {low:.3g} to "
+               f"{high:.3g})".replace("-", "−"))
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
     found = (f"{who} differ" if graph.kuiper_pvalue <= 0.05
              else f"no difference between {who} is found")
@@ -667,8 +658,9 @@ def _graph_details(graph):
     steep = graph.steepest(0.1)
     where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
              else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}")
-    return (f"{graph.n_points:,} points make {graph.n_steps:,.0f} steps; p-values by "
-            f"{graph.method}.", f"The graph is steepest {where}, where the difference is "
+    drawn = f" ({graph.n_resamples:,} resamples)" if graph.n_resamples else ""
+    return (f"{graph.n:,} points make {graph.n_steps:,.0f} steps; p-values: "
+            f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
             f"{steep.value:.3g}.".replace("-", "−"))
 
 
@@ -718,8 +710,9 @@ def _comparison_numbers(result):
     if hasattr(result, "table"):
         return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame()
                                 .to_dict("records")], "skipped": result.skipped}
-    names = ("kind", "n_points", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
-             "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method")
+    names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
+             "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",
+             "n_resamples")
     return {name: _plain(getattr(result, name)) for name in names} | {
         "graph": result.to_frame().to_dict("list")}
 
@@ -732,7 +725,7 @@ def _comparison_page(frame, sides, result, facts):
             "reaches two standard deviations of pure noise either way.")
     if sides is None:
         rows, top = _screening_rows(result, 50), min(3, len(result.table))
-        graphs = [_graph_picture(result.graph(k, method="brownian"), (row["a"], row.get("b")),
+        graphs = [_graph_picture(result.graph(k, method="asymptotic"), (row["a"], row.get("b")),
                                  row["kuiper_pvalue"])
                   for k, row in enumerate(result.table.head(top).to_dict("records"))]
         chart = draw_picture(
@@ -802,8 +795,13 @@ def main(
     args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
                                         # own unless given
 ) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
-    error of uqcal itself."""
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
+
+    Parameters
+    ----------
+    args : Sequence[str] | None, optional
+        What follows `uqcal` on the command line; the process's own unless given.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:

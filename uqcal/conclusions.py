@@ -5,26 +5,30 @@
 # %% ../nbs/50_conclusions.ipynb #cell-007
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from .bootstrap import BootstrapInterval, bca_interval
-from .consistency import ConsistencyTest, LinkTest, consistency_of, link_of
-from .inputs import check_count, check_errors, check_fraction, check_generator, read_vector
-from .sample import Sample
+from .bootstrap import BootstrapInterval, intervals_of
+from .consistency import (ConsistencyTest, LinkTest, NothingToTest, check_shuffles,
+                               consistency_of, link_of)
+from .inputs import (check_count, check_fraction, check_generator, check_labels_agree,
+                          printable)
+from .resampling import holm
+from .results import Result, enumerated
+from .sample import Ordering, Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['holm', 'Conclusion', 'draw_conclusions']
+__all__ = ['AVERAGE', 'CONSISTENCY', 'LINK', 'Conclusion', 'read_features', 'conclusions_of', 'draw_conclusions', 'headline_of']
 
 # %% ../nbs/50_conclusions.ipynb #cell-009
 def _bca_pvalue(interval, reference):
@@ -36,190 +40,382 @@ def _bca_pvalue(interval, reference):
     x = y / max(1 + interval.acceleration * y, 1e-12)
     return float(np.clip(2 * ndtr(-abs(x - interval.z0)), 1 / values.size, 1))
 
-# %% ../nbs/50_conclusions.ipynb #cell-019
-def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
-         ) -> np.ndarray:  # adjusted p-values, shape (m,), in the same order
-    """Adjust p-values so that rejecting those ≤ α makes any false rejection at most α likely.
-
-    Raises ValueError for values outside [0, 1]. Source: Holm (1979)."""
-    p = read_vector(pvalues, "pvalues")
-    if p.min() < 0 or p.max() > 1:
-        raise ValueError(f"pvalues must lie in [0, 1], got values from {p.min():.3g} to "
-                         f"{p.max():.3g}")
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty(p.size)
-    adjusted[order] = np.maximum.accumulate(np.minimum((p.size - np.arange(p.size)) * p[order], 1))
-    return adjusted
-
 # %% ../nbs/50_conclusions.ipynb #cell-022
-@dataclass(frozen=True)
-class Conclusion:
-    """The answer to one question, with its grounds; `draw_conclusions` returns one for each
-    question."""
+AVERAGE, CONSISTENCY, LINK = "average calibration", "consistency", "error-uncertainty link"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion(Result):
+    """The answer to one question, with its grounds; `draw_conclusions` returns one for each question.
+
+    Attributes
+    ----------
+    question : str
+        "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
+        NAME".
+    feature : str | None
+        NAME, for a question about a feature; None for the others.
+    status : str
+        "valid", "invalid" or "undecided".
+    direction : str | None
+        "too small" or "too large", where uncertainties are wrong on average; None
+        otherwise.
+    sentence : str
+        The answer in words.
+    test : str
+        What was tested and how.
+    pvalue : float | None
+        Of that test, adjusted for the number of features; None where there was nothing to
+        test.
+    result : BootstrapInterval | ConsistencyTest | LinkTest | None
+        The test's result; None where nothing was tested.
+    """
+
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
                    # NAME"
+    feature: str | None = None  # NAME, for a question about a feature; None for the others
     status: str  # "valid", "invalid" or "undecided"
-    test: str  # what was tested and how
-    pvalue: float | None  # of that test, adjusted for the number of features; None where there was
-                          # nothing to test
-    sentence: str  # the answer in words
+    direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
+                                  # average; None otherwise
+    sentence: str = ""  # the answer in words
+    test: str = "none"  # what was tested and how
+    pvalue: float | None = None  # of that test, adjusted for the number of features; None where
+                                 # there was nothing to test
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)  # what the test itself returned
+        default=None, repr=False, compare=False)  # the test's result; None where nothing was tested
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([{name: getattr(self, name)
-                              for name in ("question", "status", "test", "pvalue", "sentence")}])
+    @property
+    def is_by_group(self) -> bool:
+        "Whether the feature names groups, which have no order."
+        return isinstance(self.result, ConsistencyTest) and self.result.by == "groups"
 
-    def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
-             ) -> Axes:
-        "The picture of the test; raises ValueError where there was nothing to test."
-        if self.result is None:
-            raise ValueError(f"nothing was tested: {self.sentence}")
-        return self.result.plot_graph(ax) if isinstance(self.result,
-                                                        ConsistencyTest) else self.result.plot(ax)
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """The picture of the test.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+
+        Raises
+        ------
+        ValueError
+            Where there was nothing to test.
+        """
+        if self.result is None: raise ValueError(f"nothing was tested: {self.sentence}")
+        is_graph = isinstance(self.result, ConsistencyTest)
+        return self.result.plot_graph(ax) if is_graph else self.result.plot(ax)
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{self.question}: {self.status}</b>. {self.sentence} <i>{self.test}.</i></p>"
+        return (f"<p><b>{escape(self.question)}: {self.status}</b>. {escape(self.sentence)} "
+                f"<i>{escape(self.test)}.</i></p>")
 
 # %% ../nbs/50_conclusions.ipynb #cell-023
 def _average(interval):
     "Are errors as large as stated, on average?"
-    p, factor, span = _bca_pvalue(interval,
-                                  1.0), np.sqrt(interval.estimate), f"ZMS = {interval.estimate:.3g}"
-    valid = interval.confidence_interval.holds(1)
-    if valid:
-        sentence = f"On average the errors are as large as stated ({span}, p = {p:.2g})."
+    p, factor = _bca_pvalue(interval, 1.0), np.sqrt(interval.estimate)
+    found, direction = f"ZMS = {interval.estimate:.3g}, p = {p:.2g}", None
+    if interval.confidence_interval.holds(1):
+        sentence = f"On average the errors are as large as stated ({found})."
     else:
-        sentence = (f"On average the uncertainties are too {'small' if factor > 1 else 'large'}: "
-                    f"the errors are {factor:.2f} times as large as stated ({span}, p = {p:.2g}).")
-    test = f"mean squared scaled error against 1, BCa interval of {interval.n_boot:,} resamples"
-    return Conclusion("average calibration", "valid" if valid else "invalid", test, p, sentence,
-                      interval)
+        direction = "too small" if factor > 1 else "too large"
+        sentence = (f"On average the uncertainties are {direction}: the errors are {factor:.2f} "
+                    f"times as large as stated ({found}).")
+    return Conclusion(question=AVERAGE, status="invalid" if direction else "valid",
+                      direction=direction, pvalue=p, sentence=sentence, result=interval,
+                      test="mean squared scaled error against 1, BCa interval of "
+                           f"{interval.n_boot:,} resamples")
 
 
-def _dependence(question, result, p, level, what, adjusted=""):
-    "Are uncertainties as good everywhere along their range, a feature, or groups?"
-    name = f"Kuiper's range, p = {p:.2g}{adjusted}"
-    if p > level:
-        sentence = (f"No sign that errors, measured by their uncertainties, change along {what} "
-                    f"({name}).")
-    else:
-        along = "the uncertainty" if what == "their range" else what
-        sentence = f"The errors are {result.where(along)} ({name})."
-    test = (f"Kuiper's range of the cumulative scaled errors, {result.n_resamples:,} shuffles of "
-            "them")
-    return Conclusion(question, "invalid" if p <= level else "valid", test, p, sentence, result)
+def _dependence(result, level, pvalue, feature=None, note=""):
+    "Do scaled errors depend on the uncertainty, a feature, or groups?"
+    what, found = feature, f"(Kuiper's range, p = {pvalue:.2g}{note})"
+    if feature is None: what = "the uncertainty"
+    depend = "differ between the groups of" if result.by == "groups" else "depend on"
+    sentence = (f"The errors are {result.where(what)} {found}." if pvalue <= level
+                else f"No sign that scaled errors, error / uncertainty, {depend} {what} {found}.")
+    return Conclusion(question=CONSISTENCY if feature is None else f"adaptivity: {feature}",
+                      feature=feature, status="invalid" if pvalue <= level else "valid",
+                      pvalue=pvalue, sentence=sentence, result=result,
+                      test="Kuiper's range of the cumulative scaled errors, "
+                           f"{result.n_resamples:,} shuffles of them")
 
 # %% ../nbs/50_conclusions.ipynb #cell-024
 def _link(sample, level, options):
     "Do larger errors come with larger uncertainties, and if not, should they?"
-    result = link_of(sample, **options)
-    p, test = (result.pvalue,
-               f"rank correlation of |E| and u, one-sided, {result.n_resamples:,} shuffles of |E|")
-    seen = f"(CC = {result.statistic:.3g}, p = {p:.2g})"
-    if p <= level:
-        return Conclusion("error-uncertainty link", "valid", test, p,
-                          f"Larger errors come with larger uncertainties {seen}.", result)
-    perfect = consistency_of(sample, statistic="cc", **options)
-    least = np.quantile(perfect.null_distribution, level)
-    if result.statistic < least:
-        status, rest = ("invalid", "although perfect uncertainties of this spread would show it, "
-                        f"with CC above {least:.2g} in {100 * (1 - level):g} % of cases")
-    else:
-        status, rest = ("undecided",
-                        "and perfect uncertainties of this spread might not show it either")
-    return Conclusion("error-uncertainty link", status, test, p, "No sign that larger errors come "
-                      f"with larger uncertainties {seen}, {rest}.", result)
+    result, status, rest = link_of(sample, **options), "valid", ""
+    if result.pvalue > level:
+        perfect = consistency_of(sample, statistic="cc", **options).null_distribution
+        least = np.quantile(perfect, level)
+        status, rest = "undecided", "and perfect uncertainties of this spread might not show it"
+        if result.statistic < least:
+            status = "invalid"
+            rest = ("although perfect uncertainties of this spread would show it, with CC above "
+                    f"{least:.2g} in {100 * (1 - level):g} % of cases")
+        rest = f", {rest}{' either' if status == 'undecided' else ''}"
+    said = "Larger" if status == "valid" else "No sign that larger"
+    return Conclusion(question=LINK, status=status, pvalue=result.pvalue, result=result,
+                      sentence=f"{said} errors come with larger uncertainties (CC = "
+                               f"{result.statistic:.3g}, p = {result.pvalue:.2g}){rest}.",
+                      test="rank correlation of |E| and u, one-sided, "
+                           f"{result.n_resamples:,} shuffles of |E|")
 
 
-def _open(question, reason):
+def _open(question, nothing, feature=None):
     "A question that these data cannot answer."
-    return Conclusion(question, "undecided", "none", None, f"Not decided: {reason}.")
+    return Conclusion(question=question, feature=feature, status="undecided",
+                      sentence=f"Not decided: {nothing.reason}.")
 
 # %% ../nbs/50_conclusions.ipynb #cell-026
-def _columns(features, sample):
-    "Features by name, each one checked."
-    if features is None:
-        return {}
-    if not isinstance(features, Mapping) and not (hasattr(features, "columns")
-                                                  and hasattr(features, "__getitem__")):
+def read_features(
+    features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
+                    # categories, truth values as groups; None for no features
+    sample: Sample,  # the points that they describe
+) -> dict[str, Ordering]:  # the order of the points along each feature, by its name
+    """Features by name, each one checked and sorted.
+
+    Parameters
+    ----------
+    features : Any
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups; None for no features.
+    sample : Sample
+        The points that they describe.
+
+    Returns
+    -------
+    dict[str, Ordering]
+        The order of the points along each feature, by its name.
+
+    Raises
+    ------
+    TypeError
+        For anything but columns with names.
+    ValueError
+        For equal names and for a column that is constant, has gaps or another length,
+        naming it.
+    """
+    if features is None: return {}
+    is_frame = hasattr(features, "columns") and hasattr(features, "__getitem__")
+    if not (is_frame or isinstance(features, Mapping)):
         raise TypeError("features must be a DataFrame or a dict of name → array, got "
                         f"{type(features).__name__}")
-    names = list(features.columns if hasattr(features, "columns") else features)
-    labels = [str(name) for name in names]
-    if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise ValueError(f"features must have different names: {twice!r} is there "
-                         f"{labels.count(twice)} times")
-    found = {label: features[name] for label, name in zip(labels, names)}
-    for label, column in found.items(): sample.along(column, f"features[{label!r}]")
-    return found
-
-
-def _reason(error, uncertainty, needs_spread):
-    "Why shuffling has nothing to say, or an empty string."
-    z = np.abs(error) / uncertainty
-    if error.size < 4:
-        return f"only {error.size} points, and no test of level 5 % exists for fewer than four"
-    if not error.any():
-        return "all errors are zero"
-    if needs_spread and np.all(uncertainty == uncertainty[0]):
-        return "all uncertainties are equal, so there is nothing to compare"
-    return "" if np.any(z != z[0]) else "all scaled errors have the same size"
+    names = list(features.columns if is_frame else features)
+    labels = [printable(name) for name in names]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ValueError(f"features must have different names: {label!r} is there "
+                             f"{labels.count(label)} times")
+    columns = {label: features[name] for label, name in zip(labels, names)}
+    check_labels_agree(**{f"features[{label!r}]": column for label, column in columns.items()})
+    return {label: sample.along(column, f"features[{label!r}]")
+            for label, column in columns.items()}
 
 # %% ../nbs/50_conclusions.ipynb #cell-027
+def conclusions_of(
+    sample: Sample,  # errors and uncertainties, n ≥ 2
+    features: Mapping[str, Ordering],  # from `read_features`; empty for none
+    *,
+    average: BootstrapInterval,  # the ZMS's interval
+    n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
+    progress: bool = False,  # show bars on standard error
+) -> dict[str, Conclusion]:  # by question, as `draw_conclusions` returns them
+    """`draw_conclusions` of a sample that is checked and sorted already.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, n ≥ 2.
+    features : Mapping[str, Ordering]
+        From `read_features`; empty for none.
+    average : BootstrapInterval
+        The ZMS's interval.
+    n_resamples : int, default 9999
+        Shuffles for each question, ≥ 1; more where many features need them.
+    confidence : float, default 0.95
+        Tests reject at 1 − confidence; in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    dict[str, Conclusion]
+        By question, as `draw_conclusions` returns them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For settings out of range, naming the argument.
+    """
+    level = 1 - check_fraction(confidence, "confidence")
+    options = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
+                   n_jobs=n_jobs, progress=progress)
+    found = [_average(average)]
+    for question, ask in ((CONSISTENCY, _consistency), (LINK, _link)):
+        try:
+            check_shuffles(sample)
+            found.append(ask(sample, level, options))
+        except NothingToTest as nothing: found.append(_open(question, nothing))
+    return {one.question: one for one in found + _adaptivity(sample, features, level, options)}
+
+
+def _consistency(sample, level, options):
+    result = consistency_of(sample, **options)
+    return _dependence(result, level, result.pvalue)
+
+# %% ../nbs/50_conclusions.ipynb #cell-028
+def _adaptivity(sample, features, level, options):
+    "A conclusion for each feature, with Holm's correction among them."
+    try:
+        for along in features.values(): check_shuffles(sample, along)
+    except NothingToTest as nothing:
+        return [_open(f"adaptivity: {name}", nothing, name) for name in features]
+    if not features: return []
+    enough = max(options["n_resamples"], int(np.ceil(2 * len(features) / level)))
+    tests = {name: consistency_of(sample, along, **options | {"n_resamples": enough})
+             for name, along in features.items()}
+    note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
+    adjusted = holm([test.pvalue for test in tests.values()]).tolist()
+    return [_too_coarse(found) if p > level and _is_least(found.result) else found
+            for p, (name, test) in zip(adjusted, tests.items())
+            for found in [_dependence(test, level, p, name, note)]]
+
+
+def _is_least(test):
+    "Whether no shuffle reached the data, so that the p-value could not be smaller."
+    return test.pvalue * (test.n_resamples + 1) < 1.5
+
+
+def _too_coarse(found):
+    "Many points leave time for few shuffles: too few to find anything among many features."
+    return replace(found, status="undecided", sentence=(
+        f"Not decided: none of {found.result.n_resamples:,} shuffles reached the data, but with so "
+        f"few of them p = {found.pvalue:.2g}, adjusted for the number of features, cannot be "
+        "smaller; ask about fewer features."))
+
+# %% ../nbs/50_conclusions.ipynb #cell-028b
 def draw_conclusions(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
     features: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
                            # categories, truth values as groups
-    average: BootstrapInterval | None = None,  # the ZMS's interval where it is known already
+    n_boot: int = 5000,  # bootstrap resamples for the average, ≥ 1
     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-    confidence: float = 0.95,  # one less the level of the tests, in (0, 1)
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty
                              # link", "adaptivity: NAME" …
-    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right
-    along each feature.
+    """Answer whether uncertainties are right on average, everywhere, rank the errors, and are right along each feature.
 
-    Raises ValueError or TypeError for bad data, and for features that are constant or have missing
-    values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
-    features."""
-    error, uncertainty = check_errors(error, uncertainty)
-    sample = Sample(error, uncertainty)
-    columns, level = _columns(features, sample), 1 - check_fraction(confidence, "confidence")
-    options = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
-                   n_jobs=n_jobs, progress=progress)
-    if average is None:
-        average = bca_interval("zms", error, uncertainty, confidence=confidence, rng=options["rng"],
-                               n_jobs=n_jobs, progress=progress)
-    found, reason = [_average(average)], _reason(error, uncertainty, True)
-    if reason:
-        found += [_open("consistency", reason), _open("error-uncertainty link", reason)]
-    else:
-        test = consistency_of(sample, **options)
-        found.append(_dependence("consistency", test, test.pvalue, level, "their range"))
-        constant = np.all(np.abs(error) == np.abs(error[0]))
-        found.append(_open("error-uncertainty link", "all absolute errors are equal") if constant
-                     else _link(sample, level, options))
-    return {one.question: one
-            for one in [*found, *_adaptivity(sample, columns, level, options)]}
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    features : Any, optional
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups.
+    n_boot : int, default 5000
+        Bootstrap resamples for the average, ≥ 1.
+    n_resamples : int, default 9999
+        Shuffles for each question, ≥ 1; more where many features need them.
+    confidence : float, default 0.95
+        Tests reject at 1 − confidence; in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
 
-# %% ../nbs/50_conclusions.ipynb #cell-028
-def _adaptivity(sample, columns, level, options):
-    "A conclusion for each feature, with Holm's correction among them."
-    reason = _reason(sample.error, sample.uncertainty, False)
-    if reason or not columns:
-        return [_open(f"adaptivity: {name}", reason) for name in columns]
-    enough = options | {"n_resamples": max(options["n_resamples"],
-                                           int(np.ceil(2 * len(columns) / level)))}
-    tests = {name: consistency_of(sample, sample.along(column), **enough)
-             for name, column in columns.items()}
-    adjusted = holm([test.pvalue for test in tests.values()])
-    note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
-    return [_dependence(f"adaptivity: {name}", test, p, level, name, note)
-            for p, (name, test) in zip(adjusted, tests.items())]
+    Returns
+    -------
+    dict[str, Conclusion]
+        By question: "average calibration", "consistency", "error-uncertainty link",
+        "adaptivity: NAME" ….
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, and for features that are constant or have missing values, naming the
+        argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; Holm (1979) for several features.
+    """
+    sample, rng = Sample(error, uncertainty), check_generator(rng)
+    orders, n_resamples = read_features(features, sample), check_count(n_resamples, "n_resamples")
+    common = dict(confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
+    average = intervals_of(("zms",), sample, n_boot=n_boot, **common)["zms"]
+    return conclusions_of(sample, orders, average=average, n_resamples=n_resamples, **common)
+
+# %% ../nbs/50_conclusions.ipynb #cell-031c
+def headline_of(
+    answers: Sequence[Conclusion],  # one for each question that was asked
+    *,
+    by_scores: bool = False,  # whether they come from scores, not from tests
+) -> str:  # one to four sentences
+    """What is believed, what is not, and what stays open.
+
+    Parameters
+    ----------
+    answers : Sequence[Conclusion]
+        One for each question that was asked.
+    by_scores : bool, default False
+        Whether they come from scores, not from tests.
+
+    Returns
+    -------
+    str
+        One to four sentences.
+    """
+    believed, wrong, unknown = (_places(answers, status)
+                                for status in ("valid", "invalid", "undecided"))
+    direction = next((one.direction for one in answers if one.direction), None)
+    linked = next((one.status for one in answers if one.question == LINK), None)
+    link = "rank the errors as they should" if by_scores else "tell larger errors from smaller ones"
+    said, evenly = [], ""
+    if direction and believed and not by_scores:
+        believed, evenly = [], f", with no sign of differences {enumerated(believed)}"
+    if believed: said.append(f"can be believed {enumerated(believed)}")
+    if direction and wrong[1:]:
+        said.append(f"can be believed neither on average (they are {direction}) nor "
+                    f"{' nor '.join(wrong[1:])}")
+    elif direction: said.append(f"cannot be believed on average: they are {direction}{evenly}")
+    elif wrong: said.append(f"cannot be believed {' or '.join(wrong)}")
+    if linked in ("valid", "invalid"): said.append(link if linked == "valid" else f"do not {link}")
+    parts = [f"{'They' if k else 'The stated uncertainties'} {one}." for k, one in enumerate(said)]
+    unknown = [f"can be believed {place}" for place in unknown]
+    if linked == "undecided": unknown.append(link)
+    if unknown:
+        parts.append(f"Not decided: whether {'they' if said else 'the stated uncertainties'} "
+                     f"{' and whether they '.join(unknown)}.")
+    return " ".join(parts)
+
+
+def _places(answers, status):
+    "Where uncertainties have a status; more than three features are counted, not named."
+    found = [one for one in answers if one.status == status]
+    along = [f"{'across the groups of' if one.is_by_group else 'along'} {one.feature}"
+             for one in found if one.feature is not None]
+    whole = {AVERAGE: "on average", CONSISTENCY: "over their range"}
+    first = [whole[one.question] for one in found if one.question in whole]
+    return first + (along if len(along) <= 3 else [f"along {len(along)} features"])

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .inputs import check_choice, check_count
+from .inputs import check_choice, check_count, printable
 from .references import zeta_score
 from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
 from .results import SignificanceTest, new_axes, plain_text, plot_null
@@ -31,7 +31,15 @@ __all__ = ['STATISTICS', 'NothingToTest', 'check_shuffles', 'binned_plan', 'shuf
 
 # %% ../nbs/23_consistency.ipynb #cell-015
 class NothingToTest(ValueError):
-    "Data of which no shuffle can tell anything; the message refuses them, `reason` says why."
+    """Data of which no shuffle can tell anything; the message refuses them, `reason` says why.
+
+    Parameters
+    ----------
+    message : str
+        What a function that can't go on tells its caller.
+    reason : str, default ""
+        The same as a clause, for a report that does go on.
+    """
 
     def __init__(self,
                  message: str,  # what a function that can't go on tells its caller
@@ -47,8 +55,19 @@ def check_shuffles(
 ) -> None:
     """Make sure that shuffled scaled errors can tell something.
 
-    Raises NothingToTest for fewer than four points, for errors that are all zero, for scaled errors
-    or uncertainties that are all equal."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        The order of the points; None: by their uncertainties.
+
+    Raises
+    ------
+    NothingToTest
+        For fewer than four points, for errors that are all zero, for scaled errors or
+        uncertainties that are all equal.
+    """
     n, keys = sample.n, eleven_digit_keys(np.abs(sample.scaled))
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: so few can be paired "
@@ -122,7 +141,27 @@ def binned_plan(
 ) -> tuple:  # kernel, values, fixed: what `uqcal.resampling.under_shuffles` is given
     """ZMSE or ENCE for each of several numbers of bins, ready to be shuffled.
 
-    Raises ValueError where a bin would hold fewer than two points."""
+    Parameters
+    ----------
+    statistic : str
+        "zmse" or "ence".
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering
+        The order of the points; groups are their own bins.
+    n_bins : Sequence[int]
+        Numbers of bins of equal count, each from 1 to n // 2.
+
+    Returns
+    -------
+    tuple
+        Kernel, values, fixed: what `uqcal.resampling.under_shuffles` is given.
+
+    Raises
+    ------
+    ValueError
+        Where a bin would hold fewer than two points.
+    """
     n, runs, is_grouped = sample.n, along.start, along.kind == "groups"
     starts = [runs] if is_grouped else [equal_count_bins(n, k) for k in n_bins]
     cut = np.unique(np.concatenate(starts))[1:-1]
@@ -224,7 +263,27 @@ def shuffle_plan(
 ) -> tuple:  # kernel, values, fixed: what `uqcal.resampling.under_shuffles` is given
     """A statistic of consistency, ready to be shuffled.
 
-    Raises ValueError where a bin would hold fewer than two points."""
+    Parameters
+    ----------
+    statistic : str
+        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering
+        The order of the points; groups only where the statistic needs no order.
+    n_bins : int, default 20
+        Bins of equal count for "zmse" and "ence", from 1 to n // 2.
+
+    Returns
+    -------
+    tuple
+        Kernel, values, fixed: what `uqcal.resampling.under_shuffles` is given.
+
+    Raises
+    ------
+    ValueError
+        Where a bin would hold fewer than two points.
+    """
     if statistic in ("zmse", "ence"):
         return _shuffled_binned, *binned_plan(statistic, sample, along, [n_bins])[1:]
     if statistic == "correlation":
@@ -240,7 +299,29 @@ def shuffle_plan(
 # %% ../nbs/23_consistency.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    "Where errors are least like what is stated: a stretch of the order, or one of the groups."
+    """Where errors are least like what is stated: a stretch of the order, or one of the groups.
+
+    Attributes
+    ----------
+    first : Any
+        Value of u or `by` where it begins; a group's name.
+    last : Any
+        Value where it ends; the same name.
+    count : int
+        Points in it.
+    share : float
+        Its share of all points, in (0, 1].
+    excess : float
+        Mean of Z²/ZMS − 1 there; for "kuiper-rank" of the centred rank of |Z| as a share.
+    factor : float | None
+        How many times as large as stated errors are there; None for ranks.
+    below : float | None
+        The same for all points before it; None where there are none.
+    above : float | None
+        The same for all points after it.
+    elsewhere : float | None
+        The same for all other points.
+    """
 
     first: Any  # value of u or `by` where it begins; a group's name
     last: Any  # value where it ends; the same name
@@ -256,7 +337,36 @@ class Stretch:
 # %% ../nbs/23_consistency.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
 class ConsistencyTest(SignificanceTest):
-    "Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns."
+    """Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    name : str
+        The statistic's name; its value is of errors scaled to ZMS = 1.
+    by : str
+        What sorts the points: "uncertainty", "feature", or "groups", which have no order.
+    zms : float
+        Mean squared scaled error of all points, before the scaling.
+    n_bins : int | None
+        Number of bins or groups; None where the statistic needs none.
+    graph : pd.DataFrame
+        The cumulative graph: by, count, share, cumulative, null_low, null_high for each
+        distinct value of u or `by`; for groups: group, count, excess, null_low, null_high.
+    """
 
     name: str  # the statistic's name; its value is of errors scaled to ZMS = 1
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
@@ -284,17 +394,50 @@ class ConsistencyTest(SignificanceTest):
 
     def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
               ) -> str:  # the end of a sentence that begins "The errors are"
-        "Where errors are large or small for what is stated, and by how much."
+        """Where errors are large or small for what is stated, and by how much.
+
+        Parameters
+        ----------
+        what : str | None, optional
+            What sorts the points; None: "the uncertainty" ….
+
+        Returns
+        -------
+        str
+            The end of a sentence that begins "The errors are".
+        """
         return _where(self, what or _WHAT[self.by])
 
     def plot(self, ax: Axes | None = None,  # axes to divide in two; new ones unless given
              ) -> Axes:  # those of the histogram
-        "The shuffles' histogram with the data's value; below it `plot_graph`."
+        """The shuffles' histogram with the data's value; below it `plot_graph`.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to divide in two; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            Those of the histogram.
+        """
         return _plot_test(self, ax)
 
     def plot_graph(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                    ) -> Axes:  # the same axes
-        "Where along u or `by` uncertainties are too small (it climbs) or too large (it falls)."
+        """Where along u or `by` uncertainties are too small (it climbs) or too large (it falls).
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
 # %% ../nbs/23_consistency.ipynb #cell-037
@@ -318,9 +461,15 @@ _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "
 
 
 def _climb(graph):
-    "Between its extremes the graph goes up or down: the first and the last run there."
-    path = np.concatenate([[0], graph["cumulative"]])
+    """Between its extremes the graph goes up or down: the first and the last run there.
+
+    It begins and ends at zero, whatever rounding says; where it stays on one side, it climbs and
+    falls between the same extremes, and the shorter of the two stretches is the steeper."""
+    path = np.concatenate([[0], graph["cumulative"][:-1], [0]])
+    path[np.abs(path) <= 1e-12 * np.ptp(path)] = 0
     first, last = sorted((int(path.argmin()), int(path.argmax())))
+    if path[first] == 0 and 2 * graph["count"].iloc[:last].sum() > graph["count"].sum():
+        first, last = last, path.size - 1
     return first, max(last - 1, first)
 
 
@@ -372,7 +521,8 @@ def _where(test, what):
     if at.factor is not None: size = f"{at.factor:.2f} times as large as stated"
     if test.by == "groups":
         rest = "" if at.elsewhere is None else f" and {at.elsewhere:.2f} times in the others"
-        return f"{size} in group {at.first!s} ({at.count:,} of {test.n:,} points){rest}"
+        return (f"{size} in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
+                f"{rest}")
     beside = " and ".join(f"{value:.2f} times {side}" for value, side in
                           ((at.below, "below"), (at.above, "above")) if value is not None)
     return (f"{size} where {what} is {at.first:.3g} to {at.last:.3g} ({100 * at.share:.0f} % of "
@@ -448,7 +598,7 @@ def _plot_groups(test, ax):
     reach = 1.1 * max(graph["excess"].abs().max(), graph["null_high"].max())
     quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
                 else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
-    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for their u ← 0 → large; band: "
+    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for u ← 0 → large; band: "
            "95 % of shuffles)", ylabel="group (points)" if n_groups == len(graph)
            else f"{len(graph)} of {n_groups} groups, farthest from the band")
     return ax
@@ -465,17 +615,53 @@ def consistency_test(
                        # their own bins
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.sentence`, `.stretch`, `.zeta`, `.plot()`
-    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity),
-    by shuffling them; exact for any distribution of the errors.
+    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity), by shuffling them; exact for any distribution of the errors.
 
-    Text, categories and truth values in `by` are groups without an order: Kuiper's range is then
-    that of their worst order, "zmse" and "ence" weigh each group by its points, and correlations
-    raise ValueError. Raises ValueError or TypeError for bad data, naming the argument. Source: the
-    model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of Phipson & Smyth
-    (2010)."""
+    Text, categories and truth values in `by` are groups without an order: Kuiper's range is
+    then that of their worst order, "zmse" and "ence" weigh each group by its points, and
+    correlations raise ValueError.
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 4, not all zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    statistic : str, default "kuiper"
+        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
+        as text) is given.
+    n_bins : int, default 20
+        Bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are their own
+        bins.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1; fewer above 200,000 points.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ConsistencyTest
+        `.statistic`, `.pvalue`, `.sentence`, `.stretch`, `.zeta`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of
+    Phipson & Smyth (2010).
+    """
     sample = Sample(error, uncertainty)
     return consistency_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
                           n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -489,13 +675,42 @@ def consistency_of(
     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # the result of `consistency_test`
     """The test of consistency for a checked sample.
 
-    Raises NothingToTest where no shuffle can tell anything, ValueError for a correlation with
-    groups, for bins that are too small or hold no error."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        What to sort by, from `sample.along`; None: the uncertainties.
+    statistic : str, default "kuiper"
+        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
+    n_bins : int, default 20
+        Bins of equal count for "zmse" and "ence", from 1 to n // 2.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ConsistencyTest
+        The result of `consistency_test`.
+
+    Raises
+    ------
+    NothingToTest
+        Where no shuffle can tell anything.
+    ValueError
+        For a correlation with groups, for bins that are too small or hold no error.
+    """
     name, n_bins = check_choice(statistic, "statistic", STATISTICS), check_count(n_bins, "n_bins")
     n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
     along = sample.by_uncertainty if along is None else along
@@ -536,7 +751,25 @@ def _finite(value, name):
 class LinkTest(SignificanceTest):
     """Whether larger errors come with larger uncertainties; what `link_test` returns.
 
-    The statistic is Spearman's coefficient of |error| and uncertainty (CC)."""
+    The statistic is Spearman's coefficient of |error| and uncertainty (CC).
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    """
 
     @property
     def sentence(self) -> str:
@@ -547,7 +780,18 @@ class LinkTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "Histogram of the shuffles with the data's value."
+        """Histogram of the shuffles with the data's value.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return plot_null(self, ax, xlabel="rank correlation of |E| and u", ylabel="shuffles")
 
 # %% ../nbs/23_consistency.ipynb #cell-085
@@ -557,14 +801,41 @@ def link_test(
     *,
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
-    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact
-    for any distribution.
+    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact for any distribution.
 
-    Raises ValueError where all uncertainties, or all absolute errors, are equal, or for fewer than
-    four points. Source: permutation test after Fisher (1935)."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,), n ≥ 4, whose sizes are not all equal.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0, not all equal.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1; fewer above 200,000 points.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    LinkTest
+        `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        Where all uncertainties, or all absolute errors, are equal, or for fewer than four
+        points.
+
+    References
+    ----------
+    Permutation test after Fisher (1935).
+    """
     return link_of(Sample(error, uncertainty), n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                    progress=progress)
 
@@ -574,13 +845,35 @@ def link_of(
     *,
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LinkTest:  # the result of `link_test`
     """The test of the link for a checked sample.
 
-    Raises NothingToTest for fewer than four points and where the uncertainties, or the absolute
-    errors, are all equal."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    LinkTest
+        The result of `link_test`.
+
+    Raises
+    ------
+    NothingToTest
+        For fewer than four points and where the uncertainties, or the absolute errors, are
+        all equal.
+    """
     n, n_resamples = sample.n, check_count(n_resamples, "n_resamples")
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: with fewer no test of "

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba as nb
@@ -20,7 +21,13 @@ from scipy.special import ndtri
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
+from .inputs import (check_choice, check_count, check_fraction, check_generator,
+                          check_labels_agree, check_outcomes, check_ratio, printable, read_labels,
+                          read_vector)
+from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
+                              shuffle_state, shuffle_within)
+from .results import Interval, Result, html_table, new_axes, plain_text
+from .walk import significance_of, sort_by_score, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -31,28 +38,45 @@ __all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'comparison_graph', 
            'PairedReliability', 'paired_reliability']
 
 # %% ../nbs/43_cumulative.ipynb #cell-011
-@dataclass(frozen=True)
-class Slope:
-    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest`
-    return."""
+@dataclass(frozen=True, kw_only=True)
+class Slope(Result):
+    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest` return.
+
+    Attributes
+    ----------
+    value : float
+        The average difference, in the unit of the response.
+    standard_error : float
+        In the unit of the response.
+    confidence_interval : Interval
+        Of the average difference, in the unit of the response.
+    confidence : float
+        Level of the interval.
+    score_low : float
+        Score of the first step in the stretch.
+    score_high : float
+        Score of the last.
+    share_low : float
+        Abscissa where the stretch begins.
+    share_high : float
+        Abscissa where it ends.
+    """
     value: float  # the average difference, in the unit of the response
-    low: float  # its confidence interval begins here
-    high: float  # and ends here
     standard_error: float  # in the unit of the response
+    confidence_interval: Interval  # of the average difference, in the unit of the response
     confidence: float  # level of the interval
     score_low: float  # score of the first step in the stretch
     score_high: float  # score of the last
     share_low: float  # abscissa where the stretch begins
-    share_high: float  # and where it ends
+    share_high: float  # abscissa where it ends
 
-    def to_frame(self) -> pd.DataFrame:
-        "One row."
-        return pd.DataFrame([vars(self)])
-
-    def _repr_html_(self) -> str:
-        return (f"<p>average difference {self.value:.4g} ({100 * self.confidence:g} % interval "
-                f"{self.low:.4g} to {self.high:.4g}) for scores from {self.score_low:.4g} to "
-                f"{self.score_high:.4g}</p>")
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        low, high = self.confidence_interval
+        return (f"average difference {self.value:.4g} ({100 * self.confidence:g} % interval "
+                f"{low:.4g} to {high:.4g}) for scores from {self.score_low:.4g} to "
+                f"{self.score_high:.4g}").replace("-", "−")
 
 # %% ../nbs/43_cumulative.ipynb #cell-012
 class _Secants:
@@ -67,8 +91,27 @@ class _Secants:
               high: float,  # highest score of the stretch
               *, confidence: float = 0.95,  # level of the interval, in (0, 1)
               ) -> Slope:  # value, interval, where
-        """Average difference over the steps whose score lies in [low, high]; raises ValueError
-        where there is none."""
+        """Average difference over the steps whose score lies in [low, high].
+
+        Parameters
+        ----------
+        low : float
+            Lowest score of the stretch.
+        high : float
+            Highest score of the stretch.
+        confidence : float, default 0.95
+            Level of the interval, in (0, 1).
+
+        Returns
+        -------
+        Slope
+            Value, interval, where.
+
+        Raises
+        ------
+        ValueError
+            Where there is none.
+        """
         low, high = read_vector([low, high], "low and high")
         first, last = int(np.searchsorted(self.score, low, "left")), int(
             np.searchsorted(self.score, high, "right"))
@@ -82,7 +125,20 @@ class _Secants:
         self, share: float = 0.1,  # width of the stretch, as a share of the weight, in (0, 1)
         *, confidence: float = 0.95,  # level of the interval, in (0, 1)
     ) -> Slope:  # value, interval, where; chosen for its slope, so the interval is too optimistic
-        "The stretch of at least this share where the graph is steepest."
+        """The stretch of at least this share where the graph is steepest.
+
+        Parameters
+        ----------
+        share : float, default 0.1
+            Width of the stretch, as a share of the weight, in (0, 1).
+        confidence : float, default 0.95
+            Level of the interval, in (0, 1).
+
+        Returns
+        -------
+        Slope
+            Value, interval, where; chosen for its slope, so the interval is too optimistic.
+        """
         share, end = check_fraction(share, "share"), self.abscissa[-1]
         starts = np.flatnonzero(self.abscissa + share <= end * (1 + 1e-12))
         stops = np.minimum(np.searchsorted(self.abscissa, self.abscissa[starts]
@@ -93,63 +149,126 @@ class _Secants:
         return _slope(self, int(starts[best]), int(stops[best]),
                       check_fraction(confidence, "confidence"))
 
-# %% ../nbs/43_cumulative.ipynb #cell-013
-@dataclass(frozen=True)
-class CumulativeGraph(_Secants):
-    """Cumulative differences along the scores, their size and their significance; what the three
-    graph functions return."""
-    kind: str  # "calibration", "subpopulation" or "comparison"
-    abscissa: np.ndarray = field(repr=False)  # A, shape (n + 1,), share of the weight, from 0 to 1
-    ordinate: np.ndarray = field(repr=False)  # C, shape (n + 1,), in the unit of the response, from
-                                              # 0
-    score: np.ndarray = field(repr=False)  # at each step, shape (n,), ascending
-    n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand
-                    # for
-    n_points: int  # number of observations
-    scale: float  # σ as published; NaN unless all responses lie in [0, 1]
-    null_scale: float  # standard deviation that the last ordinate has if nothing differs; what the
-                       # p-values use
-    kuiper: float  # max C − min C, in the unit of the response
-    kolmogorov_smirnov: float  # max |C|
-    kuiper_pvalue: float  # of "nothing differs at any score"
-    kolmogorov_smirnov_pvalue: float  # of the same hypothesis
-    method: str  # "brownian", or "permutation" with the number of resamples
-    covariance: np.ndarray = field(repr=False)  # of each step's rise with itself, the next and the
-                                                # one after, shape (n, 3)
+# %% ../nbs/43_cumulative.ipynb #cell-036
+class _Shown:
+    "A cumulative graph in numbers, words and a picture."
 
     @property
     def kuiper_scaled(self) -> float:
-        "Kuiper's statistic divided by the published σ; NaN where σ is."
-        return self.kuiper / self.scale
+        "Kuiper's statistic over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kuiper, self.scale)
 
     @property
     def kolmogorov_smirnov_scaled(self) -> float:
-        "Kolmogorov and Smirnov's statistic divided by the published σ; NaN where σ is."
-        return self.kolmogorov_smirnov / self.scale
+        "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
+        return (f"{self.kind}: {self.n:,} points in {self.n_steps:,.6g} steps, average difference "
+                f"{self.average_difference:.4g}, null scale {self.null_scale:.4g}; Kuiper "
+                f"{self.kuiper:.4g}, p = {self.kuiper_pvalue:.2g}; Kolmogorov–Smirnov "
+                f"{self.kolmogorov_smirnov:.4g}, p = {self.kolmogorov_smirnov_pvalue:.2g} "
+                f"({self.method}{drawn})").replace("-", "−")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each step: score, abscissa and ordinate at its end, and the difference that it
-        adds."""
+        """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         difference = np.diff(self.ordinate) / np.diff(self.abscissa)
         return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:],
                              "ordinate": self.ordinate[1:], "difference": difference})
 
-    def plot(
-        self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-        *, expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             *,
+             expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
                                                           # known expectations
-    ) -> Axes:
-        "The graph with its triangle at the origin: score below, share above."
+             ) -> Axes:
+        """The graph with its triangle at the origin: score below, share above.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        expectation : CumulativeGraph | None, optional
+            A second line, such as the same graph of known expectations.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_graph(self, ax, expectation)
 
     def _repr_html_(self) -> str:
-        rows = {"Kuiper": (self.kuiper, self.kuiper_pvalue),
-                "Kolmogorov–Smirnov": (self.kolmogorov_smirnov, self.kolmogorov_smirnov_pvalue)}
-        table = "".join(f"<tr><th>{name}</th><td>{value:.4g}</td><td>p = {p:.2g}</td></tr>"
-                        for name, (value, p) in rows.items())
-        return (f"<p>{self.kind}: {self.n_points:,} points in {self.n_steps:,.6g} steps, average "
-                f"difference {self.average_difference:.4g}, null scale {self.null_scale:.4g}, "
-                f"p-values by {self.method}</p><table>{table}</table>")
+        return f"<p>{escape(self.sentence)}</p>"
+
+# %% ../nbs/43_cumulative.ipynb #cell-013
+@dataclass(frozen=True, kw_only=True)
+class CumulativeGraph(_Secants, _Shown, Result):
+    """Cumulative differences along the scores, their size and their significance; what the three graph functions return.
+
+    Attributes
+    ----------
+    kind : str
+        "calibration", "subpopulation" or "comparison".
+    abscissa : np.ndarray
+        `A`, shape (n_steps + 1,), share of the weight, from 0 to 1.
+    ordinate : np.ndarray
+        `C`, same shape, from 0, in the unit of the response.
+    score : np.ndarray
+        At each step, ascending.
+    covariance : np.ndarray
+        Of each step's rise with itself, the next and the one after, shape (steps, 3).
+    n : int
+        Number of observations.
+    n_steps : float
+        Number of steps; where scores are tied in a comparison, the steps they stand for.
+    scale : float
+        `σ` as published; NaN unless all responses lie in [0, 1].
+    null_scale : float
+        Standard deviation that the last ordinate has if nothing differs; what the p-values
+        use.
+    kuiper : float
+        Max C − min C, in the unit of the response.
+    kolmogorov_smirnov : float
+        Max |C|, in the unit of the response.
+    kuiper_pvalue : float
+        Of "nothing differs at any score".
+    kolmogorov_smirnov_pvalue : float
+        Of the same.
+    method : str
+        Of the p-values: "asymptotic", "permutation", "exact" (outcomes drawn as stated) or
+        "contradiction" (a stated certainty that failed).
+    n_resamples : int | None
+        Sets shuffled or drawn; None where there were none.
+    """
+    kind: str  # "calibration", "subpopulation" or "comparison"
+    abscissa: np.ndarray = field(repr=False, compare=False)  # A, shape (n_steps + 1,), share of the
+                                                             # weight, from 0 to 1
+    ordinate: np.ndarray = field(repr=False, compare=False)  # C, same shape, from 0, in the unit of
+                                                             # the response
+    score: np.ndarray = field(repr=False, compare=False)  # at each step, ascending
+    covariance: np.ndarray = field(repr=False, compare=False)  # of each step's rise with itself,
+                                                               # the next and the one after, shape
+                                                               # (steps, 3)
+    n: int  # number of observations
+    n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand
+                    # for
+    scale: float  # σ as published; NaN unless all responses lie in [0, 1]
+    null_scale: float  # standard deviation that the last ordinate has if nothing differs; what the
+                       # p-values use
+    kuiper: float  # max C − min C, in the unit of the response
+    kolmogorov_smirnov: float  # max |C|, in the unit of the response
+    kuiper_pvalue: float  # of "nothing differs at any score"
+    kolmogorov_smirnov_pvalue: float  # of the same
+    method: str  # of the p-values: "asymptotic", "permutation", "exact" (outcomes drawn as stated)
+                 # or "contradiction" (a stated certainty that failed)
+    n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
 
 # %% ../nbs/43_cumulative.ipynb #cell-014
 def _slope(graph, first, last, confidence):
@@ -160,9 +279,10 @@ def _slope(graph, first, last, confidence):
     variance = inside[:, 0].sum() + 2 * inside[:-1, 1].sum() + 2 * inside[:-2, 2].sum()
     error = np.sqrt(variance) / share
     half = ndtri((1 + confidence) / 2) * error
-    return Slope(float(value), float(value - half), float(value + half), float(error), confidence,
-                 float(graph.score[first]), float(graph.score[last - 1]),
-                 float(graph.abscissa[first]), float(graph.abscissa[last]))
+    return Slope(value=float(value), standard_error=float(error), confidence=confidence,
+                 confidence_interval=Interval(float(value - half), float(value + half)),
+                 score_low=float(graph.score[first]), score_high=float(graph.score[last - 1]),
+                 share_low=float(graph.abscissa[first]), share_high=float(graph.abscissa[last]))
 
 
 def _ratio(value, scale):
@@ -206,9 +326,7 @@ def _score_ticks(graph):
 
 # %% ../nbs/43_cumulative.ipynb #cell-017
 def _plot_graph(graph, ax, expectation):
-    import matplotlib.pyplot as plt
-
-    ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax, 6.4, 4.8)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.fill([0, 0.04, 0], [-2 * graph.null_scale, 0, 2 * graph.null_scale], fc="0.35", ec="none",
             alpha=0.8, zorder=1.5)
@@ -238,43 +356,123 @@ def calibration_graph(
                         # expected values
     *,
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated;
+                           # for outcomes 0/1), or "auto", whichever serves
+    n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
+    rng: int | np.random.Generator | None = None,  # seed or generator of the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
+    progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
-    """Cumulative differences between outcomes and stated probabilities, one step for each distinct
-    probability.
+    """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
 
-    Raises ValueError for probabilities outside [0, 1] with outcomes 0/1, and what
-    `uqcal.inputs.read_vector` raises. Source: Tygert (2021a), appendix."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,): 0 or 1, or real numbers.
+    y_prob : ArrayLike
+        What was stated, shape (n,): probabilities for outcomes 0/1, otherwise expected
+        values.
+    sample_weight : ArrayLike | None, optional
+        Weights, shape (n,), > 0.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated; for outcomes
+        0/1), or "auto", whichever serves.
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        Outcome minus statement, along the statements.
+
+    Raises
+    ------
+    ValueError
+        For probabilities outside [0, 1] with outcomes 0/1, for the method "exact" without
+        such outcomes.
+    TypeError, ValueError
+        As `uqcal.inputs.read_vector`.
+
+    References
+    ----------
+    Tygert (2021a), appendix.
+    """
+    check_choice(method, "method", ("auto", "asymptotic", "exact"))
+    n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, p, w = _columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"))
-    is_binary = bool(np.all((y == 0) | (y == 1)))
-    if is_binary and (p.min() < 0 or p.max() > 1):
-        raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
-                         f"{p.min():.6g} to {p.max():.6g}")
-    order = np.argsort(p, kind="stable")
-    y, p, w = y[order], p[order], w[order] / w.max() if w.size else np.ones(p.size)
-    first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
-    spread = np.add.reduceat(w * w * (p * (1 - p) if is_binary else (y - p)**2), first)
-    rise, weight = np.add.reduceat(w * (y - p), first), np.add.reduceat(w, first)
-    impossible = bool(np.any(is_binary & ((p == 0) | (p == 1)) & (y != p)))
-    bounded = p.min() >= 0 and p.max() <= 1 and y.min() >= 0 and y.max() <= 1
-    scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
-    return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale,
-                              ([0.0, 0.0], "a certainty is contradicted") if impossible else None)
+    w = w / w.max() if w.size else np.ones(y.size)
+    if np.all((y == 0) | (y == 1)):
+        if p.min() < 0 or p.max() > 1:
+            raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
+                             f"{p.min():.6g} to {p.max():.6g}")
+        return _calibration_of(walk_of(y, p, w), method=method, n_resamples=n_resamples, rng=rng,
+                               n_jobs=n_jobs, progress=progress)
+    if method == "exact":
+        raise ValueError("method can be 'exact' only where y_true holds just 0 and 1: nothing says "
+                         "how other outcomes would have to be drawn")
+    return _calibration_of_numbers(y, p, w)
 
 # %% ../nbs/43_cumulative.ipynb #cell-020
-def _independent_steps(kind, score, weight, rise, spread, n_points, scale, significance=None):
-    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values by
-    the Brownian distribution unless they are given."""
+def _calibration_of(walk, **settings):
+    "The graph of outcomes 0 and 1."
+    first, p, w = np.r_[0, walk.end[:-1]], walk.score, walk.weight
+    if walk.variance > 0:
+        found = significance_of(walk, ("kuiper", "kolmogorov_smirnov"), **settings)
+        one = found["kuiper"]
+        pvalues, how = [test.pvalue for test in found.values()], (one.method, one.n_resamples)
+    else:  # certainties: met, or failed
+        pvalues = [0.0 if walk.contradicted else 1.0] * 2
+        how = ("contradiction" if walk.contradicted else "exact", None)
+    return _independent_steps(
+        "calibration", p[first], np.add.reduceat(w, first), np.diff(walk.total, prepend=0.0),
+        np.add.reduceat(w * w * p * (1 - p), first), walk.n, walk.scale,
+        _Significance(*pvalues, *how))
+
+
+def _calibration_of_numbers(y, p, w):
+    "The graph of other outcomes, whose variance is estimated by squared deviations."
+    p, y, w = sort_by_score(p, y, w)
+    first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
+    rise, weight, spread = (np.add.reduceat(column, first)
+                            for column in (w * (y - p), w, (w * (y - p))**2))
+    bounded = p[0] >= 0 and p[-1] <= 1 and y.min() >= 0 and y.max() <= 1
+    scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
+    return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale)
+
+# %% ../nbs/43_cumulative.ipynb #cell-037
+class _Significance(NamedTuple):
+    kuiper_pvalue: float
+    kolmogorov_smirnov_pvalue: float
+    method: str
+    n_resamples: int | None
+
+
+def _in_the_limit(kuiper, largest):
+    "P-values of two statistics over their null scale by the distributions of Brownian motion."
+    return _Significance(float(kuiper_null.sf(kuiper)), float(kolmogorov_smirnov_null.sf(largest)),
+                         "asymptotic", None)
+
+
+def _independent_steps(kind, score, weight, rise, spread, n, scale, significance=None):
+    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in
+    the limit unless they are given."""
     total = weight.sum()
     covariance = np.zeros((score.size, 3))
     covariance[:, 0] = spread / total**2
     null_scale = float(np.sqrt(covariance[:, 0].sum()))
     ordinate = np.r_[0.0, np.cumsum(rise) / total]
     kuiper, largest = float(np.ptp(ordinate)), float(np.abs(ordinate).max())
-    distributions = (kuiper_null, kuiper), (kolmogorov_smirnov_null, largest)
-    pvalues, method = significance or ([float(distribution.sf(_ratio(x, null_scale)))
-                                        for distribution, x in distributions], "brownian")
-    return CumulativeGraph(kind, _shares(weight), ordinate, score, float(score.size), n_points,
-                           float(scale), null_scale, kuiper, largest, *pvalues, method, covariance)
+    found = significance or _in_the_limit(_ratio(kuiper, null_scale), _ratio(largest, null_scale))
+    return CumulativeGraph(kind=kind, abscissa=_shares(weight), ordinate=ordinate, score=score,
+                           covariance=covariance, n=n, n_steps=float(score.size),
+                           scale=float(scale), null_scale=null_scale, kuiper=kuiper,
+                           kolmogorov_smirnov=largest, **found._asdict())
 
 
 def _shares(weight):
@@ -285,8 +483,10 @@ def _shares(weight):
 # %% ../nbs/43_cumulative.ipynb #cell-021
 def _columns(response, score, weight, names):
     "Responses, scores and weights as vectors of one length; no weights are an empty vector."
+    check_labels_agree(**dict(zip(map(str, names), (response, score, weight))))
     columns = [read_vector(values, name) for values, name in zip((response, score), names)]
     w = np.empty(0) if weight is None else read_vector(weight, names[2], positive=True)
+    if w.size: check_ratio(w, names[2])
     for values, name in ((columns[1], names[1]), (w, names[2])):
         if values.size not in (columns[0].size,
                                0 if values is w and weight is None else columns[0].size):
@@ -505,23 +705,14 @@ def _cells(key, is_b, at_least):
 
 # %% ../nbs/43_cumulative.ipynb #cell-035
 @nb.njit(cache=True, nogil=True)
-def _shuffle(response, start, generator):
-    "Put the responses of each cell in random order."
-    for c in range(start.size - 1):
-        for i in range(start[c + 1] - 1, start[c], -1):
-            j = start[c] + int(generator.random() * (i + 1 - start[c]))
-            response[i], response[j] = response[j], response[i]
-
-
-@nb.njit(cache=True, nogil=True)
-def _shuffled(key_a, weight_a, place_a, key_b, weight_b, place_b, response, start, n_resamples,
-              generator):
+def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, place_b, response,
+              start):
     """Studentised Kuiper and Kolmogorov–Smirnov statistics after shuffling the responses within
     cells."""
     out, response = np.zeros((n_resamples, 2)), response.copy()
     blocks, walk = _workspace(response.size)
     for r in range(n_resamples):
-        _shuffle(response, start, generator)
+        shuffle_within(response, start, state)
         response_a, response_b = response[place_a], response[place_b]
         variance_a, variance_b = _variances(key_a, response_a, key_b, response_b)
         a, b = (key_a, key_a, response_a, weight_a, variance_a), (key_b, key_b, response_b,
@@ -530,44 +721,6 @@ def _shuffled(key_a, weight_a, place_a, key_b, weight_b, place_b, response, star
         for s, value in enumerate((kuiper, largest)):
             out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
     return out
-
-# %% ../nbs/43_cumulative.ipynb #cell-037
-@nb.njit(cache=True, nogil=True)
-def _by_score(score, response, weight):
-    "The three arrays in the order of the scores; an empty weight stays empty."
-    n, low = score.size, score.min()
-    width = (n - 1) / (score.max() - low) if score.max() > low else 0.0
-    if n < 100 or not np.isfinite(width): return _by_argsort(score, response, weight)
-    place = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        place[min(int((score[i] - low) * width), n - 1) + 1] += 1
-    for k in range(n):
-        place[k + 1] += place[k]
-    s, r, w = np.empty(n), np.empty(n), np.empty(weight.size)
-    for i in range(n):
-        bucket = min(int((score[i] - low) * width), n - 1)
-        k = place[bucket]
-        place[bucket] += 1
-        s[k], r[k] = score[i], response[i]
-        if weight.size: w[k] = weight[i]
-    moves = 0
-    for j in range(1, n):
-        k, here, outcome, heavy = j - 1, s[j], r[j], w[j] if weight.size else 1.0
-        while k >= 0 and s[k] > here:
-            s[k + 1], r[k + 1] = s[k], r[k]
-            if weight.size: w[k + 1] = w[k]
-            k -= 1
-        s[k + 1], r[k + 1] = here, outcome
-        if weight.size: w[k + 1] = heavy
-        moves += j - 1 - k
-        if moves > 20 * n: return _by_argsort(score, response, weight)
-    return s, r, w
-
-
-@nb.njit(cache=True, nogil=True)
-def _by_argsort(score, response, weight):
-    order = np.argsort(score, kind="mergesort")
-    return score[order], response[order], weight[order] if weight.size else weight
 
 # %% ../nbs/43_cumulative.ipynb #cell-039
 def comparison_graph(
@@ -580,17 +733,59 @@ def comparison_graph(
     weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
     ties: str = "merge",  # equal scores: "merge", which needs no chance, or "perturb", a random
                           # order
-    method: str = "auto",  # p-values: "brownian", "permutation"; "auto" takes the distribution from
-                           # 500 effective steps on
-    n_resamples: int = 999,  # shuffles; fewer above 200,000 points, never under 99
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation"; "auto" takes the
+                           # limit from 500 effective steps on
+    n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
-) -> CumulativeGraph:  # a minus b, along the scores
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
+    progress: bool = False,  # show a bar on standard error
+) -> CumulativeGraph:  # first group minus second, along the scores
     """Cumulative differences between two groups at like scores.
 
-    Raises ValueError where the groups' scores never interleave, so that nothing can be compared.
-    Source: Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8)."""
+    Parameters
+    ----------
+    response_a : ArrayLike
+        Responses of the first group, shape (n_a,), in their unit.
+    score_a : ArrayLike
+        Their scores, shape (n_a,).
+    response_b : ArrayLike
+        Responses of the second group, shape (n_b,), same unit.
+    score_b : ArrayLike
+        Their scores, shape (n_b,), on the same scale.
+    weight_a : ArrayLike | None, optional
+        Weights, shape (n_a,), > 0; for both groups or for neither.
+    weight_b : ArrayLike | None, optional
+        Weights, shape (n_b,), > 0.
+    ties : str, default "merge"
+        Equal scores: "merge", which needs no chance, or "perturb", a random order.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "permutation"; "auto" takes the limit from 500
+        effective steps on.
+    n_resamples : int, default 9999
+        Shuffles; fewer above 2e8 shuffled points, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles and perturbation.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the shuffles.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        First group minus second, along the scores.
+
+    Raises
+    ------
+    ValueError
+        Where the groups' scores never interleave, so that nothing can be compared.
+
+    References
+    ----------
+    Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8).
+    """
     check_choice(ties, "ties", ("merge", "perturb"))
-    check_choice(method, "method", ("auto", "brownian", "permutation"))
+    check_choice(method, "method", ("auto", "asymptotic", "permutation"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if (weight_a is None) != (weight_b is None):
         raise ValueError("weight_a and weight_b must be given together: one group can't be "
@@ -600,7 +795,8 @@ def comparison_graph(
                   b.response.min()) >= 0 and max(a.response.max(), b.response.max()) <= 1
     (a, b), unit = _in_units(a, b)
     if ties == "perturb": a, b = _perturbed(a, b, rng)
-    return _graph_of(a, b, unit, bounded, method, n_resamples, rng)
+    return _graph_of(a, b, unit, bounded,
+                     _Shuffles(method, n_resamples, rng, n_jobs, progress))
 
 # %% ../nbs/43_cumulative.ipynb #cell-040
 class _Group(NamedTuple):
@@ -614,7 +810,7 @@ class _Group(NamedTuple):
 def _group(response, score, weight, suffix):
     response, score, weight = _columns(response, score, weight,
                                        [name + suffix for name in ("response", "score", "weight")])
-    score, response, weight = _by_score(score, response, weight)
+    score, response, weight = sort_by_score(score, response, weight)
     return _Group(score, score, response, weight)
 
 
@@ -648,7 +844,7 @@ _BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no
                   "both")
 
 
-def _graph_of(a, b, unit, bounded, method, n_resamples, rng):
+def _graph_of(a, b, unit, bounded, shuffles):
     "The graph of two prepared groups."
     variance_a, variance_b = _variances(a.score, a.response, b.score, b.response)
     blocks, walk = _workspace(a.key.size + b.key.size)
@@ -659,32 +855,46 @@ def _graph_of(a, b, unit, bounded, method, n_resamples, rng):
     kuiper, largest, _, null_scale, effective = _summary(walk, n)
     total, steps = weight.sum(), blocks[3][block]
     scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
-    pvalues, method = _significance((_ratio(kuiper, null_scale), _ratio(largest, null_scale)),
-                                    effective, method, a.key.size + b.key.size, n_resamples, rng,
-                                    functools.partial(_shuffle_groups, a, b))
+    found = _significance(_ratio(kuiper, null_scale), _ratio(largest, null_scale), effective,
+                          a.key.size + b.key.size, shuffles, functools.partial(_cells_of, a, b))
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
     return CumulativeGraph(
-        "comparison", _shares(weight), ordinate, blocks[4][block], float(steps.sum()),
-        a.key.size + b.key.size, scale, float(null_scale * unit), float(np.ptp(ordinate)),
-        float(np.abs(ordinate).max()), *pvalues, method, covariance * (unit / total)**2)
+        kind="comparison", abscissa=_shares(weight), ordinate=ordinate, score=blocks[4][block],
+        covariance=covariance * (unit / total)**2, n=a.key.size + b.key.size,
+        n_steps=float(steps.sum()), scale=scale, null_scale=float(null_scale * unit),
+        kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
+        **found._asdict())
 
-# %% ../nbs/43_cumulative.ipynb #cell-041b
-def _significance(ratios, effective, method, n_points, n_resamples, rng, shuffle):
-    """P-values of both statistics over the null scale, by the Brownian distribution or by
-    shuffle(n_resamples, rng), and the name of the method."""
-    if method == "auto": method = "brownian" if effective >= 500 else "permutation"
-    if method == "brownian":
-        return [float(distribution.sf(x))
-                for distribution, x in zip((kuiper_null, kolmogorov_smirnov_null), ratios)], method
-    n_resamples = min(n_resamples, max(99, int(2e8 / n_points)))
-    found = shuffle(n_resamples, rng)
-    return [(1 + int(np.sum(column >= x * (1 - 1e-10)))) / (n_resamples + 1)
-            for column, x in zip(found.T, ratios)], f"permutation ({n_resamples} resamples)"
+# %% ../nbs/43_cumulative.ipynb #cell-094
+class _Shuffles(NamedTuple):
+    "How p-values are asked for."
+    method: str
+    n_resamples: int
+    rng: np.random.Generator
+    n_jobs: int
+    progress: bool
 
 
-def _shuffle_groups(a, b, n_resamples, rng):
-    """Statistics of shuffled groups; members of equal key are first put in an order that the rows'
-    order can't change."""
+def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
+    """P-values of two statistics over their null scale: in the limit, or by shuffles with the
+    kernel and the columns that prepare() gives."""
+    if asked.method == "asymptotic" or asked.method == "auto" and effective >= 500:
+        return _in_the_limit(kuiper, largest)
+    kernel, columns = prepare()
+    null = run_chunks(functools.partial(_permuted, kernel, columns),
+                      affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
+                      n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
+    return _Significance(monte_carlo_pvalue(kuiper, null[:, 0]),
+                         monte_carlo_pvalue(largest, null[:, 1]), "permutation", len(null))
+
+
+def _permuted(kernel, columns, n, rng):
+    return kernel(shuffle_state(rng), n, *columns)
+
+# %% ../nbs/43_cumulative.ipynb #cell-097
+def _cells_of(a, b):
+    """What shuffles two groups; members of equal key are first put in an order that the rows' order
+    can't change."""
     a, b = (_in_order(group, np.lexsort((group.weight, group.response, group.key)
                                         if group.weight.size else (group.response, group.key)))
             for group in (a, b))
@@ -694,8 +904,8 @@ def _shuffle_groups(a, b, n_resamples, rng):
     place[order] = np.arange(key.size)
     start, response = _cells(key[order], order >= a.key.size, 2), np.r_[a.response, b.response][
         order]
-    return _shuffled(a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:],
-                     response, start, n_resamples, rng)
+    return _shuffled, (a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:],
+                       response, start)
 
 
 def _in_order(group, order):
@@ -755,11 +965,11 @@ def _split_variances(score, response, is_member):
 
 
 @nb.njit(cache=True, nogil=True)
-def _shuffled_against_all(score, response, weight, is_member, start, n_resamples, generator):
+def _shuffled_against_all(state, n_resamples, score, response, weight, is_member, start):
     "Studentised statistics of a subpopulation after shuffling the responses within cells."
     out, response = np.zeros((n_resamples, 2)), response.copy()
     for r in range(n_resamples):
-        _shuffle(response, start, generator)
+        shuffle_within(response, start, state)
         steps = _against_all(score, response, weight, _split_variances(score, response, is_member),
                              is_member)
         kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
@@ -774,16 +984,55 @@ def subpopulation_graph(
     member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
-    method: str = "auto",  # p-values, as in `comparison_graph`
-    n_resamples: int = 999,  # shuffles; fewer above 200,000 points, never under 99
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation"; "auto" takes the
+                           # limit from 500 effective steps on
+    n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
+    progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # members minus everyone, along the members' scores
     """Cumulative differences between a subpopulation and the whole population at the same scores.
 
-    Raises ValueError where nobody or everybody is a member. Source: Tygert (2021a)."""
-    check_choice(method, "method", ("auto", "brownian", "permutation"))
+    Parameters
+    ----------
+    response : ArrayLike
+        Responses of the whole population, shape (n,), in their unit.
+    score : ArrayLike
+        Their scores, shape (n,).
+    member : ArrayLike
+        True, or 1, for members of the subpopulation, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights, shape (n,), > 0.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "permutation"; "auto" takes the limit from 500
+        effective steps on.
+    n_resamples : int, default 9999
+        Shuffles; fewer above 2e8 shuffled points, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the shuffles.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        Members minus everyone, along the members' scores.
+
+    Raises
+    ------
+    ValueError
+        Where nobody or everybody is a member.
+
+    References
+    ----------
+    Tygert (2021a).
+    """
+    check_choice(method, "method", ("auto", "asymptotic", "permutation"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
+    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member)
     member = _members(member, y.size)
     order = np.lexsort((w, y, member, s) if w.size else (y, member, s))
     everyone, member = _Group(s[order], s[order], y[order], w[order] if w.size else w), member[
@@ -794,12 +1043,12 @@ def subpopulation_graph(
     scale = (_published_scale(weight, mean * unit + everyone.response[0]) if y.min() >= 0
              and y.max() <= 1 else np.nan)
     kuiper, largest, _, null_scale, effective = _walk_size(weight, rise, spread)
-    significance = _significance((_ratio(kuiper, null_scale), _ratio(largest, null_scale)),
-                                 effective, method, y.size, n_resamples, rng,
-                                 functools.partial(_shuffled_against_all, *scaled[1:], member,
-                                                   _cells(scaled.score, member, 2)))
+    found = _significance(_ratio(kuiper, null_scale), _ratio(largest, null_scale), effective,
+                          y.size, _Shuffles(method, n_resamples, rng, n_jobs, progress),
+                          lambda: (_shuffled_against_all, (
+                              *scaled[1:], member, _cells(scaled.score, member, 2))))
     return _independent_steps("subpopulation", score, weight, rise * unit, spread * unit**2, y.size,
-                              scale, significance)
+                              scale, found)
 
 # %% ../nbs/43_cumulative.ipynb #cell-048
 def _published_scale(weight, mean):
@@ -809,12 +1058,9 @@ def _published_scale(weight, mean):
 
 def _members(member, n):
     "Membership as booleans; text, numbers other than 0 and 1, none or all are refused."
-    flags = np.asarray(member)
-    flags = read_vector(flags.astype(float) if flags.dtype.kind == "b" else member, "member")
+    flags = check_outcomes(member, "member")
     if flags.size != n:
         raise ValueError(f"member must hold one value for each of the {n} points, got {flags.size}")
-    if np.any((flags != 0) & (flags != 1)):
-        raise ValueError("member must hold True and False, or 1 and 0")
     if flags.all() or not flags.any():
         raise ValueError("member must mark some points and leave some out: it marks "
                          f"{int(flags.sum())} of {n}")
@@ -854,21 +1100,51 @@ def _screen_all(codes, everyone, group, origin, unit):
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-053
-@dataclass(frozen=True)
-class Screening:
-    """All pairs of groups, or all groups against everyone, by the size of their deviation; what
-    `screen` returns."""
-    table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest deviation
-                                             # first
+@dataclass(frozen=True, kw_only=True)
+class Screening(Result):
+    """All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns.
+
+    Attributes
+    ----------
+    table : pd.DataFrame
+        A row for each comparison, the largest deviation first.
+    skipped : tuple[tuple[Hashable, ...], ...]
+        Pairs whose scores never interleave.
+    against : str
+        "pairs" or "all".
+    data : pd.DataFrame
+        Response, score, group and, where given, weight of each point.
+    """
+    table: pd.DataFrame = field(repr=False, compare=False)  # a row for each comparison, the largest
+                                                            # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # pairs whose scores never interleave
     against: str  # "pairs" or "all"
-    data: pd.DataFrame = field(repr=False)  # response, score, group and, where given, weight of
-                                            # each point
+    data: pd.DataFrame = field(repr=False, compare=False)  # response, score, group and, where
+                                                           # given, weight of each point
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        more = f"; {len(self.skipped)} pairs that never interleave" if self.skipped else ""
+        return f"{len(self.table):,} comparisons{more}"
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
-              **options: Any,  # further arguments of `comparison_graph`
+              **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
               ) -> CumulativeGraph:  # the graph behind that row
-        "The graph of one row of the table."
+        """The graph of one row of the table.
+
+        Parameters
+        ----------
+        row : int, default 0
+            Position in the table, 0 for the largest deviation.
+        **options : Any
+            Further arguments of `comparison_graph` or `subpopulation_graph`.
+
+        Returns
+        -------
+        CumulativeGraph
+            The graph behind that row.
+        """
         row = self.table.iloc[check_count(row, "row", minimum=0, maximum=len(self.table) - 1)]
         weight = self.data.get("weight")
         if self.against == "all":
@@ -880,20 +1156,34 @@ class Screening:
                                 **options)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each comparison."
+        """A row for each comparison.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.table.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              *, n_rows: int = 12,  # how many of the largest deviations
              ) -> Axes:
-        """Average differences of the comparisons on top, and Kuiper's statistics in units of the
-        null scale."""
+        """Average differences of the comparisons on top, and Kuiper's statistics in units of the null scale.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        n_rows : int, default 12
+            How many of the largest deviations.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
 
     def _repr_html_(self) -> str:
-        more = f"; {len(self.skipped)} pairs that never interleave" if self.skipped else ""
-        return f"<p>{len(self.table):,} comparisons{more}</p>" + self.table.head(10).round(
-            4)._repr_html_()
+        return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 10)
 
 # %% ../nbs/43_cumulative.ipynb #cell-054
 def screen(
@@ -905,20 +1195,59 @@ def screen(
     weight: str | None = None,  # name of a column of weights > 0
     against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
                              # ("all")
-    method: str = "auto",  # "brownian" for all p-values; "auto" takes a permutation for small rows
-                           # that seem significant
-    n_resamples: int = 999,  # shuffles of each such row
+    method: str = "auto",  # "asymptotic" for all p-values; "auto" takes a permutation for small
+                           # rows that seem significant
+    n_resamples: int = 9999,  # shuffles of each such row; fewer, down to 999, where all of them
+                              # together would shuffle more than 1e8 points
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Screening:  # table, and the graph of each row
-    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of
-    the null scale where there is none).
+    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of the null scale where there is none).
 
-    Raises ValueError for fewer than two groups, an unknown column or a missing label. Source:
-    Tygert (2021b), § 2.1."""
+    Parameters
+    ----------
+    frame : Any
+        A table: pandas, polars, or a mapping of column names to arrays.
+    response : str
+        Name of the column of responses.
+    score : str
+        Name of the column of scores.
+    groups : str
+        Name of the column of group labels: text, integers, booleans.
+    weight : str | None, optional
+        Name of a column of weights > 0.
+    against : str, default "pairs"
+        Compare every pair of groups ("pairs") or each group with everyone ("all").
+    method : str, default "auto"
+        "asymptotic" for all p-values; "auto" takes a permutation for small rows that seem
+        significant.
+    n_resamples : int, default 9999
+        Shuffles of each such row; fewer, down to 999, where all of them together would
+        shuffle more than 1e8 points.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Screening
+        Table, and the graph of each row.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two groups, an unknown column or a missing label.
+
+    References
+    ----------
+    Tygert (2021b), § 2.1.
+    """
     check_choice(against, "against", ("pairs", "all"))
-    check_choice(method, "method", ("auto", "brownian"))
+    check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     columns = _screen_columns(frame, {"response": response, "score": score, "group": groups}
                               | ({} if weight is None else {"weight": weight}))
@@ -933,9 +1262,10 @@ def screen(
     found[:, :4] *= unit
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, pieces, labels, np.bincount(codes))
-    screening = Screening(table, skipped, against, pd.DataFrame(columns))
-    if method == "auto": _replace_small(screening, n_resamples, rng, n_jobs)
-    _correct_pvalues(table)
+    screening = Screening(table=table, skipped=skipped, against=against,
+                          data=pd.DataFrame(columns, copy=False))
+    if method == "auto": _replace_small(screening, n_resamples, rng, n_jobs, progress)
+    _correct_pvalues(screening.table)
     return screening
 
 # %% ../nbs/43_cumulative.ipynb #cell-055
@@ -946,17 +1276,12 @@ def _screen_columns(frame, names):
         if name not in known:
             check_choice(name, "groups" if role == "group" else role,
                          [str(column) for column in known])
+    said = {role: printable(name) for role, name in names.items()}
+    check_labels_agree(**{said[role]: frame[name] for role, name in names.items()})
     y, s, w = _columns(frame[names["response"]], frame[names["score"]],
                        frame[names["weight"]] if "weight" in names else None,
-                       (names["response"], names["score"], names.get("weight")))
-    label = np.asarray(frame[names["group"]])
-    if label.ndim != 1 or label.size != y.size:
-        raise ValueError(f"{names['group']} must hold one label for each of the {y.size} points, "
-                         f"got shape {label.shape}")
-    missing = np.flatnonzero(pd.isna(label))
-    if missing.size:
-        raise ValueError(f"{names['group']} must not hold missing labels: {missing.size} of "
-                         f"{label.size}, the first at position {missing[0]}")
+                       (said["response"], said["score"], said.get("weight")))
+    label = read_labels(frame[names["group"]], y.size, said["group"])
     return {"response": y, "score": s, "group": label} | ({"weight": w} if w.size else {})
 
 # %% ../nbs/43_cumulative.ipynb #cell-055b
@@ -1011,39 +1336,39 @@ def _screening_table(found, pieces, labels, sizes):
             _ratio(x, unit) for x, unit in zip(values, null_scale)]
         table[f"{name}_pvalue"] = distribution.sf(table[f"{name}_studentised"].to_numpy())
     by = "kuiper_scaled" if np.isfinite(scale).all() else "kuiper_studentised"
-    return table.assign(method="brownian").sort_values(by, ascending=False, kind="stable",
-                                                       ignore_index=True), skipped
+    return table.assign(method="asymptotic", n_resamples=0).sort_values(
+        by, ascending=False, kind="stable", ignore_index=True), skipped
 
-# %% ../nbs/43_cumulative.ipynb #cell-056b
-def _replace_small(screening, n_resamples, rng, n_jobs):
+# %% ../nbs/43_cumulative.ipynb #cell-098
+def _replace_small(screening, n_resamples, rng, n_jobs, progress):
     "P-values by permutation for the rows of few effective steps that seem significant."
     table, names = screening.table, ["kuiper_pvalue", "kolmogorov_smirnov_pvalue"]
     rows = np.flatnonzero((table["n_effective"] < 500) & (table[names].min(axis=1) < 0.1))
+    points = (table["n_a"] + table["n_b"])[rows].sum() if screening.against == "pairs" else (
+        rows.size * len(screening.data))
+    n_resamples = min(n_resamples, max(999, 10**8 // max(int(points), 1)))
     seeds = rng.integers(2**32, size=rows.size)
-    graphs = Parallel(n_jobs=n_jobs, prefer="threads")(
+    graphs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
         delayed(screening.graph)(int(row), method="permutation", n_resamples=n_resamples,
                                  rng=int(seed)) for row, seed in zip(rows, seeds))
-    for row, graph in zip(rows, graphs):
-        table.loc[row, [*names, "method"]] = (graph.kuiper_pvalue, graph.kolmogorov_smirnov_pvalue,
-                                              graph.method)
+    for row, graph in zip(rows, tqdm(graphs, total=rows.size, desc="permutations",
+                                     disable=not progress, unit="")):
+        table.loc[row, [*names, "method", "n_resamples"]] = (
+            graph.kuiper_pvalue, graph.kolmogorov_smirnov_pvalue, graph.method, graph.n_resamples)
 
 
 def _correct_pvalues(table):
     "Add columns of corrected p-values."
-    # as long to import as all the rest
-    from statsmodels.stats.multitest import multipletests
+    from scipy.stats import false_discovery_control  # slow to import
 
-    for name, (short, method) in itertools.product(("kuiper", "kolmogorov_smirnov"),
-                                                   (("holm", "holm"), ("bh", "fdr_bh"))):
-        table[f"{name}_pvalue_{short}"] = multipletests(table[f"{name}_pvalue"], method=method)[1]
+    for name in ("kuiper", "kolmogorov_smirnov"):
+        table[f"{name}_pvalue_holm"] = holm(table[f"{name}_pvalue"])
+        table[f"{name}_pvalue_bh"] = false_discovery_control(table[f"{name}_pvalue"])
 
 # %% ../nbs/43_cumulative.ipynb #cell-058
 def _plot_screening(screening, ax, n_rows):
-    import matplotlib.pyplot as plt
-
     top = screening.table.head(n_rows)[::-1].reset_index(drop=True)
-    ax = plt.subplots(figsize=(6.4, 0.34 * len(top) + 1.4),
-                      layout="constrained")[1] if ax is None else ax
+    ax = new_axes(ax, 6.4, 0.34 * len(top) + 1.4)
     has_scale = np.isfinite(screening.table["kuiper_scaled"]).all()
     ratio = np.minimum(top["kuiper_scaled" if has_scale else "kuiper_studentised"], 1e6)
     sure = top["kuiper_pvalue_holm"] <= 0.05
@@ -1051,7 +1376,7 @@ def _plot_screening(screening, ax, n_rows):
     ax.plot(ratio[sure], np.flatnonzero(sure), "s", color="#D55E00")
     ax.plot(ratio[~sure], np.flatnonzero(~sure), "o", color="#0072B2")
     names = top["a"].astype(str) + (" − " + top["b"].astype(str) if "b" in top else "")
-    ax.set_yticks(range(len(top)), names)
+    ax.set_yticks(range(len(top)), [plain_text(name) for name in names])
     for i, row in top.iterrows():
         ax.annotate(f"{row['average_difference']:+.3g}".replace("-", "−"), (ratio[i], i),
                     xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
@@ -1095,23 +1420,51 @@ def _equal_width(score, edges):
     return np.unique(np.r_[0, np.searchsorted(score, edges[1:-1], "right"), score.size])
 
 # %% ../nbs/43_cumulative.ipynb #cell-065
-@dataclass(frozen=True)
-class PairedReliability:
-    "Mean responses of two groups in bins of the score; what `paired_reliability` returns."
+@dataclass(frozen=True, kw_only=True)
+class PairedReliability(Result):
+    """Mean responses of two groups in bins of the score; what `paired_reliability` returns.
+
+    Attributes
+    ----------
+    strategy : str
+        "uniform" or "noise".
+    bins : pd.DataFrame
+        A row for each group and bin: group, count, score, response, standard_error.
+    """
     strategy: str  # "uniform" or "noise"
-    bins: pd.DataFrame = field(repr=False)  # a row for each group and bin: group, count, score,
-                                            # response, standard_error
+    bins: pd.DataFrame = field(repr=False, compare=False)  # a row for each group and bin: group,
+                                                           # count, score, response,
+                                                           # standard_error
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        words = "equal width" if self.strategy == "uniform" else "equal noise"
+        return f"mean responses of two groups in bins of {words}"
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each group and bin."
+        """A row for each group and bin.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Mean response against mean score, with two standard errors either way."
-        import matplotlib.pyplot as plt
+        """Mean response against mean score, with two standard errors either way.
 
-        ax = plt.subplots(figsize=(5.4, 4.4), layout="constrained")[1] if ax is None else ax
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
+        ax = new_axes(ax, 5.4, 4.4)
         for group, marker, colour in (("a", "o", "#0072B2"), ("b", "s", "#D55E00")):
             rows = self.bins[self.bins["group"] == group]
             ax.errorbar(rows["score"], rows["response"], yerr=2 * rows["standard_error"], fmt=marker
@@ -1120,9 +1473,6 @@ class PairedReliability:
                ylabel="mean response of the bin (its unit)")
         ax.legend(frameon=False)
         return ax
-
-    def _repr_html_(self) -> str:
-        return self.bins._repr_html_()
 
 # %% ../nbs/43_cumulative.ipynb #cell-066
 def paired_reliability(
@@ -1139,8 +1489,40 @@ def paired_reliability(
 ) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
-    Raises ValueError or TypeError for bad input, naming the argument. Source: Tygert (2021b),
-    Remarks 4 and 5."""
+    Parameters
+    ----------
+    response_a : ArrayLike
+        Responses of the first group, shape (n_a,), in their unit.
+    score_a : ArrayLike
+        Their scores, shape (n_a,).
+    response_b : ArrayLike
+        Responses of the second group, shape (n_b,).
+    score_b : ArrayLike
+        Their scores, shape (n_b,).
+    n_bins : int, default 10
+        Number of bins for each group.
+    strategy : str, default "uniform"
+        "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
+        weights.
+    weight_a : ArrayLike | None, optional
+        Weights, shape (n_a,), > 0.
+    weight_b : ArrayLike | None, optional
+        Weights, shape (n_b,), > 0.
+
+    Returns
+    -------
+    PairedReliability
+        `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, naming the argument.
+
+    References
+    ----------
+    Tygert (2021b), Remarks 4 and 5.
+    """
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins")
     groups = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b,
@@ -1153,7 +1535,7 @@ def paired_reliability(
         start = _equal_width(group.score, edges) if strategy == "uniform" else _equally_noisy(
             group.score, weight, n_bins)
         rows.append(_bin_rows(name, group.score, group.response, weight, start))
-    return PairedReliability(strategy, pd.concat(rows, ignore_index=True))
+    return PairedReliability(strategy=strategy, bins=pd.concat(rows, ignore_index=True))
 
 # %% ../nbs/43_cumulative.ipynb #cell-067
 def _bin_rows(name, score, response, weight, start):

@@ -88,13 +88,16 @@ SETS = {s.name: s
                    SourceFile("Perovskite_GPR_Bayesian", f"{_OXIDES}, Gaussian process", "1", 3818,
                         "PAL2022/Perovskite_GPR_Bayesian_Test_cal.csv",
                         "ff9b829142f3df75e2e9185b4eb7221198609d955f792920a264509d6c7feb27"),
-                   SourceFile("QM9_E", f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885,
+                   SourceFile("QM9_E",
+                              f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885,
                         "BUS2022/qm9_qm9_E_calibrated_isotonic_test.csv",
                         "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0"),
-                   SourceFile("logP_10k_a_LS-GCN", f"{_LOGP}, graph network trained on 10,000 molecules",
+                   SourceFile("logP_10k_a_LS-GCN",
+                              f"{_LOGP}, graph network trained on 10,000 molecules",
                         "1", 5000, "RAS2023/logP_10k_a_LS-GCN_test.csv",
                         "a7d189c28e3cecfc9f6482b1ca85577800b933c34ff0732c8158ecb00b5f0009"),
-                   SourceFile("logP_150k_LS-GCN", f"{_LOGP}, graph network trained on 150,000 molecules",
+                   SourceFile("logP_150k_LS-GCN",
+                              f"{_LOGP}, graph network trained on 150,000 molecules",
                         "1", 5000, "RAS2023/logP_150k_LS-GCN_test.csv",
                         "a886e2faea70da663057f4f8ee85d3cb44b75f0e8b8bc0a4bd913e80444b6a45")]}
 
@@ -193,7 +196,7 @@ def locate(
     ValueError
         For a file whose SHA-256 is wrong.
     DatasetUnavailable
-        If there is none.
+        If the file is neither here nor to be downloaded.
     """
     folder = os.environ.get("UQCAL_DATA_DIR")
     local = Path(folder) / entry.folder / entry.file if folder else None
@@ -236,7 +239,7 @@ def load_errors(
     ValueError
         For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
     DatasetUnavailable
-        If there is none.
+        If the file is neither here nor to be downloaded.
     """
     entry = SETS[check_choice(name, "name", list(SETS))]
     return _read(entry, locate(entry, progress=progress))
@@ -351,7 +354,7 @@ def load_table(
     ValueError
         For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
     DatasetUnavailable
-        If there is none.
+        If the file is neither here nor to be downloaded.
     """
     entry = _TABLES[check_choice(name, "name", list(_TABLES))]
     table = pd.read_csv(locate(entry, progress=progress)).drop(columns=list(entry.without))

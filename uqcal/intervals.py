@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .inputs import (check_choice, check_count, check_fraction, check_weights, read_vector,
-                          refuse)
+from .inputs import (check_choice, check_count, check_fraction, check_labels_agree,
+                          check_weights, plain_array, read_vector, refuse)
 from .resampling import (ALTERNATIVES, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state)
 from .results import Interval, SignificanceTest, new_axes, plot_null
@@ -33,13 +33,7 @@ __all__ = ['regression_mean_width_score', 'regression_coverage_score', 'classifi
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
     "An array with two or three dimensions, Python objects still in it."
-    if hasattr(values, "detach"): values = values.detach()
-    try:
-        array = values if np.ma.isMaskedArray(values) else np.asarray(
-            values, dtype=object if isinstance(values, (list, tuple)) else None)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} must be an array of shape {expected}, {type(values).__name__} "
-                        f"can't be read as one: {error}") from error
+    array = plain_array(values, name, f"an array of shape {expected}")
     if array.ndim == 0:
         raise TypeError(f"{name} must be an array of shape {expected}, got {type(values).__name__} "
                         f"({values!r:.40})")
@@ -67,9 +61,10 @@ def _check_bounds(y_intervals):
     return *(np.column_stack(side) for side in bounds), single
 
 
-def _check_intervals(y_true, y_intervals):
+def _check_intervals(y_true, y_intervals, sample_weight=None):
     """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
     but one level."""
+    check_labels_agree(y_true=y_true, y_intervals=y_intervals, sample_weight=sample_weight)
     y, (low, up, single) = read_vector(y_true, "y_true"), _check_bounds(y_intervals)
     if y.size != len(low):
         raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
@@ -80,11 +75,6 @@ def _check_intervals(y_true, y_intervals):
 def _check_membership(y_pred_set, name="y_pred_set"):
     "Booleans of shape (n, classes, k), and whether there was but one level."
     array = _as_array(y_pred_set, name, "(n, classes) or (n, classes, k)")
-    if np.ma.isMaskedArray(array):
-        if np.ma.getmaskarray(array).any():
-            raise ValueError(
-                f"{name} must not hold missing values, got a masked array with some masked")
-        array = np.ma.getdata(array)
     if array.dtype.kind == "O": array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
@@ -97,9 +87,10 @@ def _check_membership(y_pred_set, name="y_pred_set"):
     return array.astype(bool).reshape(*array.shape[:2], -1), array.ndim == 2
 
 # %% ../nbs/30_intervals.ipynb #cell-009b
-def _check_sets(y_true, y_pred_set, name="y_pred_set"):
+def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set"):
     """Which labels are covered and how large the sets are, each (n, k), the number of classes, and
     whether there was but one level."""
+    check_labels_agree(**{"y_true": y_true, name: y_pred_set, "sample_weight": sample_weight})
     y, (member, single) = read_vector(y_true, "y_true"), _check_membership(y_pred_set, name)
     n, classes, _ = member.shape
     if y.size != n:
@@ -122,7 +113,24 @@ def regression_mean_width_score(
 ) -> float | np.ndarray:  # in the unit of the bounds; shape (k,) for k levels
     """Mean width of the intervals.
 
-    Raises ValueError for crossed bounds and for what `uqcal.inputs.read_vector` refuses."""
+    Parameters
+    ----------
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        In the unit of the bounds; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For crossed bounds and for what `uqcal.inputs.read_vector` refuses.
+    """
+    check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
     low, up, single = _check_bounds(y_intervals)
     return _mean(up - low, check_weights(sample_weight, len(low)), single)
 
@@ -135,8 +143,26 @@ def regression_coverage_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true values inside their intervals, bounds included.
 
-    Raises ValueError for crossed bounds and for what `uqcal.inputs.read_vector` refuses."""
-    _, _, _, covered, single = _check_intervals(y_true, y_intervals)
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For crossed bounds and for what `uqcal.inputs.read_vector` refuses.
+    """
+    _, _, _, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-015
@@ -147,7 +173,24 @@ def classification_mean_width_score(
 ) -> float | np.ndarray:  # a number of classes; shape (k,) for k levels
     """Mean number of classes in a set.
 
-    Raises ValueError for sets that hold anything but True and False."""
+    Parameters
+    ----------
+    y_pred_set : ArrayLike
+        Booleans, shape (n, classes) or (n, classes, k).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        A number of classes; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For sets that hold anything but True and False.
+    """
+    check_labels_agree(y_pred_set=y_pred_set, sample_weight=sample_weight)
     member, single = _check_membership(y_pred_set)
     return _mean(member.sum(axis=1), check_weights(sample_weight, len(member)), single)
 
@@ -161,9 +204,27 @@ def classification_coverage_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true labels inside their sets.
 
-    Raises ValueError for labels that are no class number, and for sets that hold anything but True
-    and False."""
-    covered, _, _, single = _check_sets(y_true, y_pred_set)
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0, shape (n,).
+    y_pred_set : ArrayLike
+        Which classes each set holds, booleans, shape (n, classes) or (n, classes, k).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For labels that are no class number, and for sets that hold anything but True and
+        False.
+    """
+    covered, _, _, single = _check_sets(y_true, y_pred_set, sample_weight)
     return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-021
@@ -201,7 +262,35 @@ def _clopper_pearson(covered, n, confidence):
 # %% ../nbs/30_intervals.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
 class CoverageTest(SignificanceTest):
-    "Whether the coverage is what was stated; what `coverage_test` returns."
+    """Whether the coverage is what was stated; what `coverage_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    confidence_interval : Interval
+        Clopper–Pearson interval of the coverage.
+    confidence : float
+        Level of that interval.
+    coverage : float
+        The coverage that was stated.
+    covered : int
+        Number of covered points.
+    n_calibration : int | None
+        Points on which the intervals were calibrated.
+    """
 
     confidence_interval: Interval  # Clopper–Pearson interval of the coverage
     confidence: float  # level of that interval
@@ -218,7 +307,17 @@ class CoverageTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The coverage with its interval, beside what was stated."
+        """The coverage with its interval, beside what was stated.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_coverage(self, ax)
 
 
@@ -244,7 +343,7 @@ def _check_statement(y_true, y_intervals):
                          "y_intervals[:, :, 0] for the first")
     if array.dtype.kind == "b" or (array.dtype.kind == "O"
                                    and all(isinstance(v, (bool, np.bool_)) for v in array.ravel())):
-        covered, size, classes, _ = _check_sets(y_true, y_intervals, "y_intervals")
+        covered, size, classes, _ = _check_sets(y_true, y_intervals, name="y_intervals")
         return covered[:, 0], size[:, 0], 0.0, classes
     _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
     rounding = 4 * np.finfo(float).eps * max(np.abs(low).max(), np.abs(up).max())
@@ -256,15 +355,42 @@ def coverage_test(
     y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
     coverage: float,  # the coverage that was stated, in (0, 1)
     *,
-    alternative: str = "two-sided",  # coverage that differs, is "less", or is "greater" than stated
+    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated
 ) -> CoverageTest:  # `.statistic`, `.pvalue`, `.confidence_interval`
     """Exact test and interval of the coverage, for independent points.
 
-    Raises ValueError for several levels at once. Source: Clopper & Pearson (1934); Angelopoulos &
-    Bates (2021), § 3.2."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or class numbers for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2), or sets, booleans of shape (n, classes).
+    coverage : float
+        The coverage that was stated, in (0, 1).
+    alternative : str, default "two-sided"
+        "two-sided", or coverage "less" or "greater" than stated.
+    confidence : float, default 0.95
+        Level of the interval of the coverage, in (0, 1).
+    n_calibration : int | None, optional
+        Number of points on which a split conformal method was calibrated.
+
+    Returns
+    -------
+    CoverageTest
+        `.statistic`, `.pvalue`, `.confidence_interval`.
+
+    Raises
+    ------
+    ValueError
+        For several levels at once.
+
+    References
+    ----------
+    Clopper & Pearson (1934); Angelopoulos & Bates (2021), § 3.2.
+    """
     level, confidence = check_fraction(coverage, "coverage"), check_fraction(
         confidence, "confidence")
     check_choice(alternative, "alternative", ALTERNATIVES)
@@ -338,7 +464,31 @@ def regression_ssc_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the group that is covered least.
 
-    Raises what `regression_ssc` raises. Source: Angelopoulos & Bates (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    num_bins : int, default 3
+        Number of groups, at most the number of distinct widths.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        As `regression_ssc`.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
     lowest = np.nanmin(regression_ssc(y_true, y_intervals, num_bins, sample_weight=sample_weight),
                        axis=-1)
     return lowest if lowest.ndim else float(lowest)
@@ -354,9 +504,33 @@ def regression_ssc(
                   # for a group without weight
     """Coverage in groups of about equal count, sorted by the width of the interval.
 
-    Raises ValueError if there are fewer distinct widths than groups. Source: Angelopoulos & Bates
-    (2021)."""
-    _, low, up, covered, single = _check_intervals(y_true, y_intervals)
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    num_bins : int, default 3
+        Number of groups, at most the number of distinct widths.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,); groups are formed by counts.
+
+    Returns
+    -------
+    np.ndarray
+        Coverage of each group, narrowest first, shape (num_bins,) or (k, num_bins); NaN for
+        a group without weight.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct widths than groups.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
+    _, low, up, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     weight, num_bins = check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
     rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
     rows = [_group_coverage(covered[:, j], _width_groups((up - low)[:, j], rounding[j], num_bins),
@@ -374,7 +548,31 @@ def classification_ssc_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the sizes that are covered least; sizes that do not occur are left out.
 
-    Raises what `classification_ssc` raises. Source: Angelopoulos & Bates (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0, shape (n,).
+    y_pred_set : ArrayLike
+        Booleans, shape (n, classes) or (n, classes, k).
+    num_bins : int | None, optional
+        Number of groups of neighbouring sizes; a group for each size unless given.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        As `classification_ssc`.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
     lowest = np.nanmin(classification_ssc(y_true, y_pred_set, num_bins,
                                           sample_weight=sample_weight), axis=-1)
     return lowest if lowest.ndim else float(lowest)
@@ -391,9 +589,33 @@ def classification_ssc(
                   # (k,); NaN for an empty group
     """Coverage by the size of the label set, smallest first.
 
-    Raises ValueError if num_bins exceeds the number of possible sizes. Source: Angelopoulos & Bates
-    (2021)."""
-    covered, size, classes, single = _check_sets(y_true, y_pred_set)
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0, shape (n,).
+    y_pred_set : ArrayLike
+        Booleans, shape (n, classes) or (n, classes, k).
+    num_bins : int | None, optional
+        Number of groups of neighbouring sizes; a group for each size unless given.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Coverage for each group of sizes, shape (classes + 1,) or (num_bins,), after (k,);
+        NaN for an empty group.
+
+    Raises
+    ------
+    ValueError
+        If num_bins exceeds the number of possible sizes.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
+    covered, size, classes, single = _check_sets(y_true, y_pred_set, sample_weight)
     num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins",
                                                              maximum=classes + 1)
     weight, n_groups = check_weights(sample_weight, len(covered)), num_bins or classes + 1
@@ -404,7 +626,34 @@ def classification_ssc(
 # %% ../nbs/30_intervals.ipynb #cell-033
 @dataclass(frozen=True, kw_only=True)
 class SizeStratifiedCoverage(SignificanceTest):
-    "The coverage of each group of widths or set sizes; what `size_stratified_coverage` returns."
+    """The coverage of each group of widths or set sizes; what `size_stratified_coverage` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    coverage : float
+        The coverage that was stated.
+    confidence : float
+        Level of the groups' intervals.
+    kind : str
+        "width" or "set size".
+    groups : pd.DataFrame
+        A row for each group: size_low, size_high, count, covered, coverage, low, high,
+        pvalue, pvalue_holm.
+    """
 
     coverage: float  # the coverage that was stated
     confidence: float  # level of the groups' intervals
@@ -419,12 +668,27 @@ class SizeStratifiedCoverage(SignificanceTest):
                 f"{self.coverage:g}: p = {self.pvalue:.3g} (Holm)")
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each group."
+        """A row for each group.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.groups.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Coverage against width or set size, with intervals and the stated level."
+        """Coverage against width or set size, with intervals and the stated level.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_groups(self, ax)
 
 # %% ../nbs/30_intervals.ipynb #cell-034
@@ -438,11 +702,37 @@ def size_stratified_coverage(
     alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
     confidence: float = 0.95,  # level of each group's interval, in (0, 1)
 ) -> SizeStratifiedCoverage:  # `.statistic`, `.pvalue`, `.groups`, `.plot()`
-    """Coverage by width or set size, with exact intervals and a test that all groups reach the
-    level.
+    """Coverage by width or set size, with exact intervals and a test that all groups reach the level.
 
-    Raises ValueError if there are fewer distinct sizes than groups. Source: Angelopoulos & Bates
-    (2021); Holm (1979)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or class numbers for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2), or sets, booleans of shape (n, classes).
+    coverage : float
+        The coverage that was stated, in (0, 1).
+    num_bins : int | None, optional
+        Groups; 3 groups of widths, or one for each set size, unless given.
+    alternative : str, default "less"
+        Coverage that is "less" than stated, "greater", or "two-sided".
+    confidence : float, default 0.95
+        Level of each group's interval, in (0, 1).
+
+    Returns
+    -------
+    SizeStratifiedCoverage
+        `.statistic`, `.pvalue`, `.groups`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct sizes than groups.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021); Holm (1979).
+    """
     level, confidence = check_fraction(coverage, "coverage"), check_fraction(
         confidence, "confidence")
     check_choice(alternative, "alternative", ALTERNATIVES)
@@ -569,14 +859,26 @@ class _Features:
             self.scale, self.cells = 1.0, int(self.first[-1]) + 2 * _REACH + 1
 
     def rows(self, part=slice(None)):  # part: which of the widths
-        "The features themselves, of some of the widths."
+        """The features themselves, of some of the widths.
+
+        Parameters
+        ----------
+        part, default slice(None)
+            Part: which of the widths.
+        """
         if self.is_series: return _series_features(self.place[part], self.scale)
         return _grid_features(self.place[part])
 
     def combine(
         self, amount, size=4096,
     ):  # of each width; widths in a piece, which stays near the processor
-        "The sum of amount × features."
+        """The sum of amount × features.
+
+        Parameters
+        ----------
+        amount
+        size, default 4096
+        """
         total = np.zeros(self.cells)
         for start in range(0, amount.size, size):
             part = slice(start, start + size)
@@ -614,13 +916,35 @@ def _check_kernel_sizes(kernel_sizes):
 def hsic(
     y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
-    kernel_sizes: ArrayLike = (1, 1),  # s of exp(−d²/s), > 0: for widths (unit of y, squared), for
-                                       # coverage
+    kernel_sizes: ArrayLike = (1, 1),  # s of the kernels exp(−d²/s), > 0: for widths (unit of
+                                       # y, squared) and for coverage
 ) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels
     """Dependence between coverage and width: √trace(HKHL)/(n − 1), in O(n log n).
 
-    Raises ValueError for a single point or for kernel sizes ≤ 0. Source: Feldman, Bates & Romano
-    (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,), n ≥ 2.
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    kernel_sizes : ArrayLike, default (1, 1)
+        `s` of the kernels exp(−d²/s), > 0: for widths (unit of y, squared) and for
+        coverage.
+
+    Returns
+    -------
+    float | np.ndarray
+        ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For a single point or for kernel sizes ≤ 0.
+
+    References
+    ----------
+    Feldman, Bates & Romano (2021).
+    """
     size_w, size_c = _check_kernel_sizes(kernel_sizes)
     y, low, up, covered, single = _check_intervals(y_true, y_intervals)
     if y.size < 2: raise ValueError("y_true must hold at least 2 values for hsic, got 1")
@@ -672,7 +996,31 @@ def _kernel_size(width):
 # %% ../nbs/30_intervals.ipynb #cell-054
 @dataclass(frozen=True, kw_only=True)
 class HsicTest(SignificanceTest):
-    "Whether coverage depends on the width; what `hsic_test` returns."
+    """Whether coverage depends on the width; what `hsic_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    covered : int
+        Number of covered points.
+    kernel_size_width : float
+        `s` of the kernel of the widths, unit of y, squared.
+    kernel_size_coverage : float
+        `s` of the kernel of the coverage.
+    """
 
     covered: int  # number of covered points
     kernel_size_width: float  # s of the kernel of the widths, unit of y, squared
@@ -686,7 +1034,17 @@ class HsicTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "HSIC of the data beside that of the shuffles."
+        """HSIC of the data beside that of the shuffles.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return plot_null(self, ax, xlabel="HSIC of coverage and width", ylabel="shuffles")
 
 # %% ../nbs/30_intervals.ipynb #cell-055
@@ -698,14 +1056,42 @@ def hsic_test(
                                             # widths, and 1, unless given
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> HsicTest:  # `.statistic`, `.pvalue`, `.plot()`
-    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes
-    are all alike.
+    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all alike.
 
-    Raises ValueError for several levels at once, or a single point. Source: Gretton et al. (2007),
-    with permutation."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,), n ≥ 2.
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2), lower first.
+    kernel_sizes : ArrayLike | None, optional
+        As in `hsic`; squared interquartile range of the widths, and 1, unless given.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    HsicTest
+        `.statistic`, `.pvalue`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        For several levels at once, or a single point.
+
+    References
+    ----------
+    Gretton et al. (2007), with permutation.
+    """
     n_resamples = check_count(n_resamples, "n_resamples")
     covered, width, rounding, classes = _check_statement(y_true, y_intervals)
     if classes:
@@ -740,9 +1126,38 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
                          ) -> float:  # at most 1 for η ≥ 0; larger is better
     """Coverage width-based criterion, the mean width taken as a share of the range of y_true.
 
-    Raises ValueError where y_true is constant, since its range is zero. Source: Khosravi et al.
-    (2010)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,), not all equal.
+    y_pred_low : ArrayLike
+        Lower bounds, shape (n,), same unit.
+    y_pred_up : ArrayLike
+        Upper bounds, shape (n,), same unit.
+    eta : float
+        Weight of the coverage, from −700 up; usually ≥ 0.
+    confidence_level : float
+        The coverage that was stated, in (0, 1).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float
+        At most 1 for η ≥ 0; larger is better.
+
+    Raises
+    ------
+    ValueError
+        Where y_true is constant, since its range is zero.
+
+    References
+    ----------
+    Khosravi et al. (2010).
+    """
     level = check_fraction(confidence_level, "confidence_level")
+    check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up,
+                       sample_weight=sample_weight)
     low, up = read_vector(y_pred_low, "y_pred_low"), read_vector(y_pred_up, "y_pred_up")
     if low.size != up.size:
         raise ValueError(f"y_pred_low and y_pred_up must have the same length: {low.size} and "
@@ -773,9 +1188,32 @@ def regression_mwi_score(
 ) -> float | np.ndarray:  # in the unit of y, smaller is better; shape (k,) for k levels
     """Mean Winkler interval score: width plus 2/α times the distance of what was missed.
 
-    Raises ValueError if there are several levels and not as many intervals. Source: Winkler (1972);
-    Gneiting & Raftery (2007), Eq. 43."""
-    y, low, up, _, single = _check_intervals(y_true, y_intervals)
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first.
+    confidence_level : float | ArrayLike
+        The coverage that was stated, in (0, 1); one, or one for each of k levels.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        In the unit of y, smaller is better; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        If there are several levels and not as many intervals.
+
+    References
+    ----------
+    Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
+    """
+    y, low, up, _, single = _check_intervals(y_true, y_intervals, sample_weight)
     several = np.ndim(confidence_level) > 0
     level = np.array([check_fraction(float(x), "confidence_level")
                       for x in read_vector(confidence_level, "confidence_level")] if several

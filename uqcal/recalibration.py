@@ -20,6 +20,7 @@ from .results import new_axes
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['PlattScaling', 'BetaScaling', 'plot_map', 'HistogramBinning', 'PeriodicRefit']
@@ -38,14 +39,41 @@ class _Map(BaseEstimator):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        "The recalibrated probability of each score; raises NotFittedError before the fit."
+        """The recalibrated probability of each score.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Recalibrated probabilities, of the same shape.
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+        """
         check_is_fitted(self)
         return map_scores(y_prob, self._forecast)
 
     def plot(self,
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The map from score to recalibrated probability."
+        """The map from score to recalibrated probability.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return plot_map(self, ax)
 
 
@@ -57,11 +85,29 @@ class _Scaling(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0,
             # shape (n,); ones unless given
-            ) -> _Scaling:  # the estimator itself
+            ) -> Self:  # the estimator itself
         """Fit the map by maximum likelihood, or by Platt's targets where that has no maximum.
 
-        Raises ValueError or TypeError for values outside [0, 1], outcomes other than 0 and 1,
-        missing values, lengths that differ."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, the model's probabilities of 1, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        sample_weight : ArrayLike | None, optional
+            As how many points each one counts, ≥ 0, shape (n,); ones unless given.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For values outside [0, 1], outcomes other than 0 and 1, missing values, lengths that
+            differ.
+        """
         y, p, weights = _weighted(y_true, y_prob, sample_weight)
         found = fit_logistic(self._features(p), y, weights=weights, start=np.array(self._identity))
         self.coef_, self.standard_error_ = found.coef, found.standard_error
@@ -69,7 +115,12 @@ class _Scaling(_Map):
         return self
 
     def to_frame(self) -> pd.DataFrame:
-        "The parameters with their standard errors, from the curvature of the likelihood."
+        """The parameters with their standard errors, from the curvature of the likelihood.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         check_is_fitted(self)
         table = {"estimate": self.coef_, "standard_error": self.standard_error_,
                  "identity": self._identity}
@@ -82,7 +133,10 @@ class _Scaling(_Map):
 class PlattScaling(_Scaling):
     """Recalibrate by σ(a·logit p + b), scores clipped at 1e-5; (1, 0) is identity.
 
-    Source: Platt (1999)."""
+    References
+    ----------
+    Platt (1999).
+    """
     _identity, _names = (1.0, 0.0), ("a", "b")
 
     def _features(self, p): return platt_features(p)
@@ -91,7 +145,10 @@ class PlattScaling(_Scaling):
 class BetaScaling(_Scaling):
     """Recalibrate by σ(a·ln p + b·ln(1 − p) + c), scores clipped at 1e-5; (1, −1, 0) is identity.
 
-    Source: Kull, Silva Filho and Flach (2017)."""
+    References
+    ----------
+    Kull, Silva Filho and Flach (2017).
+    """
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
 
     def _features(self, p): return beta_features(p)
@@ -100,7 +157,20 @@ class BetaScaling(_Scaling):
 def plot_map(forecaster: Any,  # has `predict`, which takes scores
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-    "Recalibrated probability against score, with the identity."
+    """Recalibrated probability against score, with the identity.
+
+    Parameters
+    ----------
+    forecaster : Any
+        Has `predict`, which takes scores.
+    ax : Axes | None, optional
+        Axes to draw on; new ones unless given.
+
+    Returns
+    -------
+    Axes
+        The same axes.
+    """
     ax = new_axes(ax, 5, 5)
     grid = np.linspace(0, 1, 1001)
     ax.plot([0, 1], [0, 1], ls="--", color="0.4", lw=1)
@@ -114,7 +184,15 @@ def plot_map(forecaster: Any,  # has `predict`, which takes scores
 class HistogramBinning(_Map):
     """The mean outcome in bins that hold equally many scores.
 
-    Source: Zadrozny and Elkan (2001)."""
+    Parameters
+    ----------
+    n_bins : int, default 20
+        Bins, ≥ 1; fewer are made where scores are equal or too few.
+
+    References
+    ----------
+    Zadrozny and Elkan (2001).
+    """
 
     def __init__(self,
                  n_bins: int = 20,  # bins, ≥ 1; fewer are made where scores are equal or too few
@@ -129,7 +207,25 @@ class HistogramBinning(_Map):
             ) -> HistogramBinning:  # the estimator itself
         """Find the bins and their mean outcomes.
 
-        Raises ValueError or TypeError as `PlattScaling.fit`."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0 of the points within their bins, shape (n,); ones unless given.
+
+        Returns
+        -------
+        HistogramBinning
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `PlattScaling.fit`.
+        """
         y, p, weights = _weighted(y_true, y_prob, sample_weight)
         y, p, weights = y[weights > 0], p[weights > 0], weights[weights > 0]
         ordered = np.sort(p)
@@ -144,7 +240,12 @@ class HistogramBinning(_Map):
         return self
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each bin: ends, number of points, mean outcome and its binomial standard error."
+        """A row for each bin: ends, number of points, mean outcome and its binomial standard error.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         check_is_fitted(self)
         low, high = np.r_[0.0, self.edges_], np.r_[self.edges_, 1.0]
         table = {"low": low, "high": high, "count": self.count_, "mean": self.mean_,
@@ -157,8 +258,22 @@ class HistogramBinning(_Map):
 class PeriodicRefit(BaseEstimator):
     """A calibrator refitted at intervals on all outcomes seen so far.
 
-    Before `warmup` outcomes are known the score passes through unchanged. Source: Gupta and Ramdas
-    (2023), § 2.3."""
+    Before `warmup` outcomes are known the score passes through unchanged.
+
+    Parameters
+    ----------
+    calibrator : BaseEstimator
+        What to refit: PlattScaling(), BetaScaling(), HistogramBinning(), or one with their
+        methods.
+    every : int | None, default 500
+        Outcomes between two fits, ≥ 1; None fits once.
+    warmup : int, default 1000
+        Outcomes before the first fit, ≥ 1.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), § 2.3.
+    """
 
     def __init__(self,
                  calibrator: BaseEstimator,  # what to refit: PlattScaling(), BetaScaling(),
@@ -172,7 +287,18 @@ class PeriodicRefit(BaseEstimator):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts by the latest fit, of the same shape
-        "The forecasts of the latest fit; the scores themselves before the first."
+        """The forecasts of the latest fit; the scores themselves before the first.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts by the latest fit, of the same shape.
+        """
         fitted = getattr(self, "fitted_", None)
         return map_scores(y_prob, np.copy if fitted is None else fitted.predict)
 
@@ -180,7 +306,20 @@ class PeriodicRefit(BaseEstimator):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, or outcomes of shape (n,), each 0 or 1
                     ) -> PeriodicRefit:  # the object itself
-        "Learn outcomes, refitting where it is time."
+        """Learn outcomes, refitting where it is time.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, or outcomes of shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        PeriodicRefit
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
@@ -188,7 +327,20 @@ class PeriodicRefit(BaseEstimator):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         return _run_refits(self, p, y)
 

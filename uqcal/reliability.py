@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
-                          check_labels, check_multiclass, check_weights, read_vector)
+                          check_labels, check_labels_agree, check_multiclass, check_probabilities,
+                          check_weights, read_labels, read_vector)
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
 
@@ -99,8 +100,24 @@ def _share_interval(share, count, confidence, interval):
 # %% ../nbs/40_reliability.ipynb #cell-014
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityDiagram(Result):
-    """Stated and observed shares by bins of the stated probability; what `reliability_diagram`
-    returns."""
+    """Stated and observed shares by bins of the stated probability; what `reliability_diagram` returns.
+
+    Attributes
+    ----------
+    bins : pd.DataFrame
+        One row for each bin that holds points: edges, count, weight, mean_prob,
+        mean_outcome, low, high.
+    ece : float
+        Expected calibration error, the L1 norm over these bins.
+    n : int
+        Points.
+    n_bins : int
+        Bins, with the empty ones.
+    confidence : float
+        Level of the intervals.
+    interval : str
+        Their kind.
+    """
     bins: pd.DataFrame = field(repr=False)  # one row for each bin that holds points: edges, count,
                                             # weight, mean_prob, mean_outcome, low, high
     ece: float  # expected calibration error, the L1 norm over these bins
@@ -115,13 +132,27 @@ class ReliabilityDiagram(Result):
         return f"ECE {self.ece:.4g} over {len(self.bins)} of {self.n_bins} bins"
 
     def to_frame(self) -> pd.DataFrame:
-        "The bins."
+        """The bins.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Observed against stated share with intervals, the diagonal, and bars for the weight of
-        each bin."""
+        """Observed against stated share with intervals, the diagonal, and bars for the weight of each bin.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_diagram(self, ax)
 
 # %% ../nbs/40_reliability.ipynb #cell-015
@@ -149,11 +180,37 @@ def reliability_diagram(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
-    interval: str = "wilson",  # or "clopper-pearson"
+    interval: str = "wilson",  # "wilson" or "clopper-pearson"
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
     """Stated and observed shares in bins of the stated probability, with intervals.
 
-    Raises ValueError for edges that do not run from 0 to 1, and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 10
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+    interval : str, default "wilson"
+        "wilson" or "clopper-pearson".
+
+    Returns
+    -------
+    ReliabilityDiagram
+        `.ece`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        For edges that do not run from 0 to 1, and for bad input.
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
@@ -183,7 +240,9 @@ def _norm(sums, norm):
         axis=-1)
 
 
-def _is_matrix(y_prob): return len(getattr(y_prob, "shape", np.shape(y_prob))) == 2
+def _is_matrix(y_prob):
+    shaped = y_prob if hasattr(y_prob, "shape") else np.asarray(y_prob, dtype=object)
+    return len(shaped.shape) == 2
 
 # %% ../nbs/40_reliability.ipynb #cell-020
 @nb.njit(cache=True, nogil=True)
@@ -205,7 +264,8 @@ def _tops(prob):
 
 def _top_label(y_true, y_prob, sample_weight):
     "Whether the most probable class was right, its probability, weights, and which class it was."
-    plain = isinstance(y_prob, np.ndarray) and y_prob.dtype == np.float64 and y_prob.size > 0
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+    plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
     chosen, top, good = _tops(y_prob) if plain else (None, None, False)
     if good: label = check_labels(y_true, *y_prob.shape)
     else:
@@ -226,10 +286,37 @@ def expected_calibration_error(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
 ) -> float:  # from 0 to 1
-    """Mean distance between stated and observed shares over bins; with a column for each class, of
-    the most probable class.
+    """Mean distance between stated and observed shares over bins; with a column for each class, of the most probable class.
 
-    Raises ValueError or TypeError for bad input. Source: Naeini, Cooper & Hauskrecht (2015)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes 0 or 1, shape (n,); or classes from 0, if y_prob has a column for each.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,), or of all classes, shape (n, classes).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht (2015).
+    """
     check_choice(norm, "norm", _NORMS)
     y, p, w = _top_label(y_true, y_prob, sample_weight)[:3] if _is_matrix(y_prob) else _counted(
         *check_binary(y_true, y_prob, sample_weight))
@@ -247,11 +334,45 @@ def top_label_ece(
                                 # edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
-    average: str = "macro",  # over the chosen classes: all alike, or "weighted" by their points
+    average: str = "macro",  # "macro": chosen classes count alike; "weighted": by their points
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
-    Raises ValueError or TypeError for bad input. Source: Gupta & Ramdas (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0, shape (n,).
+    y_prob : ArrayLike
+        Probabilities of all classes, shape (n, classes); or of the chosen class, shape
+        (n,), with y_pred.
+    y_pred : ArrayLike | None, optional
+        The chosen classes, shape (n,), if y_prob does not say.
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile" (of each class's own scores), or an array of edges from 0 to
+        1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    average : str, default "macro"
+        "macro": chosen classes count alike; "weighted": by their points.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Gupta & Ramdas (2021).
+    """
     check_choice(norm, "norm", _NORMS)
     check_choice(average, "average", ("macro", "weighted"))
     if _is_matrix(y_prob) and y_pred is None:
@@ -260,7 +381,10 @@ def top_label_ece(
         raise ValueError("y_prob must have shape (n, classes), or y_pred must say which class each "
                          "probability belongs to")
     else:
-        label, answer = read_vector(y_true, "y_true"), read_vector(y_pred, "y_pred")
+        check_labels_agree(y_true=y_true, y_prob=y_prob, y_pred=y_pred,
+                           sample_weight=sample_weight)
+        label, answer = (read_labels(values, read_vector(values, name).size, name)
+                         for values, name in ((y_true, "y_true"), (y_pred, "y_pred")))
         if label.size != answer.size:
             raise ValueError(f"y_true and y_pred must have the same length: {label.size} and "
                              f"{answer.size}")
@@ -286,9 +410,40 @@ def classwise_ece(
 ) -> float:  # from 0 to 1
     """Mean over the classes of the calibration error of each class's own probability.
 
-    Raises ValueError or TypeError for bad input. Source: Kull et al. (2019)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if y_prob is a
+        vector.
+    y_prob : ArrayLike
+        Stated probabilities of all classes, shape (n, classes), or of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile" (of each column), or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Kull et al. (2019).
+    """
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
-    if not _is_matrix(y_prob): return expected_calibration_error(y_true, y_prob, **options)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+    if not _is_matrix(y_prob):
+        return expected_calibration_error(y_true, check_probabilities(y_prob), **options)
     label, prob = check_multiclass(y_true, y_prob)
     return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options)
                           for k in range(prob.shape[1])]))
@@ -326,7 +481,27 @@ def _null_task(p, w, end, weight, norm, n, rng):
 # %% ../nbs/40_reliability.ipynb #cell-031
 @dataclass(frozen=True, kw_only=True)
 class ECETest(SignificanceTest):
-    "A calibration error beside what a perfect model would show; what `ece_test` returns."
+    """A calibration error beside what a perfect model would show; what `ece_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    n_bins : int
+        Number of bins, with the empty ones.
+    """
 
     n_bins: int  # number of bins, with the empty ones
 
@@ -343,7 +518,12 @@ class ECETest(SignificanceTest):
                 f"5 % of cases ({self.n_resamples:,} sets of drawn outcomes)")
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return super().to_frame().assign(null_mean=self.null_mean, null_limit=self.null_limit)
 
 # %% ../nbs/40_reliability.ipynb #cell-032
@@ -356,13 +536,44 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              norm: str = "l1",  # "l1", "l2" or "max"
              n_resamples: int = 9999,  # sets of outcomes drawn; fewer where the points are many
              rng: int | np.random.Generator | None = None,  # seed or generator
-             n_jobs: int = 1,  # joblib's number of jobs
+             n_jobs: int = 1,  # parallel jobs, −1 for all cores
              progress: bool = False,  # show a bar on standard error
              ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`, `.plot()`
-    """Test calibration by the binned calibration error, against outcomes drawn from the stated
-    probabilities.
+    """Test calibration by the binned calibration error, against outcomes drawn from the stated probabilities.
 
-    Raises ValueError or TypeError for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    n_resamples : int, default 9999
+        Sets of outcomes drawn; fewer where the points are many.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ECETest
+        `.statistic`, `.pvalue`, `.null_mean`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     check_choice(norm, "norm", _NORMS)
     n_resamples = affordable(check_count(n_resamples, "n_resamples"), y.size)
@@ -425,7 +636,23 @@ def _gaps(sums):
 # %% ../nbs/40_reliability.ipynb #cell-036
 @dataclass(frozen=True, kw_only=True)
 class CalibrationError(Result):
-    "Calibration error freed of its bias, and intervals; what `calibration_error_interval` returns."
+    """Calibration error freed of its bias, and intervals; what `calibration_error_interval` returns.
+
+    Attributes
+    ----------
+    squared : float
+        Debiased squared error, equation (5); may be negative.
+    squared_interval : Interval
+        Of the squared error, equation (6).
+    ece : float
+        Plain ECE (L1).
+    ece_interval : Interval
+        Of the true ECE over these bins, from 0.
+    confidence : float
+        Level of both intervals.
+    n_boot : int
+        Bootstrap resamples.
+    """
 
     squared: float  # debiased squared error, equation (5); may be negative
     squared_interval: Interval  # of the squared error, equation (6)
@@ -452,8 +679,33 @@ def debiased_squared_error(
 ) -> float:  # mean zero for a perfect model; may be negative
     """Squared calibration error without the bias of finite bins, equation (5).
 
-    Raises ValueError where every bin holds a single point, and for bad input. Source: Kumar, Liang
-    & Ma (2019)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float
+        Mean zero for a perfect model; may be negative.
+
+    Raises
+    ------
+    ValueError
+        Where every bin holds a single point, and for bad input.
+
+    References
+    ----------
+    Kumar, Liang & Ma (2019).
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     return _squared(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0])
 
@@ -494,13 +746,44 @@ def calibration_error_interval(
     confidence: float = 0.95,  # level of the intervals, in (0, 1)
     n_boot: int = 5000,  # bootstrap resamples; fewer where the points are many
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationError:  # `.squared`, `.ece`, each with its interval
-    """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as
-    they are.
+    """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as they are.
 
-    Raises ValueError where every bin holds a single point, and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    confidence : float, default 0.95
+        Level of the intervals, in (0, 1).
+    n_boot : int, default 5000
+        Bootstrap resamples; fewer where the points are many.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationError
+        `.squared`, `.ece`, each with its interval.
+
+    Raises
+    ------
+    ValueError
+        Where every bin holds a single point, and for bad input.
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"), affordable(
                                    check_count(n_boot, "n_boot"), y.size), check_generator(rng))

@@ -16,172 +16,80 @@ import numpy as np
 import pandas as pd
 
 from . import __version__
+from .conclusions import AVERAGE, CONSISTENCY, LINK
 from .consistency import ConsistencyTest
 from .page import (Finding, Picture, Section, Verdict, check_target, draw_picture, render_page,
                         write_whole)
-from .results import plain_text
-from .statistics import conditional_calibration, equal_count_bins
-from .validation import Validation, _DISTRIBUTION_WORDS, _agrees, _label
-
+from .results import plain_text, three_digits
+from .sample import equal_count_bins
+from .statistics import conditional_calibration_of
+from .validation import Validation
 
 # %% auto #0
 __all__ = ['conclude', 'score_picture', 'report_sections', 'write_report']
 
-# %% ../nbs/60_report.ipynb #cell-011
-_QUESTIONS = {"average": ("On average", ("zms", "nll", "rce")),
-              "range": ("Over the range", ("ence", "zmse", "correlation")),
-              "link": ("Link with the errors", ("cc",))}
-_ANSWERS = {("average", "valid"): "The errors scatter as widely as stated.",
-            ("average", "invalid"): "The uncertainties are {direction}.",
-            ("range", "valid"): "The errors scatter as widely as stated where uncertainties are "
-            "small and where they are large.", ("range", "invalid"): "Somewhere between the "
-            "smallest and the largest uncertainties, errors do not scatter as stated.",
-            ("link", "valid"): "The uncertainties rank the errors as perfect ones would.",
-            ("link", "invalid"): "The uncertainties do not rank the errors as perfect ones would."}
-_OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
-         "errors, which is not known.")
-
-
-def _direction(validation, names):
-    """Whether uncertainties are too small or too large, from the first statistic that says they are
-    wrong."""
-    name = next(name for name in names if validation.verdicts[name] == "invalid")
-    row = validation.rows[validation.rows["statistic"] == name].iloc[0]
-    return "too small" if (row["estimate"] > row["reference"]) != (name == "rce") else "too large"
-
-
-def _finding(validation, key):
-    "The answer to one question, or None where no statistic was asked for it."
-    question, names = _QUESTIONS[key]
-    names = [name for name in names if name in validation.verdicts]
-    if not names: return None
-    found = [validation.verdicts[name] for name in names]
-    status = next(s for s in ("invalid", "undecided", "valid") if s in found)
-    undefined = [name for name in names if name not in validation.intervals]
-    answer = (validation.explanation[undefined[0]] if undefined and status == "undecided"
-              else _ANSWERS.get((key, status), _OPEN))
-    answer = (answer.format(direction=_direction(validation, names))
-              if (key, status) == ("average", "invalid") else answer)
-    apart = (f" ({', '.join(f'{_label(name)}: {validation.verdicts[name]}' for name in names)})"
-             if len(set(found)) > 1 else "")
-    return Finding(question, status, answer + apart)
-
-# %% ../nbs/60_report.ipynb #cell-013
-def _headline(status, direction, link, is_relative=False):
-    """One to three sentences from the status of each question; link: what good ones do;
-    is_relative: whether all but the average is judged apart from it."""
-    said, where = [], {"average": "on average", "range": "over their range"} | {
-        key: key for key in status if key not in ("average", "range", "link")}
-    def _who(): return "they" if said else "the stated uncertainties"
-    def _found(wanted):
-        return _shortened([words for key, words in where.items() if status.get(key) == wanted])
-    believed, wrong, evenly = _listed(_found("valid")), _found("invalid"), ""
-    if is_relative and wrong[:1] == ["on average"]:
-        believed, evenly = "", believed and f", with no sign of differences {believed}"
-    if believed: said.append(f"{_who()} can be believed {believed}")
-    if wrong[1:] and wrong[0] == "on average":
-        said.append(f"{_who()} can be believed neither on average (they are {direction}) nor "
-                    f"{' nor '.join(wrong[1:])}")
-    elif wrong:
-        said.append(f"{_who()} cannot be believed {' or '.join(wrong)}"
-                    + (f": they are {direction}{evenly}" if wrong == ["on average"] else ""))
-    ranked = {"valid": link, "invalid": f"do not {link}"}.get(status.get("link"))
-    if ranked: said.append(f"{_who()} {ranked}")
-    undecided = [f"can be believed {words}" for words in _found("undecided")] + (
-        [link] if status.get("link") == "undecided" else [])
-    if undecided:
-        said.append(f"not decided: whether {_who()} {' and whether they '.join(undecided)}")
-    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said)
-
-
-def _listed(words):
-    return f"{', '.join(words[:-1])} and {words[-1]}" if words[1:] else "".join(words)
-
-
-def _shortened(words):
-    "More than three features are counted, not named."
-    along = [one for one in words if one.startswith("along ")]
-    return words if len(along) <= 3 else [one for one in words if one not in along] + [
-        f"along {len(along)} features"]
-
 # %% ../nbs/60_report.ipynb #cell-014
+_TITLES = {AVERAGE: "On average", CONSISTENCY: "Over the range", LINK: "Link with the errors"}
+
+
 def conclude(validation: Validation,  # what `uqcal.validation.validate` returned
              ) -> Verdict:  # a headline, and an answer to each question that was asked
-    """What a validation says about the average, the range, the link between uncertainties and
-    errors, and each feature."""
-    if validation.grounds: return _concluded(validation.grounds)
-    findings = {key: _finding(validation, key) for key in _QUESTIONS}
-    findings = {key: finding for key, finding in findings.items() if finding}
-    names = [name for name in _QUESTIONS["average"][1] if name in validation.verdicts]
-    wrong = "average" in findings and findings["average"].status == "invalid"
-    headline = _headline({key: finding.status for key, finding in findings.items()}, _direction(
-                             validation, names) if wrong else "", "rank the errors as they should")
-    return Verdict(headline, tuple(findings.values()))
+    """What a validation says about the average, the range, the link between uncertainties and errors, and each feature.
 
-# %% ../nbs/60_report.ipynb #cell-015
-_KEYS = {"average calibration": ("average", "On average"), "consistency": (
-             "range", "Over the range"), "error-uncertainty link": ("link", "Link with the errors")}
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
 
-
-def _concluded(grounds):
-    "The conclusions that need no assumed distribution, as a verdict."
-    status, findings = {}, []
-    for question, one in grounds.items():
-        name = question.removeprefix("adaptivity: ")
-        key, title = _KEYS.get(question, (f"along {name}", f"Along {name}"))
-        status[key] = one.status
-        findings.append(Finding(title, one.status, one.sentence))
-    zms = grounds["average calibration"].result.estimate
-    return Verdict(_headline(status, "too small" if zms > 1 else "too large", "tell larger errors "
-                             "from smaller ones", is_relative=True), tuple(findings))
+    Returns
+    -------
+    Verdict
+        A headline, and an answer to each question that was asked.
+    """
+    return Verdict(validation.headline, tuple(
+        Finding(_TITLES.get(one.question, f"{'Groups of' if one.is_by_group else 'Along'} "
+                                          f"{one.feature}"), one.status, one.sentence)
+        for one in validation.answers))
 
 # %% ../nbs/60_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `uqcal.validation.validate` returned
                   ) -> Picture:  # a line for each statistic and reference
-    "The ζ-scores of a validation, with the band of agreement."
-    rows = validation.to_frame()
-    scores = "; ".join(f"{_compared(row)}: {_round(row['zeta'])}"
-                       for row in rows.to_dict("records"))
+    """The ζ-scores of a validation, with the band of agreement.
+
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
+
+    Returns
+    -------
+    Picture
+        A line for each statistic and reference.
+    """
+    shown = [(score, one) for score in validation.scores.values() for one in score.comparisons]
+    scores = "; ".join(f"{score.label}, {_reference(one)}: {three_digits(one.zeta)}"
+                       for score, one in shown)
     return draw_picture(validation.plot, f"ζ-scores by statistic and reference. {scores}.",
-                        width=5.2, height=0.36 * max(len(rows), 4) + 0.9,
+                        width=5.2, height=0.36 * max(len(shown), 4) + 0.9,
                         caption="A score within ±1 (shaded) agrees with its reference, round mark; "
                         "a square mark does not. For ENCE and ZMSE, sizes of an error, a score "
                         "below −1 agrees as well.")
 
 
-def _compared(row):
-    "A statistic and the reference it is compared with."
-    distribution = ("known reference" if row["distribution"] == "known"
-                    else f"{_DISTRIBUTION_WORDS.get(row['distribution'], row['distribution'])} "
-                    "errors")
-    return f"{_label(row['statistic'])}, {distribution}"
-
-
-def _round(value):
-    "Three significant digits, trailing zeros kept, with a minus sign that is not a hyphen."
-    if value is None or value is pd.NA or np.isnan(value): return "–"
-    if np.isinf(value): return "∞" if value > 0 else "−∞"
-    return (f"{value:#.3g}" if abs(value) < 100 else f"{value:.5g}").replace("-", "−")
+def _reference(one):
+    "What a statistic is compared with, in words."
+    return "known reference" if one.is_known else f"{one.errors} errors"
 
 # %% ../nbs/60_report.ipynb #cell-023
-def _references(validation, name):
-    """Rows of a statistic to draw: the known reference where there is one, else one for each
-    distribution."""
-    rows = validation.rows[validation.rows["statistic"] == name].to_dict("records")
-    return [row for row in rows if row["distribution"] == "known"] or rows
-
-
-def _interval_picture(validation, name):
+def _interval_picture(score):
     "Bootstrap values of a statistic with the interval and the references."
-    interval, references, label = validation.intervals[name], _references(validation, name), _label(
-        name)
+    interval, limits = score.interval, score.confidence_interval
+    compared = [one for one in score.comparisons if one.is_known] or score.comparisons
+    lines = [(one.reference, "calibrated" if one.is_known else one.errors) for one in compared]
 
     def _draw(ax):
         interval.plot(ax)
         bottom, top = ax.get_ylim()
-        lines = [(row["reference"], "calibrated" if row["distribution"] == "known"
-                  else _DISTRIBUTION_WORDS.get(row["distribution"], row["distribution"]))
-                 for row in references]
         for (x, _), dashes in zip(lines, itertools.cycle(("--", ":", "-.", (0, (1, 3))))):
             ax.axvline(x, color="k", ls=dashes, lw=1.6)
         ax.texts[0].remove()
@@ -190,26 +98,26 @@ def _interval_picture(validation, name):
             ax.annotate(says, (x, top * (1.03 + 0.09 * k)), xytext=(-4 if right else 4, 0),
                         textcoords="offset points", ha="right" if right else "left",
                         color="k" if k else "#D55E00", bbox=dict(fc="w", ec="none", pad=1))
-        ax.set(xlabel=f"{label} in {interval.bootstrap_distribution.size:,} resamples", ylabel="resamples",
+        drawn = interval.n_boot - interval.n_dropped
+        ax.set(xlabel=f"{score.label} in {drawn:,} resamples", ylabel="resamples",
                ylim=(bottom, top * (1.12 + 0.09 * len(lines))))
 
-    targets = "; ".join(f"{_compared(row)} {_round(row['reference'])}" for row in references)
-    alt = (f"Histogram of {label} in resamples. Data {_round(interval.estimate)}, "
-           f"{100 * interval.confidence:g} % interval {_round(interval.confidence_interval.low)} to "
-           f"{_round(interval.confidence_interval.high)}. References: {targets}.")
-    outside = sum(not interval.confidence_interval.holds(row["reference"]) for row in references)
-    where = {0: "inside the interval", len(references): "outside the interval"}.get(
+    targets = "; ".join(f"{_reference(one)} {three_digits(one.reference)}" for one in compared)
+    alt = (f"Histogram of {score.label} in resamples. Data {three_digits(score.estimate)}, "
+           f"{100 * score.confidence:g} % interval {three_digits(limits.low)} to "
+           f"{three_digits(limits.high)}. References: {targets}.")
+    outside = sum(not limits.holds(x) for x, _ in lines)
+    where = {0: "inside the interval", len(lines): "outside the interval"}.get(
         outside, "some inside and some outside the interval")
-    noun = ("The reference (broken line) lies" if len(references) == 1
+    noun = ("The reference (broken line) lies" if len(lines) == 1
             else "The references (broken lines) lie")
     return draw_picture(_draw, alt, caption=f"{noun} {where} (thick line).")
 
 # %% ../nbs/60_report.ipynb #cell-025
 def _reliability_picture(validation):
     "Observed against stated dispersion, bin by bin."
-    bins = conditional_calibration(validation.error, validation.uncertainty,
-                                   n_bins=validation.settings["n_bins"],
-                                   confidence=validation.settings["confidence"])
+    bins = conditional_calibration_of(validation.sample, n_bins=validation.settings["n_bins"],
+                                      confidence=validation.settings["confidence"])
     table = bins.to_frame()
     over, under = int((table["rmse_low"] > table["rmv"]).sum()), int(
         (table["rmse_high"] < table["rmv"]).sum())
@@ -229,9 +137,9 @@ def _link_picture(validation):
     "Absolute errors against uncertainties, with medians of bins of equal count."
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    size, u = np.abs(validation.error), validation.uncertainty
-    order, start = np.argsort(u, kind="stable"), equal_count_bins(
-        u.size, min(validation.settings["n_bins"], u.size // 2))
+    size, u = np.abs(validation.sample.error), validation.sample.uncertainty
+    order = validation.sample.by_uncertainty.order
+    start = equal_count_bins(u.size, min(validation.settings["n_bins"], u.size // 2))
     groups = [order[a:b] for a, b in zip(start[:-1], start[1:])]
     x, y = (np.array([np.median(values[group]) for group in groups]) for values in (u, size))
     zero = int(np.sum(size == 0))
@@ -249,8 +157,8 @@ def _link_picture(validation):
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
 
-    says = (f"The median absolute error goes from {_round(y[0])} where uncertainties are smallest "
-            f"to {_round(y[-1])} where they are largest.")
+    says = (f"The median absolute error goes from {three_digits(y[0])} where uncertainties are "
+            f"smallest to {three_digits(y[-1])} where they are largest.")
     hidden = f" {zero:,} errors of exactly 0 are not drawn." if zero else ""
     return draw_picture(_draw, f"Absolute errors against stated uncertainties. {says}",
                         caption=says + hidden, height=4.2)
@@ -258,21 +166,22 @@ def _link_picture(validation):
 # %% ../nbs/60_report.ipynb #cell-030
 def _graph_picture(conclusion):
     "Where along the uncertainty, a feature or groups the uncertainties are too small or too large."
-    test, name = conclusion.result, conclusion.question.removeprefix("adaptivity: ")
+    test, name = conclusion.result, conclusion.feature or "the uncertainty"
+    across = "groups of" if conclusion.is_by_group else "along"
 
     def _draw(ax):
         test.plot_graph(ax)
-        ax.set_title(f"along {plain_text(name)}" if test.by != "uncertainty"
-                     else "along the uncertainty", size="medium")
+        ax.set_title(f"{across} {plain_text(name)}", size="medium")
 
     caption = ("A mark to the right of the grey band: uncertainties of this group are too small, "
-               "compared with the average; to the left: too large." if test.by == "groups"
+               "compared with the average; to the left: too large. Grey: 95 % of shuffles."
+               if test.by == "groups"
                else "Where the graph climbs, uncertainties are too small, compared with their "
                "average; where it falls, too large. Grey: 95 % of shuffles.")
     kind = ("Mean squared scaled errors by group" if test.by == "groups"
             else "Cumulative excess of squared scaled errors")
-    return draw_picture(_draw, f"{kind}, {name}. {conclusion.sentence}", caption=caption, width=5.2,
-                        height=4.2)
+    return draw_picture(_draw, f"{kind}, {across} {name}. {conclusion.sentence}", caption=caption,
+                        width=5.2, height=4.2)
 
 # %% ../nbs/60_report.ipynb #cell-046
 _ASKS = {"zms": ("ZMS, mean squared scaled error",
@@ -301,48 +210,47 @@ _SOURCES = (("P. Pernot, Validation of ML-UQ calibration statistics using simula
              "(1996),", "10.1214/ss/1032280214"))
 
 
-def _statistic_section(validation, name, is_first_binned):
+def _statistic_section(validation, score, is_first_binned):
     "Question, sentence and pictures of one statistic."
-    pictures = [_interval_picture(validation, name)] if name in validation.intervals else []
-    if pictures and name == "cc": pictures.insert(0, _link_picture(validation))
+    pictures = [_interval_picture(score)] if score.interval is not None else []
+    if pictures and score.statistic == "cc": pictures.insert(0, _link_picture(validation))
     if pictures and is_first_binned: pictures.insert(0, _reliability_picture(validation))
-    title, asks = _ASKS[name]
-    return Section(title, validation.verdicts[name], (asks, validation.explanation[name]),
-                   tuple(pictures))
+    title, asks = _ASKS[score.statistic]
+    return Section(title, score.status, (asks, score.sentence), tuple(pictures))
 
 # %% ../nbs/60_report.ipynb #cell-048
 def _conclusions_section(validation):
     """What was concluded without an assumed distribution, from which test, and where uncertainties
     fail."""
-    grounds = validation.grounds.values()
+    grounds = validation.conclusions.values()
     facts = {one.question: f"{one.status}; {one.test}"
              + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
     pictures = tuple(_graph_picture(one) for one in grounds
                      if isinstance(one.result, ConsistencyTest))
-    says = ("The answers above assume no particular distribution of the errors, only the same one "
-            "for all points: the data are compared with the same scaled errors, shuffled over the "
-            "points (the average: with resamples). A small p-value speaks against the "
-            "uncertainties; for the link alone it speaks for them, since there the errors are "
-            "compared with errors that have no link.")
+    says = ("The tests behind the answers above assume nothing about the distribution of the scaled "
+            "errors, except that all points share one. They compare the data with shuffles of the same "
+            "data; the average is compared with 1, by bootstrap resamples. A small p-value speaks "
+            "against the uncertainties. For the link alone it speaks for them: shuffled errors "
+            "are those of uncertainties that know nothing.")
     return Section("Conclusions without an assumed distribution of the errors", paragraphs=(says,),
                    pictures=pictures, facts=facts)
 
 # %% ../nbs/60_report.ipynb #cell-050
 def _table(validation):
     "A row for each comparison, as text."
+    def span(interval):
+        "An interval as text."
+        return "–" if interval is None else " to ".join(map(three_digits, interval))
+
     level = f"{100 * validation.settings['confidence']:g} %"
-    rows = []
-    for row in validation.rows.to_dict("records"):
-        known = row["distribution"] == "known"
-        rows.append({"statistic": _label(row["statistic"]), "estimate": _round(row["estimate"]),
-                     "bias": _round(row["bias"]), f"{level} interval": f"{_round(row['low'])} to "
-                     f"{_round(row['high'])}", "distribution of errors": "any" if known
-                     else _DISTRIBUTION_WORDS.get(row["distribution"], row["distribution"]),
-                     "reference": _round(row["reference"]), "ζ": _round(row["zeta"]),
-                     "agrees": "yes" if _agrees(row) else "no", "simulated range": "–" if known
-                     else f"{_round(row['simulated_low'])} to {_round(row['simulated_high'])}",
-                     "ζ, simulated": _round(row["zeta_simulated"])})
-    return pd.DataFrame(rows)
+    return pd.DataFrame([
+        {"statistic": score.label, "estimate": three_digits(score.estimate),
+         "bias": three_digits(score.interval.bias),
+         f"{level} interval": span(score.confidence_interval), "distribution of errors": one.errors,
+         "reference": three_digits(one.reference), "ζ": three_digits(one.zeta),
+         "agrees": "yes" if one.agrees else "no", "simulated range": span(one.simulated_interval),
+         "ζ, simulated": three_digits(one.zeta_simulated)}
+        for score in validation.scores.values() for one in score.comparisons])
 
 
 def _facts(validation, details):
@@ -353,7 +261,8 @@ def _facts(validation, details):
     sets = ", ".join(f"{n:,} ({distribution})" for distribution, n in settings["n_mc"].items())
     return {**details, "Points": f"{settings['n']:,}",
             "Bins of equal count": f"{settings['n_bins']}",
-            "Bootstrap resamples": f"{settings['n_boot']:,}", "Simulated sets": sets or "none",
+            "Bootstrap resamples": f"{settings['n_boot']:,}",
+            "Shuffles": f"{settings['n_resamples']:,}", "Simulated sets": sets or "none",
             "Level of intervals": f"{100 * settings['confidence']:g} %",
             "Distribution of the errors": distribution, "uqcal": __version__,
             **{name: version(name) for name in ("numpy", "scipy")},
@@ -364,25 +273,38 @@ def report_sections(
     validation: Validation,  # what `uqcal.validation.validate` returned
     details: Mapping[str, str],  # further facts for the settings, such as the file and the seed
 ) -> list[Section]:  # in the order of the report
-    "The parts of a validation's report, to reorder, extend or leave out before `render_page`."
-    names = list(validation.verdicts)
-    binned = next((name for name in names if name in ("ence", "zmse")
-                   and name in validation.intervals), None)
-    scored = not validation.rows.empty
-    scores = Section("All scores", pictures=(score_picture(validation),), paragraphs=(
-                         "A ζ-score is the distance of a statistic from its reference, in units of "
-                         "the half of its interval that faces the reference.",)) if scored else None
-    decided = _conclusions_section(validation) if validation.grounds else None
-    parts = [decided, scores,
-             *(_statistic_section(validation, name, name == binned) for name in names),
-             Section("All numbers", table=_table(validation)) if scored else None,
-             Section("Cautions", items=validation.cautions, paragraphs=() if validation.cautions
-                     else ("None: the conditions that were checked are met.",)),
-             Section("Settings and versions", facts=_facts(validation, details)),
-             Section("References", sources=_SOURCES)]
+    """The parts of a validation's report, to reorder, extend or leave out before `render_page`.
+
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
+    details : Mapping[str, str]
+        Further facts for the settings, such as the file and the seed.
+
+    Returns
+    -------
+    list[Section]
+        In the order of the report.
+    """
+    scores = list(validation.scores.values())
+    defined = [score for score in scores if score.interval is not None]
+    binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)
+    says = ("A ζ-score is the distance of a statistic from its reference, in units of the half of "
+            "its interval that faces the reference.",)
+    parts = [
+        _conclusions_section(validation) if validation.conclusions else None,
+        Section("All scores", pictures=(score_picture(validation),), paragraphs=says) if defined
+        else None,
+        *(_statistic_section(validation, score, score is binned) for score in scores),
+        Section("All numbers", table=_table(validation)) if defined else None,
+        Section("Cautions", items=validation.cautions, paragraphs=() if validation.cautions
+                else ("None: the conditions that were checked are met.",)),
+        Section("Settings and versions", facts=_facts(validation, details)),
+        Section("References", sources=_SOURCES)]
     return [part for part in parts if part]
 
-
+# %% ../nbs/60_report.ipynb #cell-051c
 def write_report(
     validation: Validation,  # what `uqcal.validation.validate` returned
     path: str | os.PathLike,  # the HTML file; its folder must exist
@@ -393,8 +315,29 @@ def write_report(
 ) -> Path:  # the path as it was given
     """Write a validation as one HTML file, self-contained and readable offline.
 
-    Raises TypeError for anything but a validation, and what `check_target` and `write_whole` raise,
-    with an existing file left as it was."""
+    Parameters
+    ----------
+    validation : Validation
+        What `uqcal.validation.validate` returned.
+    path : str | os.PathLike
+        The HTML file; its folder must exist.
+    title : str | None, optional
+        Plain text; "Can these uncertainties be believed?" unless given.
+    details : Mapping[str, str] | None, optional
+        Further facts for the settings, such as {"File": "errors.csv", "Seed": "0"}.
+
+    Returns
+    -------
+    Path
+        The path as it was given.
+
+    Raises
+    ------
+    TypeError
+        For anything but a validation.
+    FileNotFoundError, IsADirectoryError, PermissionError, OSError
+        Where the file can't be written; an existing one is then left as it was.
+    """
     if not isinstance(validation, Validation):
         raise TypeError("validation must be what validate(...) returns, got "
                         f"{type(validation).__name__}")

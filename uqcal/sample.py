@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .inputs import check_column, check_count, check_errors, read_groups
+from .inputs import (check_column, check_count, check_errors, check_labels_agree, read_groups,
+                          read_labels)
 
 # %% auto #0
 __all__ = ['Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors', 'bin_starts',
@@ -35,7 +36,22 @@ class _Runs:
            kind: str = "feature",  # "uncertainty", "feature" or "groups"
            names: np.ndarray | None = None,  # of groups, one for each whole number in `values`
            ) -> Ordering:  # equal values in the order of their rows
-        "Sort a column."
+        """Sort a column.
+
+        Parameters
+        ----------
+        values : np.ndarray
+            Numbers without gaps, shape (n,).
+        kind : str, default "feature"
+            "uncertainty", "feature" or "groups".
+        names : np.ndarray | None, optional
+            Of groups, one for each whole number in `values`.
+
+        Returns
+        -------
+        Ordering
+            Equal values in the order of their rows.
+        """
         order = np.argsort(values, kind="stable")
         key = values[order]
         start = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1, [key.size]])
@@ -59,7 +75,19 @@ class _Runs:
 
 # %% ../nbs/10_sample.ipynb #cell-018
 class Ordering(_Runs):
-    "Points in the order of one column: who stands where, and where runs of equal values begin."
+    """Points in the order of one column: who stands where, and where runs of equal values begin.
+
+    Attributes
+    ----------
+    order : np.ndarray
+        Position in the data of each sorted point, shape (n,).
+    start : np.ndarray
+        Where each run begins, then n, shape (runs + 1,).
+    labels : np.ndarray
+        The value, or group's name, of each run, shape (runs,).
+    kind : str
+        "uncertainty", "feature", or "groups", whose order means nothing.
+    """
 
     @functools.cached_property
     def runs(self) -> np.ndarray:
@@ -97,7 +125,20 @@ class Ordering(_Runs):
 def rank_correlation(x: Ordering,  # one column
                      y: Ordering,  # another one of the same points
                      ) -> float:  # in [−1, 1]; NaN where one of the two does not vary
-    "Spearman's coefficient: the correlation of the mid-ranks."
+    """Spearman's coefficient: the correlation of the mid-ranks.
+
+    Parameters
+    ----------
+    x : Ordering
+        One column.
+    y : Ordering
+        Another one of the same points.
+
+    Returns
+    -------
+    float
+        In [−1, 1]; NaN where one of the two does not vary.
+    """
     if x.is_constant or y.is_constant: return float("nan")
     square = (x.places @ x.places) * (y.places @ y.places)
     return float(x.ranks @ y.ranks / np.sqrt(square))
@@ -105,13 +146,35 @@ def rank_correlation(x: Ordering,  # one column
 # %% ../nbs/10_sample.ipynb #cell-029
 def eleven_digit_keys(x: np.ndarray,  # float64 ≥ 0, any shape
                       ) -> np.ndarray:  # int64 in the order of x
-    "Whole numbers that are equal where numbers agree to eleven digits."
+    """Whole numbers that are equal where numbers agree to eleven digits.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        `float64` ≥ 0, any shape.
+
+    Returns
+    -------
+    np.ndarray
+        `int64` in the order of x.
+    """
     return (x.view(np.int64) + 2**15) >> 16
 
 
 def eleven_digits(x: np.ndarray,  # float64 ≥ 0, any shape
                   ) -> np.ndarray:  # float64
-    "Numbers made equal where they agree to eleven digits."
+    """Numbers made equal where they agree to eleven digits.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        `float64` ≥ 0, any shape.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`.
+    """
     return (eleven_digit_keys(x) << 16).view(np.float64)
 
 # %% ../nbs/10_sample.ipynb #cell-033
@@ -124,6 +187,10 @@ class _Columns:
 
     def __post_init__(self):
         checked = check_errors(self.error, self.uncertainty)
+        labelled = [(name, getattr(self, name)) for name in ("error", "uncertainty")]
+        rows = {name: pd.DataFrame(index=values.index) for name, values in labelled
+                if isinstance(values, pd.Series)}
+        object.__setattr__(self, "_rows", dict(list(rows.items())[:1]))  # for columns to come
         for name, values in zip(("error", "uncertainty"), checked):
             values = values.copy()
             values.flags.writeable = False
@@ -170,8 +237,20 @@ def _along_groups(labels, name):
 class Sample(_Columns):
     """Errors and their stated standard uncertainties, checked once; each order is found once.
 
-    Both arrays are copies of what was given, and read-only. Raises what
-    `uqcal.inputs.check_errors` raises."""
+    Both arrays are copies of what was given, and read-only.
+
+    Attributes
+    ----------
+    error : np.ndarray
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : np.ndarray
+        Standard uncertainties, shape (n,), > 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `uqcal.inputs.check_errors`.
+    """
 
     @functools.cached_property
     def by_uncertainty(self) -> Ordering:
@@ -194,16 +273,44 @@ class Sample(_Columns):
               ) -> Ordering:  # groups come in the order in which they first appear
         """The points in the order of the uncertainties, of a feature, or group by group.
 
-        Text, categories and truth values are groups. Raises ValueError for a feature that is
-        constant, for fewer than two groups, or groups of one point only, and what
-        `uqcal.inputs.check_column` raises."""
+        Text, categories and truth values are groups.
+
+        Parameters
+        ----------
+        by : ArrayLike | None
+            A feature or groups, shape (n,); None for the uncertainties.
+        name : str, default "by"
+            What the caller calls it.
+
+        Returns
+        -------
+        Ordering
+            Groups come in the order in which they first appear.
+
+        Raises
+        ------
+        ValueError
+            For a feature that is constant, for fewer than two groups, or groups of one point
+            only.
+        ValueError, TypeError
+            As `uqcal.inputs.check_column`.
+        """
         if by is None: return self.by_uncertainty
+        check_labels_agree(**self._rows, **{name: by})
         labels = read_groups(by, self.n, name)
         if labels is not None: return _along_groups(labels, name)
-        return _along_feature(check_column(by, self.n, name), name)
+        column = check_column(by, self.n, name)
+        return _along_feature(read_labels(by, self.n, name) if np.abs(column).max() >= 2**53
+                              else column, name)
 
     def check_spread(self) -> None:
-        "Raise ValueError where all uncertainties are equal: nothing can be consistent with them."
+        """Make sure that uncertainties vary.
+
+        Raises
+        ------
+        ValueError
+            Where all are equal, so that there is nothing to be consistent with.
+        """
         if self.by_uncertainty.is_constant:
             raise ValueError(f"uncertainty must vary: all {self.n} values are "
                              f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "
@@ -214,7 +321,27 @@ class Sample(_Columns):
 class RegressionErrors(Sample):
     """The errors and stated standard uncertainties of a regression model, and their origin.
 
-    The two arrays are read-only; `.copy()` gives one to change."""
+    The two arrays are read-only; `.copy()` gives one to change.
+
+    Attributes
+    ----------
+    error : np.ndarray
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : np.ndarray
+        Standard uncertainties, shape (n,), > 0.
+    name : str
+        The name to load it by.
+    unit : str
+        Unit of errors and uncertainties: "eV", or "1" for a pure number.
+    title : str
+        Quantity and model.
+    source : str
+        Where the file comes from.
+    doi : str
+        Of the article that made the predictions.
+    licence : str
+        Of the file.
+    """
 
     name: str  # the name to load it by
     unit: str  # unit of errors and uncertainties: "eV", or "1" for a pure number
@@ -224,7 +351,12 @@ class RegressionErrors(Sample):
     licence: str  # of the file
 
     def to_frame(self) -> pd.DataFrame:
-        "A table with the columns `error` and `uncertainty`, a row for each point."
+        """A table with the columns `error` and `uncertainty`, a row for each point.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
 
     def _repr_html_(self) -> str:
@@ -240,7 +372,20 @@ class RegressionErrors(Sample):
 def bin_starts(n: int,  # number of points
                n_bins: int,  # number of bins, ≥ 1
                ) -> np.ndarray:  # n_bins + 1 places: bin i holds start[i] ≤ place < start[i + 1]
-    "Where bins of (nearly) equal count begin in n sorted points, however small they are."
+    """Where bins of (nearly) equal count begin in n sorted points, however small they are.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    n_bins : int
+        Number of bins, ≥ 1.
+
+    Returns
+    -------
+    np.ndarray
+        `n_bins` + 1 places: bin i holds start[i] ≤ place < start[i + 1].
+    """
     return (2 * n * np.arange(n_bins + 1) + n_bins) // (2 * n_bins)
 
 
@@ -249,8 +394,27 @@ def equal_count_bins(n: int,  # number of points, ≥ 2
                      ) -> np.ndarray:  # n_bins + 1 places: bin i holds start[i] to start[i + 1] − 1
     """Where bins of (nearly) equal count begin in n sorted points.
 
-    Raises ValueError if some bin would hold fewer than two points. Source: Pernot (2024), App. A,
-    with his quantiles in closed form."""
+    Parameters
+    ----------
+    n : int
+        Number of points, ≥ 2.
+    n_bins : int
+        Number of bins, from 1 to n // 2.
+
+    Returns
+    -------
+    np.ndarray
+        `n_bins` + 1 places: bin i holds start[i] to start[i + 1] − 1.
+
+    Raises
+    ------
+    ValueError
+        If some bin would hold fewer than two points.
+
+    References
+    ----------
+    Pernot (2024), App. A, with his quantiles in closed form.
+    """
     n, n_bins = check_count(n, "n", minimum=2), check_count(n_bins, "n_bins")
     if n_bins > n // 2:
         raise ValueError("n_bins must leave at least two points in each bin: "
@@ -261,5 +425,18 @@ def equal_count_bins(n: int,  # number of points, ≥ 2
 def bin_means(values: np.ndarray,  # values in the order of the bins, shape (n,)
               start: np.ndarray,  # where each bin begins, then n
               ) -> np.ndarray:  # shape (bins,)
-    "The mean of the values in each bin."
+    """The mean of the values in each bin.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Values in the order of the bins, shape (n,).
+    start : np.ndarray
+        Where each bin begins, then n.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (bins,).
+    """
     return np.add.reduceat(values, start[:-1]) / np.diff(start)

@@ -310,7 +310,7 @@ def product_room(
 def rank_correlation_of_products(
     z: np.ndarray,  # numbers whose sizes count, shape (n,)
     uncertainty: np.ndarray,  # what they are multiplied by, shape (n,), > 0
-    rank: np.ndarray,  # centred mid-ranks to correlate with, shape (n,), see `uqcal.sample.Ordering`
+    rank: np.ndarray,  # centred mid-ranks to correlate with, shape (n,)
     square: float,  # the sum of their squares
     table: tuple[int, int, np.ndarray],  # from `bucket_table`
     room: tuple[np.ndarray, ...],  # from `product_room`; overwritten
@@ -324,7 +324,7 @@ def rank_correlation_of_products(
     uncertainty : np.ndarray
         What they are multiplied by, shape (n,), > 0.
     rank : np.ndarray
-        Centred mid-ranks to correlate with, shape (n,), see `uqcal.sample.Ordering`.
+        Centred mid-ranks to correlate with, shape (n,).
     square : float
         The sum of their squares.
     table : tuple[int, int, np.ndarray]
@@ -732,7 +732,7 @@ def statistic_of(
     name: str,  # "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence" or "zmse"
     sample: Sample,  # errors and uncertainties
     *,
-    along: Ordering | None = None,  # from `sample.along`, for "correlation", "ence" and "zmse"; None
+    along: Ordering | None = None,  # `sample.along(by)` for "correlation", "ence", "zmse"; None
                                     # for the order of the uncertainties
     n_bins: int = 20,  # number of bins of equal count for "ence" and "zmse", from 1 to n // 2
 ) -> float:  # the statistic
@@ -745,7 +745,7 @@ def statistic_of(
     sample : Sample
         Errors and uncertainties.
     along : Ordering | None, optional
-        From `sample.along`, for "correlation", "ence" and "zmse"; None for the order of the
+        `sample.along(by)` for "correlation", "ence", "zmse"; None for the order of the
         uncertainties.
     n_bins : int, default 20
         Number of bins of equal count for "ence" and "zmse", from 1 to n // 2.

@@ -10,7 +10,7 @@ import csv
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
-from .inputs import check_choice
+from .inputs import check_choice, check_labels_agree, plain_array, read_array
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
@@ -37,7 +40,23 @@ def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hob
                     ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
     """A forecaster by its short name.
 
-    Raises ValueError for another name, naming the closest."""
+    Parameters
+    ----------
+    method : str
+        "ops", "tops", "hops", "obs", "tobs" or "hobs".
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, for hedging.
+
+    Returns
+    -------
+    Any
+        A fresh forecaster with `predict`, `partial_fit` and `prequential`.
+
+    Raises
+    ------
+    ValueError
+        For another name, naming the closest.
+    """
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     return make(rng=rng) if method in ("hops", "hobs") else make()
 
@@ -48,20 +67,54 @@ class _Recalibrated(ClassifierMixin, BaseEstimator):
     def predict(self,
                 X: ArrayLike,  # features, shape (n, features)
                 ) -> np.ndarray:  # one of `classes_` for each row, shape (n,)
-        "The likeliest class of each case, after recalibration."
+        """The likeliest class of each case, after recalibration.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+
+        Returns
+        -------
+        np.ndarray
+            One of `classes_` for each row, shape (n,).
+        """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def partial_fit(self,
                     X: ArrayLike,  # features of cases in the order of time, shape (n, features)
                     y: ArrayLike,  # what came of them, labels of the training, shape (n,)
-                    ) -> _Recalibrated:  # the estimator itself
-        "Learn outcomes; the model itself stays as it was trained."
+                    ) -> Self:  # the estimator itself
+        """Learn outcomes; the model itself stays as it was trained.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features of cases in the order of time, shape (n, features).
+        y : ArrayLike
+            What came of them, labels of the training, shape (n,).
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+        """
         self.prequential(X, y)
         return self
 
 # %% ../nbs/48_streams.ipynb #cell-031
 class RecalibratedClassifier(_Recalibrated):
-    "A classifier whose probabilities are recalibrated online."
+    """A classifier whose probabilities are recalibrated online.
+
+    Parameters
+    ----------
+    model : Any
+        A classifier with `fit` and `predict_proba`.
+    method : str, default "tops"
+        A name that `make_forecaster` knows.
+    rng : int | None, default 0
+        Seed of hedging's draws, ≥ 0.
+    """
 
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`
@@ -75,9 +128,22 @@ class RecalibratedClassifier(_Recalibrated):
             X: ArrayLike,  # training features, shape (n, features)
             y: ArrayLike,  # their classes, shape (n,), any labels
             ) -> RecalibratedClassifier:  # the estimator itself
-        "Train a copy of the model, and begin recalibration afresh."
+        """Train a copy of the model, and begin recalibration afresh.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Training features, shape (n, features).
+        y : ArrayLike
+            Their classes, shape (n,), any labels.
+
+        Returns
+        -------
+        RecalibratedClassifier
+            The estimator itself.
+        """
         part = make_forecaster(self.method, rng=self.rng)
-        self.model_ = clone(self.model).fit(X, y)
+        self.model_ = clone(self.model).fit(*_checked(X, y))
         self.classes_ = np.asarray(self.model_.classes_)
         if self.classes_.size < 2:
             raise ValueError(f"y must hold at least two classes, got {self.classes_.size}")
@@ -87,9 +153,25 @@ class RecalibratedClassifier(_Recalibrated):
     def predict_proba(self,
                       X: ArrayLike,  # features, shape (n, features)
                       ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
-        "Recalibrated probabilities in the present state; raises NotFittedError before the fit."
+        """Recalibrated probabilities in the present state.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated chances of `classes_`, shape (n, classes).
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+        """
         check_is_fitted(self)
-        P, learnt = self.model_.predict_proba(X), self.forecaster_
+        P, learnt = self.model_.predict_proba(_checked(X)[0]), self.forecaster_
         return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
     def prequential(self,
@@ -98,9 +180,28 @@ class RecalibratedClassifier(_Recalibrated):
                     ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome
         """Forecast and learn a whole stream, from the present state on.
 
-        Raises ValueError for labels that were not in the training, NotFittedError before."""
+        Parameters
+        ----------
+        X : ArrayLike
+            Features in the order of time, shape (n, features).
+        y : ArrayLike
+            Their classes, labels of the training, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes): each row stated before its outcome.
+
+        Raises
+        ------
+        ValueError
+            For labels that were not in the training.
+        NotFittedError
+            Before the fit.
+        """
         check_is_fitted(self)
-        P, label = self.model_.predict_proba(X), _positions(y, self.classes_)
+        P = self.model_.predict_proba(_checked(X, y)[0])
+        label = _positions(y, self.classes_, len(P))
         run = self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
 
@@ -108,9 +209,20 @@ class RecalibratedClassifier(_Recalibrated):
 def _both_classes(q): return np.column_stack([1 - q, q])
 
 
-def _positions(y, classes):
-    "The position of each label among the classes."
-    values = np.asarray(y)
+def _checked(X, y=None):
+    "Features and classes as they are; no model would look at their masks and labels."
+    check_labels_agree(X=X, y=y)
+    for name, values in (("X", X), ("y", y)):
+        if np.ma.isMaskedArray(values): plain_array(values, name)
+    return X, y
+
+
+def _positions(y, classes, n):
+    "The position of each of n labels among the classes."
+    values = read_array(y, "y")
+    if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
+    if values.size != n:
+        raise ValueError(f"y must hold one class for each of the {n} rows of X, got {values.size}")
     where = (np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind
              or {values.dtype.kind, classes.dtype.kind} <= set("iufb") else np.array([]))
     known = where.size == values.size and classes[np.minimum(where, classes.size - 1)] == values
@@ -122,7 +234,17 @@ def _positions(y, classes):
 
 # %% ../nbs/48_streams.ipynb #cell-014
 class RecalibratedOnline:
-    "A binary online model in river's manner, recalibrated, with the model's own methods."
+    """A binary online model in river's manner, recalibrated, with the model's own methods.
+
+    Parameters
+    ----------
+    model : Any
+        With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
+    method : str, default "tops"
+        A name that `make_forecaster` knows.
+    rng : int | None, default 0
+        Seed of hedging's draws, ≥ 0.
+    """
 
     def __init__(self,
                  model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and
@@ -136,14 +258,36 @@ class RecalibratedOnline:
     def predict_proba_one(self,
                           x: dict,  # the features of one case
                           ) -> dict[bool, float]:  # recalibrated probabilities of False and True
-        "Recalibrated probabilities of one case."
+        """Recalibrated probabilities of one case.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+
+        Returns
+        -------
+        dict[bool, float]
+            Recalibrated probabilities of False and True.
+        """
         q = float(self.forecaster.predict(self._score(x)))
         return {False: 1 - q, True: q}
 
     def predict_one(self,
                     x: dict,  # the features of one case
                     ) -> bool:  # whether the outcome is likelier than not
-        "The likelier outcome."
+        """The likelier outcome.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+
+        Returns
+        -------
+        bool
+            Whether the outcome is likelier than not.
+        """
         return self.predict_proba_one(x)[True] > 0.5
 
     def learn_one(self,
@@ -152,7 +296,23 @@ class RecalibratedOnline:
                   ) -> RecalibratedOnline:  # the object itself
         """Teach the forecaster with the score that was stated, then the model.
 
-        Raises ValueError for an outcome that is neither True nor False."""
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+        y : bool
+            Its outcome.
+
+        Returns
+        -------
+        RecalibratedOnline
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            For an outcome that is neither True nor False.
+        """
         if y not in (0, 1): raise ValueError(f"y must be True or False, got {y!r}")
         self.forecaster.partial_fit(self._score(x), int(y))
         self.model.learn_one(x, y)
@@ -166,7 +326,26 @@ class RecalibratedOnline:
 # %% ../nbs/48_streams.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True)
 class StreamSummary(Result):
-    "What went through `recalibrate_rows`: counts, calibration before and after, and the alarm."
+    """What went through `recalibrate_rows`: counts, calibration before and after, and the alarm.
+
+    Attributes
+    ----------
+    method : str
+        The method's short name.
+    rows : int
+        Rows written.
+    learnt : int
+        Rows that had an outcome.
+    brier_before : float
+        Brier score of the column of scores; 0 where nothing was learnt.
+    brier_after : float
+        Brier score of the forecasts; 0 where nothing was learnt.
+    alarm : int | None
+        After how many outcomes the score's monitor first rang (α = 0.05); None if it never
+        did.
+    curve : tuple[tuple[int, float, float], ...]
+        Outcomes seen, calibration error before and after, at some times of the stream.
+    """
 
     method: str  # the method's short name
     rows: int  # rows written
@@ -197,7 +376,12 @@ class StreamSummary(Result):
         return self.curve[-1][2] if self.curve else 0.0
 
     def to_frame(self) -> pd.DataFrame:
-        "The calibration errors at times of the stream that grow by five per cent each."
+        """The calibration errors at times of the stream that grow by five per cent each.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../nbs/48_streams.ipynb #cell-019
@@ -210,7 +394,14 @@ class _Tally:
         self.monitor, self.edges = CalibrationMonitor(), np.arange(1, 11) / 10
 
     def add(self, p, y, q):
-        "Take in scores p, outcomes y and forecasts q of some rows."
+        """Take in scores p, outcomes y and forecasts q of some rows.
+
+        Parameters
+        ----------
+        p
+        y
+        q
+        """
         known = ~np.isnan(y)
         self.rows += p.size
         p, y, q = p[known], y[known], q[known]
@@ -231,7 +422,12 @@ class _Tally:
         self.due = 1.05 * self.learnt
 
     def summary(self, method):
-        "What has gone through so far."
+        """What has gone through so far.
+
+        Parameters
+        ----------
+        method
+        """
         if self.learnt and (not self.curve or self.curve[-1][0] < self.learnt): self.note()
         before, after = (self.squares / max(self.learnt, 1)).tolist()
         return StreamSummary(method=method, rows=self.rows, learnt=self.learnt, brier_before=before,
@@ -317,8 +513,36 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
                      ) -> StreamSummary:  # what went through
     """Write each row again with a forecast that was made before the row's outcome was used.
 
-    Memory does not grow with the stream. Raises ValueError that begins with the number of the line
-    for the first row that can't be used, after all rows before it were written."""
+    Memory does not grow with the stream.
+
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    score : str
+        The column of scores, in [0, 1].
+    outcome : str
+        The column of outcomes: 0 or 1, or nothing where not known.
+    method : str, default "tops"
+        A name that `make_forecaster` knows.
+    name : str, default "recalibrated"
+        The column that is added.
+    rng : int | None, default 0
+        Seed of hedging's draws, ≥ 0.
+
+    Returns
+    -------
+    StreamSummary
+        What went through.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written.
+    """
     forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(), 0, None
     for lines in _arrived(source):
         kept, rows, fault = [], [], None

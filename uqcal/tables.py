@@ -26,7 +26,20 @@ __all__ = ['Table', 'UnknownColumn', 'open_table', 'read_table']
 # %% ../nbs/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
 class Table:
-    "Named columns, and where each row stood in its file; what `read_table` returns."
+    """Named columns, and where each row stood in its file; what `read_table` returns.
+
+    Attributes
+    ----------
+    source : str
+        What messages call it: the file's name, or "standard input".
+    columns : dict[str, np.ndarray]
+        `float64`, shape (n,) each, NaN where a cell says so; features may be objects, None
+        where missing.
+    places : np.ndarray
+        Line (CSV) or row (parquet) of each row, counted from 1.
+    place : str
+        "line" or "row".
+    """
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
                                                         # says so; features may be objects, None
@@ -40,8 +53,24 @@ class Table:
                 ) -> np.ndarray:  # finite float64, shape (n,)
         """A column, if all its values can be used.
 
-        Raises ValueError that names the column and the first place where a value is missing,
-        infinite or, if asked, not positive."""
+        Parameters
+        ----------
+        name : str
+            One of the columns.
+        positive : bool, default False
+            Whether values ≤ 0 are refused.
+
+        Returns
+        -------
+        np.ndarray
+            Finite float64, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            , naming the column and the place, where a value is missing, infinite or, if asked,
+            not positive.
+        """
         values = self.columns[name]
         faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"),
                   (values <= 0, "is not positive")]
@@ -55,8 +84,21 @@ class Table:
                 ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
         """A column of numbers, or of text that stands for groups, without missing values.
 
-        Raises ValueError that names the column and the first place where a value is missing or
-        infinite."""
+        Parameters
+        ----------
+        name : str
+            One of the columns.
+
+        Returns
+        -------
+        np.ndarray
+            Finite float64, or text and truth values as objects, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            , naming the column and the place, where a value is missing or infinite.
+        """
         values = self.columns[name]
         if values.dtype != object: return self.numbers(name)
         missing = np.array([value is None for value in values])
@@ -71,7 +113,17 @@ class Table:
 
 # %% ../nbs/03_tables.ipynb #cell-008
 class UnknownColumn(ValueError):
-    "A table lacks a column that was asked for."
+    """A table lacks a column that was asked for.
+
+    Parameters
+    ----------
+    message : str
+        What a user reads.
+    name : str
+        The column that was asked for.
+    columns : tuple[str, ...]
+        The columns that are there.
+    """
 
     def __init__(self,
                  message: str,  # what a user reads
@@ -215,8 +267,25 @@ def open_table(path: str | os.PathLike,  # a file
                ) -> BinaryIO:  # its bytes, to be closed by the caller
     """A file that is there and can be read.
 
-    Raises IsADirectoryError for a folder, FileNotFoundError that names the closest file, and
-    OSError where the file can't be read."""
+    Parameters
+    ----------
+    path : str | os.PathLike
+        A file.
+
+    Returns
+    -------
+    BinaryIO
+        Its bytes, to be closed by the caller.
+
+    Raises
+    ------
+    IsADirectoryError
+        For a folder.
+    FileNotFoundError
+        Where there is no such file, naming the closest.
+    OSError
+        Where the file can't be read.
+    """
     path = Path(path)
     if path.is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
@@ -235,8 +304,26 @@ def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standar
                ) -> Table:  # these columns, in this order
     """Named columns from a file.
 
-    Raises ValueError or OSError in one line that names the file, the column and the line, for
-    whatever can't be read as numbers."""
+    Parameters
+    ----------
+    source : str
+        A CSV or .parquet file, or "-" for CSV on standard input.
+    names : Sequence[str]
+        Columns of numbers.
+    features : Sequence[str], default ()
+        Further columns, of numbers or text.
+
+    Returns
+    -------
+    Table
+        These columns, in this order.
+
+    Raises
+    ------
+    ValueError, OSError
+        For whatever can't be read as numbers, in one line that names the file, the column
+        and the line.
+    """
     names = list(dict.fromkeys(names))
     features = [name for name in dict.fromkeys(features) if name not in names]
     if source == "-":
