@@ -10,7 +10,7 @@ _CONTENTS = {
     "inputs": [],
     "results": [],
     "page": [],
-    "tables": [],
+    "tables": ["read_errors", "read_intervals", "read_probabilities", "read_table"],
     "sample": [],
     "resampling": [],
     "logistic": [],
