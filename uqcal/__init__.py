@@ -10,6 +10,7 @@ _CONTENTS = {
     "inputs": [],
     "results": [],
     "page": [],
+    "kernels": [],
     "tables": ["read_errors", "read_intervals", "read_probabilities", "read_table"],
     "sample": [],
     "resampling": [],

@@ -13,6 +13,7 @@ from uqcal import datasets as datasets
 from uqcal import distributions as distributions
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
+from uqcal import kernels as kernels
 from uqcal import logistic as logistic
 from uqcal import online as online
 from uqcal import page as page

@@ -61,7 +61,7 @@ def _read_errors(source, names, by_default, features=(), how=None):
         raise ValueError(f"{error}; name them with --error and --uncertainty") from None
     return values, stated, table, {name: table.columns[name] for name in features}
 
-
+# %% ../nbs/70_cli.ipynb #cell-010
 def _check_outputs(source, jobs=1, **targets):
     """Refuse, before anything is computed, outputs that can't be written or would destroy the input
     or each other, and a number of cores that is none."""
@@ -77,18 +77,21 @@ def _check_outputs(source, jobs=1, **targets):
         if source and path.exists() and os.path.exists(source) and path.samefile(source):
             raise ValueError(f"--{option} would overwrite {source}, the data")
 
-# %% ../nbs/70_cli.ipynb #cell-014
-_DECIMAL = typer.Option(help="Mark before decimals, . or a comma.  [default: a point; where ; or "
-                        "tabs separate cells, as the first number shows]", metavar="MARK",
-                        show_default=False)
-_THOUSANDS = typer.Option(help="Mark between thousands, if there is one.", metavar="MARK",
-                          show_default=False)
-_ENCODING = typer.Option(help="Encoding of a CSV file, such as latin-1.  [default: UTF-8]",
-                         metavar="NAME", show_default=False)
-_WHERE = typer.Option(help="Use the rows for which this holds, such as 'T > 300'.",
-                      metavar="CONDITION", show_default=False)
-_DROP = typer.Option("--drop-missing", help="Leave out rows in which a column has no value.",
-                     show_default=False)
+# %% ../nbs/70_cli.ipynb #cell-012
+def _said(text, metavar=None, *names):
+    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
+
+
+_Decimal = Annotated[str | None, _said(
+    "Mark before decimals, . or a comma.  [default: a point; where ; or tabs separate cells, as "
+    "the first number shows]", "MARK")]
+_Thousands = Annotated[str | None, _said("Mark between thousands, if there is one.", "MARK")]
+_Encoding = Annotated[str | None, _said(
+    "Encoding of a CSV file, such as latin-1.  [default: UTF-8]", "NAME")]
+_Where = Annotated[str | None, _said(
+    "Use the rows for which this holds, such as 'T > 300'.", "CONDITION")]
+_Drop = Annotated[bool, _said("Leave out rows in which a column has no value.", None,
+                              "--drop-missing")]
 
 
 def _how(decimal, thousands, encoding, where, drop_missing):
@@ -153,7 +156,7 @@ def _validation_text(validation, width):
                                               for caution in validation.cautions)]))
     return "\n\n".join(parts)
 
-# %% ../nbs/70_cli.ipynb #cell-016
+# %% ../nbs/70_cli.ipynb #cell-020
 def _check_sizes(**counts):
     "Refuse numbers of resamples that no memory holds."
     for name, count in counts.items():
@@ -285,11 +288,9 @@ def _validate(
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None,
-    as_groups: Annotated[list[str] | None, _AS_GROUPS] = None,
-    decimal: Annotated[str | None, _DECIMAL] = None,
-    thousands: Annotated[str | None, _THOUSANDS] = None,
-    encoding: Annotated[str | None, _ENCODING] = None,
-    where: Annotated[str | None, _WHERE] = None, drop_missing: Annotated[bool, _DROP] = False):
+    as_groups: Annotated[list[str] | None, _AS_GROUPS] = None, decimal: _Decimal = None,
+    thousands: _Thousands = None, encoding: _Encoding = None, where: _Where = None,
+    drop_missing: _Drop = False):
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
     _check_features(feature, no_conclusions, as_groups)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -306,8 +307,7 @@ def _validate(
                       features=features or None, progress=sys.stderr.isatty())
     data = {"source": table.source, "columns": names} | (
         {"features": list(features)} if features else {}) | _source_facts(table)
-    points = _first_words(table, f"{errors.size:,} points")
-    _deliver(f"{points}\n\n{_validation_text(result, _width())}",
+    _deliver(f"{_first_words(table, f'{errors.size:,} points')}\n\n{_validation_text(result, _width())}",
              _validation_json(result, data, seed), report, json_file,
              lambda path: _write_report(result, path, data, seed))
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
@@ -454,10 +454,8 @@ def _calibration(
     json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[
         str | None, _option("With invalid: end with exit code 1 if the probabilities are not "
                             "calibrated.", "STATUS", "--fail-on")] = None,
-    decimal: Annotated[str | None, _DECIMAL] = None,
-    thousands: Annotated[str | None, _THOUSANDS] = None,
-    encoding: Annotated[str | None, _ENCODING] = None,
-    where: Annotated[str | None, _WHERE] = None, drop_missing: Annotated[bool, _DROP] = False):
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False):
     from uqcal.inputs import check_choice
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid",))
     _check_outputs(file, jobs, report=report, json=json_file)
@@ -647,10 +645,8 @@ def _compare(
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None,
-    decimal: Annotated[str | None, _DECIMAL] = None,
-    thousands: Annotated[str | None, _THOUSANDS] = None,
-    encoding: Annotated[str | None, _ENCODING] = None,
-    where: Annotated[str | None, _WHERE] = None, drop_missing: Annotated[bool, _DROP] = False):
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False):
     _check_outputs(file, jobs, report=report, json=json_file)
     table, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group,
                                 _how(decimal, thousands, encoding, where, drop_missing))
