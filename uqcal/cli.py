@@ -61,7 +61,7 @@ def _read_errors(source, names, by_default, features=(), how=None):
         raise ValueError(f"{error}; name them with --error and --uncertainty") from None
     return values, stated, table, {name: table.columns[name] for name in features}
 
-# %% ../nbs/70_cli.ipynb #cell-010
+# %% ../nbs/70_cli.ipynb #cell-014
 def _check_outputs(source, jobs=1, **targets):
     """Refuse, before anything is computed, outputs that can't be written or would destroy the input
     or each other, and a number of cores that is none."""
@@ -77,7 +77,7 @@ def _check_outputs(source, jobs=1, **targets):
         if source and path.exists() and os.path.exists(source) and path.samefile(source):
             raise ValueError(f"--{option} would overwrite {source}, the data")
 
-# %% ../nbs/70_cli.ipynb #cell-012
+# %% ../nbs/70_cli.ipynb #cell-016
 def _said(text, metavar=None, *names):
     return typer.Option(*names, help=text, metavar=metavar, show_default=False)
 
@@ -156,7 +156,7 @@ def _validation_text(validation, width):
                                               for caution in validation.cautions)]))
     return "\n\n".join(parts)
 
-# %% ../nbs/70_cli.ipynb #cell-020
+# %% ../nbs/70_cli.ipynb #cell-018
 def _check_sizes(**counts):
     "Refuse numbers of resamples that no memory holds."
     for name, count in counts.items():
@@ -251,8 +251,9 @@ _STATISTICS = _option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs 
                       "normal); with commas between.", "NAMES", default=True)
 _FEATURE = _option("Column along which uncertainties are tested: numbers, or text for groups; may "
                    "be repeated.", "NAME", "--feature")
-_AS_GROUPS = _option("Read this feature as names of groups, whatever its cells are; may be "
-                     "repeated.", "NAME", "--as-groups")
+_AsGroups = Annotated[list[str] | None, _option(
+    "Read this feature as names of groups, whatever its cells are; may be repeated.", "NAME",
+    "--as-groups")]
 _N_MC = _option("Simulated data sets for each distribution, or auto: as many as needed.",
                 "NUMBER|auto", "--n-mc", default=True)
 _FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, "
@@ -288,9 +289,8 @@ def _validate(
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None,
-    as_groups: Annotated[list[str] | None, _AS_GROUPS] = None, decimal: _Decimal = None,
-    thousands: _Thousands = None, encoding: _Encoding = None, where: _Where = None,
-    drop_missing: _Drop = False):
+    as_groups: _AsGroups = None, decimal: _Decimal = None, thousands: _Thousands = None,
+    encoding: _Encoding = None, where: _Where = None, drop_missing: _Drop = False):
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
     _check_features(feature, no_conclusions, as_groups)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -307,7 +307,8 @@ def _validate(
                       features=features or None, progress=sys.stderr.isatty())
     data = {"source": table.source, "columns": names} | (
         {"features": list(features)} if features else {}) | _source_facts(table)
-    _deliver(f"{_first_words(table, f'{errors.size:,} points')}\n\n{_validation_text(result, _width())}",
+    _deliver(_first_words(table, f"{errors.size:,} points") + "\n\n"
+             + _validation_text(result, _width()),
              _validation_json(result, data, seed), report, json_file,
              lambda path: _write_report(result, path, data, seed))
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
@@ -880,14 +881,13 @@ def _message(error):
     return f"uqcal: {_visible(text) or type(error).__name__}"
 
 
-class _Ended(KeyboardInterrupt):
-    "The signal that ends a process, so that files that were begun are removed."
-
-
 @contextlib.contextmanager
-def _signals_end():
-    "SIGTERM and SIGHUP unwind the command, unless somebody else looks after them."
-    def end(number, frame): raise _Ended(number)
+def _signals_end(came):
+    """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless somebody else looks after them;
+    the list gets the number of the one that came."""
+    def end(number, frame):
+        came.append(number)
+        raise KeyboardInterrupt
     wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try: taken = [one for one in wanted if signal.getsignal(one) == signal.SIG_DFL
                   and not signal.signal(one, end)]
@@ -908,10 +908,11 @@ def main(
     args : Sequence[str] | None, optional
         What follows `uqcal` on the command line; the process's own unless given.
     """
+    came = []
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:
-        with _signals_end():
+        with _signals_end(came):
             code = typer.main.get_command(app).main(args=args, prog_name="uqcal",
                                                     standalone_mode=False)
         if sys.stdout is not None: sys.stdout.flush()
@@ -919,13 +920,11 @@ def main(
     except (BrokenPipeError, SystemExit):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
-    except (KeyboardInterrupt, typer.Abort) as error:
-        ended = error if isinstance(error, _Ended) else error.__context__
-        code = 128 + ended.args[0] if isinstance(ended, _Ended) else 130
+    except (KeyboardInterrupt, typer.Abort): code = 130
     except (_USAGE, ValueError, OSError) as error:
         print(_message(error), file=sys.stderr)
         code = 2
     except Exception:
         traceback.print_exc()
         code = 70
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(128 + came[0] if came else code if isinstance(code, int) else 0)

@@ -108,7 +108,7 @@ class Table:
         faults.refuse()
         return self.columns[name]
 
-# %% ../nbs/03_tables.ipynb #cell-053
+# %% ../nbs/03_tables.ipynb #cell-032
 _KINDS = {
     "number": (), "positive": ((lambda v: v <= 0, "is not positive ({:g})"),),
     "error": ((lambda v: abs(v) > 1e150, "is too large for its square, above 1e150 ({:g})"),),
@@ -119,7 +119,7 @@ _KINDS = {
                      "must hold probabilities from 0 to 1, got {:g}"),),
     "weight": ((lambda v: v < 0, "must hold weights that are not negative, got {:g}"),)}
 
-# %% ../nbs/03_tables.ipynb #cell-054
+# %% ../nbs/03_tables.ipynb #cell-033
 class _Faults:
     "What is wrong with a file: of each kind of fault the first place, and how many there are."
 
@@ -222,7 +222,7 @@ def _is_number(cell):
     except ValueError: return False
     return "_" not in cell
 
-# %% ../nbs/03_tables.ipynb #cell-056
+# %% ../nbs/03_tables.ipynb #cell-035
 class _Numbers:
     "Reads the numbers of one file, all with the same marks."
 
@@ -269,7 +269,7 @@ class _Numbers:
 
 _MISSING = frozenset(("", "na", "n/a", "null", "none", "<na>"))
 
-# %% ../nbs/03_tables.ipynb #cell-057
+# %% ../nbs/03_tables.ipynb #cell-036
 def _as_feature(name, cells, numbers, places, faults):
     "Numbers, NaN where missing, if every cell is one; else text, None where missing."
     read = [None if cell is None or cell in _GONE else numbers.read(cell) for cell in cells]
@@ -293,7 +293,7 @@ def _as_labels(cells):
 
 _GONE = frozenset(("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan", None))
 
-# %% ../nbs/03_tables.ipynb #cell-059
+# %% ../nbs/03_tables.ipynb #cell-038
 _LONGEST = 1 << 20
 
 
@@ -346,7 +346,7 @@ class _Raw:
     faults: _Faults
     left_out: dict = field(default_factory=dict)
 
-# %% ../nbs/03_tables.ipynb #cell-061
+# %% ../nbs/03_tables.ipynb #cell-040
 def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"):
     "The named columns of a table, a row at a time; `roles` finds the columns from the header."
     try: (_, (delimiter,)), (_, header) = next(records, (0, [None])), next(records, (0, None))
@@ -445,7 +445,7 @@ def _label(value):
 def _first_line(error):
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
-# %% ../nbs/03_tables.ipynb #cell-063
+# %% ../nbs/03_tables.ipynb #cell-042
 def _sheet_records(path, source):
     "Numbered rows of a spreadsheet's first sheet, its cells as text."
     try: import openpyxl
@@ -500,7 +500,7 @@ def open_table(path: str | os.PathLike,  # a file
     try: return open(path, "rb")
     except OSError as error: raise type(error)(f"{path} can't be read: {error.strerror}") from error
 
-# %% ../nbs/03_tables.ipynb #cell-065
+# %% ../nbs/03_tables.ipynb #cell-044
 def _mentioned(header, where):
     "Columns of which a condition speaks."
     return [name for name in header
@@ -523,7 +523,7 @@ def _holds(raw, where):
                          f"{where!r}")
     return found.to_numpy()
 
-# %% ../nbs/03_tables.ipynb #cell-066
+# %% ../nbs/03_tables.ipynb #cell-045
 def _column(raw, name, faults, labels=False):
     "A column as numbers, or as text."
     cells = raw.columns[name]
@@ -547,7 +547,7 @@ def _keep(raw, kept):
                for name, found in raw.bad.items()}
     raw.places = raw.places[where]
 
-# %% ../nbs/03_tables.ipynb #cell-067
+# %% ../nbs/03_tables.ipynb #cell-046
 def _select(raw, wanted, drop_missing, where):
     "Leave out rows as asked, and count them."
     if where is not None:
@@ -656,7 +656,7 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
     _select(raw, [*names, *features, *groups], drop_missing, where)
     return _finish(raw, names, features, groups, kinds or {})
 
-# %% ../nbs/03_tables.ipynb #cell-069
+# %% ../nbs/03_tables.ipynb #cell-048
 def _read(source, roles, decimal, thousands, encoding):
     "The raw columns of a file, whatever its form."
     _Numbers(decimal, thousands)  # refuses marks that can't be
@@ -713,7 +713,7 @@ def display_name(name: str,  # of a file, perhaps in bytes that are no UTF-8
     """
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
-# %% ../nbs/03_tables.ipynb #cell-071
+# %% ../nbs/03_tables.ipynb #cell-050
 def read_errors(
     source: str | os.PathLike,  # as in `read_table`
     *,
@@ -763,7 +763,7 @@ def read_errors(
     return (values[0] if observed is None else values[0] - values[1],
             table.columns[uncertainty], table)
 
-# %% ../nbs/03_tables.ipynb #cell-072
+# %% ../nbs/03_tables.ipynb #cell-051
 def read_probabilities(
     source: str | os.PathLike,  # as in `read_table`
     *,
