@@ -236,7 +236,7 @@ class _Numbers:
         self.decimal, mark = decimal, {" ": "[ \u00a0\u202f\u2009]", "'": "['’]"}.get(
             thousands, re.escape(thousands or ""))
         self.grouped = re.compile(rf"[-+]?\d{{1,3}}({mark}\d{{3}})+(?!\d)") if thousands else None
-        self.mark = re.compile(mark)
+        self.mark, self.plain = re.compile(mark), decimal == "." and thousands is None
 
     def read(self, text):
         """The number in a cell, or None where it is none.
@@ -263,6 +263,9 @@ class _Numbers:
         ----------
         text
         """
+        if self.plain and "_" not in text:
+            try: return float(text)
+            except ValueError: pass
         value = self.read(text)
         return np.nan if value is None and text.casefold() in _MISSING else value
 
@@ -661,7 +664,7 @@ def _read(source, roles, decimal, thousands, encoding):
     "The raw columns of a file, whatever its form."
     _Numbers(decimal, thousands)  # refuses marks that can't be
     if encoding is not None:
-        try: codecs.lookup(encoding)
+        try: "".encode(encoding)
         except LookupError: raise ValueError(f"encoding is not known: {encoding!r}") from None
     if source == "-":
         if sys.stdin is None: raise ValueError("standard input is closed")
