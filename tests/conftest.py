@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".cache" / "numba"))
 os.environ.setdefault("MPLBACKEND", "agg")
 
+# Tests share the cores, so each computes on one: two libraries that wait for each other's threads take minutes for seconds of work.
+for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"): os.environ.setdefault(threads, "1")
+
 # Every run draws the same examples, so that a change decides whether a test passes; HYPOTHESIS_PROFILE=search looks for new ones.
 settings.register_profile("fixed", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])

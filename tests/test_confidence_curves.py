@@ -208,30 +208,14 @@ def test_extreme_magnitudes_give_finite_numbers_and_no_warning(error, uncertaint
 U, V = [1.0, 2.0, 3.0, 4.0], [0.5, -1.0, 2.0, 0.1]
 BAD = [
     (([0.5, np.nan, 1, 2], U), {}, ValueError, r"error must not hold missing values: 1 of 4 values is missing, the first at position 1"),
-    ((V, [1.0, 2, np.inf, 3]), {}, ValueError, r"uncertainty must be finite.*position 2"),
-    (([], []), {}, ValueError, r"error must hold at least one value"),
-    ((V, U[:3]), {}, ValueError, r"same length: 4 and 3"),
-    (([V, V], U), {}, ValueError, r"error must be 1-D, got shape \(2, 4\)"),
-    ((["a", "b", "c", "d"], U), {}, TypeError, r"error must hold numbers"),
-    ((V, [1.0, 0.0, 2, 3]), {}, ValueError, r"uncertainty must be positive: 1 of 4 values is ≤ 0, the first at position 1"),
-    ((V, [1.0, 2, -2, 3]), {}, ValueError, r"uncertainty must be positive.*position 2"),
     (([1.0], [1.0]), {}, ValueError, r"at least two points"),
     ((V, [0.3] * 4), {}, ValueError, r"uncertainty must vary: all 4 values are 0.3.*nothing to remove by"),
     (([0.0] * 4, U), {}, ValueError, r"error must not be all zero"),
     ((V, U), {"metric": "rmsd"}, ValueError, r"metric must be one of 'rmse', 'mae', got 'rmsd'; did you mean 'rmse'"),
-    ((V, U), {"metric": 2}, TypeError, r"metric must be one of"),
     ((V, U), {"n_points": 1}, ValueError, r"n_points must be an integer ≥ 2, got 1"),
-    ((V, U), {"n_points": 10.0}, TypeError, r"n_points"),
-    ((V, U), {"n_boot": 0}, ValueError, r"n_boot must be an integer ≥ 1"),
-    ((V, U), {"n_resamples": 0}, ValueError, r"n_resamples must be an integer ≥ 1"),
-    ((V, U), {"confidence": 1.0}, ValueError, r"confidence must lie strictly between 0 and 1"),
-    ((V, U), {"confidence": np.nan}, ValueError, r"confidence"),
     ((V, U), {"distribution": "gauss"}, ValueError, r"distribution must be .*got 'gauss'; distribution=\"empirical\""),
     ((V, U), {"distribution": "t2"}, ValueError, r"finite variance"),
     ((V, U), {"distribution": stats.cauchy()}, ValueError, r"finite mean and variance"),
-    ((V, U), {"distribution": None}, TypeError, r"distribution must be"),
-    ((V, U), {"rng": -1}, ValueError, r"rng must be ≥ 0"),
-    ((V, U), {"rng": "seed"}, TypeError, r"rng must be"),
 ]
 
 

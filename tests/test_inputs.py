@@ -13,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from uqcal.inputs import check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_outcomes, check_probabilities, check_weights, read_vector
+from uqcal.calibration_tests import kuiper_test
+from uqcal.cumulative import calibration_graph, comparison_graph, screen, subpopulation_graph
+from uqcal.inputs import (check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_labels_agree, check_outcomes, check_probabilities,
+                          check_weights, plain_array, printable, read_labels, read_vector)
+from uqcal.intervals import regression_coverage_score
+from uqcal.online import OnlineNewtonStep, OnlinePlattScaling
+from uqcal.recalibration import PlattScaling
+from uqcal.reliability import top_label_ece
+from uqcal.sample import Sample
+from uqcal.statistics import ence
+from uqcal.validation import validate
 
 NUMBERS = [0.25, -1.5, 3.0, 1e-3]
 
@@ -96,7 +106,7 @@ REFUSED = [
     (pd.Series([0.1, pd.NA], dtype="Float64"), ValueError, "missing, the first at position 1"),
     (pd.Series([1, pd.NA], dtype="Int64"), ValueError, "missing, the first at position 1"),
     (pl.Series([1, None, 3]), ValueError, "missing, the first at position 1"),
-    (np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, False, True]), ValueError, "missing, the first at position 2"),
+    (np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, False, True]), ValueError, "error must not hold missing values: 1 of 3 values is masked, the first at position 2"),
     ([decimal.Decimal("NaN")], ValueError, "missing"),
     ([0.1, np.inf], ValueError, "error must be finite: 1 of 2 values is infinite, the first at position 1 (inf)"),
     ([-np.inf, 0.1], ValueError, "the first at position 0 (-inf)"),
@@ -225,8 +235,108 @@ def test_anything_gives_a_vector_or_a_clear_error(values, positive):
         assert not positive or (np.all(vector > 0) and np.all(vector**2 > 0))
 
 
-def test_same_labels_in_another_order_are_refused_and_other_labels_are_not():
+def test_same_labels_in_another_order_and_other_labels_are_refused_with_the_way_out():
     error, uncertainty = pd.Series([0.1, 0.2, 0.3], index=[7, 8, 9]), pd.Series([1.0, 2.0, 3.0], index=[7, 8, 9])
-    with pytest.raises(ValueError, match="same order"): check_errors(error, uncertainty.iloc[::-1])
-    for other in (uncertainty, uncertainty.reset_index(drop=True), uncertainty.to_numpy(), pd.Series([1.0, 2.0, 3.0], index=["x", 2, None])):
+    for other, message in [(uncertainty.iloc[::-1], "error and uncertainty must be in the same order"),
+                           (uncertainty.reset_index(drop=True), "the labels at position 0 are 7 and 0; the labels of uncertainty only count its rows from 0"),
+                           (uncertainty.rename({9: "\x1b[31m"}), r"the labels at position 2 are 9 and '\x1b[31m'; take the same rows of both by .loc, or pass .to_numpy()")]:
+        with pytest.raises(ValueError, match=re.escape(message)): check_errors(error, other)
+    for other in (uncertainty, uncertainty.to_numpy(), pl.Series(uncertainty.to_numpy()), uncertainty.set_axis(pd.array([7, 8, 9], dtype="Int64")), uncertainty.set_axis([7.0, 8.0, 9.0])):
         np.testing.assert_array_equal(check_errors(error, other)[1], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="the same length: 3 and 2"): check_errors(error, uncertainty[:2])
+
+
+@pytest.mark.parametrize("index", [pd.MultiIndex.from_product([["a", "b"], [1, 2]]), pd.DatetimeIndex(["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"], tz="UTC"),
+                                   pd.CategoricalIndex(list("abca")), pd.Index(["a", 1, None, (2, 3)], dtype=object), pd.Index([0.5, np.nan, np.nan, 1.0])], ids=lambda index: type(index).__name__)
+def test_labels_of_any_kind_are_compared(index):
+    columns = {"y_true": pd.Series([1, 0, 1, 0], index=index), "y_prob": pd.DataFrame({"p": [0.1, 0.2, 0.3, 0.4]}, index=index)}
+    assert check_labels_agree(**columns, sample_weight=None, other=[1, 2, 3, 4]) is None
+    with pytest.raises(ValueError, match="y_true and member must be in the same order"): check_labels_agree(**columns, member=pd.Series(range(4), index=index[[1, 0, 2, 3]]))
+
+
+def test_a_mask_is_found_in_every_container_and_dimension():
+    masked = np.ma.masked_array([[0.5, 0.5], [0.25, 0.75]], [[False, False], [True, False]])
+    for values, message in [(masked, "p (row by row) must not hold missing values: 1 of 4 values is masked, the first at position 2"),
+                            ([masked[0], masked[1]], "p[1] must not hold missing values: 1 of 2 values is masked, the first at position 0")]:
+        with pytest.raises(ValueError, match=re.escape(message)): plain_array(values, "p")
+    with pytest.raises(ValueError, match="missing, the first at position 0"): read_vector(list(masked[1]), "p")
+    assert type(plain_array(masked[:1], "p")) is np.ndarray and plain_array([masked[0]], "p").tolist() == [[0.5, 0.5]]
+    with pytest.raises(TypeError, match="records"): read_vector(np.ma.masked_array(np.zeros(2, dtype=[("a", float)]), [(True,), (False,)]), "p")
+
+
+@pytest.mark.parametrize("values, message", [([1.0, decimal.Decimal("sNaN")], "error must not hold missing values: 1 of 2 values is missing, the first at position 1"),
+                                             (["0.5", "0.2"], "turn text into numbers first"), (np.array(["\x1b[31m"]), r"'\x1b[31m'"),
+                                             ([1e151, 2], "error must not exceed 1e150")])
+def test_odd_numbers_and_numbers_as_text_are_refused_in_words(values, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)): read_vector(values, "error")
+
+
+def test_weights_too_far_apart_are_refused():
+    for weights in ([1e-85, 1.0, 1e85], [1.0, 1e-151, 0.0]):
+        with pytest.raises(ValueError, match="sample_weight must be zero or within a factor 1e150 of the largest"): check_weights(weights, 3)
+        with pytest.raises(ValueError, match="sample_weight must be"): calibration_graph([0, 1, 1], [0.2, 0.5, 0.9], sample_weight=np.array(weights))
+    assert check_weights([1e-149, 1.0, 0.0], 3).tolist() == [1e-149, 1, 0]
+
+
+def test_features_and_parameters_too_large_for_a_square_are_refused():
+    for run in (lambda: OnlineNewtonStep([0.0, 0.0]).prequential([[1e151, 1.0]], [1]), lambda: validate([1.0, 2.0, 3.0], [1.0, 2.0, 1.0], features={"x": [1.0, 2.0, 1e151]})):
+        with pytest.raises(ValueError, match="1e150"): run()
+
+
+WHOLE = [lambda labels: labels, np.array, lambda labels: pd.Series(labels, dtype="Int64"), lambda labels: pd.Series(labels, dtype=object), pl.Series]
+
+
+@pytest.mark.parametrize("make", WHOLE)
+@pytest.mark.parametrize("first", [1234567890123456, 2**53, 2**62])
+def test_whole_numbers_are_groups_exactly(make, first):
+    labels = [first, first + 1] * 20
+    assert sorted({int(label) for label in read_labels(make(labels), 40)}) == [first, first + 1]
+    frame = {"y": np.arange(40) % 3 / 2, "p": np.arange(40) / 40, "account": make(labels)}
+    table = screen(frame, response="y", score="p", groups="account", method="asymptotic").table
+    assert [int(table[side][0]) for side in "ab"] == [first, first + 1]
+    assert Sample(np.ones(40), np.ones(40)).along(make(labels)).labels.size == 2
+
+
+def test_classes_that_differ_in_the_last_digit_are_not_taken_for_hits():
+    y_true, y_pred = np.array([2**53, 2**53 + 1, 7]), np.array([2**53 + 1, 2**53, 7])
+    np.testing.assert_allclose(top_label_ece(y_true, [0.9, 0.9, 0.9], y_pred), top_label_ece([1, 2, 7], [0.9, 0.9, 0.9], [2, 1, 7]), rtol=1e-12)
+
+
+def test_labels_that_cannot_be_told_apart_or_sorted_are_refused():
+    for labels, error, message in [(["7", 7], TypeError, "groups must hold labels of one kind, got int and str"), ([True, 1], TypeError, "bool and int"),
+                                   (["a", None], ValueError, "groups must not hold missing labels"), ([1, decimal.Decimal("sNaN")], ValueError, "missing labels"),
+                                   (["a"], ValueError, "one label for each of the 2 points, got 1")]:
+        with pytest.raises(error, match=re.escape(message)): read_labels(labels, 2)
+    assert read_labels(["a", "a\0"], 2).tolist() == ["a", "a\0"] and read_labels([1, 2.5, 2**63], 3).tolist() == [1, 2.5, 2**63]
+
+
+def test_a_permuted_feature_weight_or_group_is_refused_and_not_judged():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"E": rng.normal(size=60), "uE": rng.uniform(0.5, 2, 60), "x": rng.normal(size=60), "w": rng.uniform(size=60)})
+    mixed, outcome, stated = frame.sample(frac=1, random_state=1), (frame["x"] > 0) * 1, frame["w"] / 2 + 0.25
+    for call in (lambda: validate(frame["E"], frame["uE"], features=mixed[["x"]]), lambda: ence(frame["E"], frame["uE"], by=mixed["x"]), lambda: ence(frame["E"].to_numpy(), frame["uE"], by=mixed["x"] > 0),
+                 lambda: validate(frame["E"].to_numpy(), frame["uE"].to_numpy(), features={"x": frame["x"], "w": mixed["w"]}), lambda: kuiper_test(outcome, stated[mixed.index]), lambda: kuiper_test(outcome.to_numpy(), stated, sample_weight=mixed["w"]),
+                 lambda: regression_coverage_score(frame["E"], pd.DataFrame({"low": -mixed["uE"], "up": mixed["uE"]})),
+                 lambda: screen({"y": outcome, "p": stated, "g": mixed["x"] > 0}, response="y", score="p", groups="g"),
+                 lambda: subpopulation_graph(outcome, stated, mixed["x"] > 0), lambda: PlattScaling().fit(stated, outcome[mixed.index]), lambda: OnlinePlattScaling().prequential(stated, outcome[mixed.index])):
+        with pytest.raises(ValueError, match="must be in the same order"): call()
+
+
+def test_two_groups_of_points_have_labels_of_their_own():
+    a, b = pd.DataFrame({"y": [0.0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4]}, index=list("abcd")), pd.DataFrame({"y": [1.0, 1, 0, 1], "p": [0.15, 0.25, 0.3, 0.4]}, index=list("dcba"))
+    assert comparison_graph(a["y"], a["p"], b["y"], b["p"]).kuiper == comparison_graph(*(one[name].to_numpy() for one in (a, b) for name in "yp")).kuiper
+    with pytest.raises(ValueError, match="response_b and score_b must be in the same order"): comparison_graph(a["y"], a["p"], b["y"], b["p"][::-1])
+
+
+def test_names_from_data_are_shown_without_control_characters():
+    assert printable("日本 α") == "日本 α" and printable("a\rb\x1b[2J\u202e\ud800") == r"a\rb\x1b[2J\u202e\ud800"
+    rng = np.random.default_rng(5)
+    kind = np.array(["\x1b[31mred", "\rblue"] * 100, dtype=object)
+    error = rng.normal(size=200) * np.where(kind == kind[0], 5, 1)
+    found = validate(error, np.where(np.arange(200) % 3, 1.0, 2.0), features={"\x1b[2Jkind": kind}, statistics=("zms",), n_boot=50, n_resamples=99, n_mc=20, rng=1)
+    shown = f"{found}{found!r}{found.headline}{found.to_frame()}" + "".join(one.sentence + one.question for one in found.conclusions.values())
+    assert not set(shown) & set("\x1b\r") and r"\x1b[31mred" in shown
+    for call in (lambda: check_errors(pd.Series([1.0], index=["\x1b"]), pd.Series([1.0], index=["\r"])), lambda: screen({"\x1by": [1.0], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"),
+                 lambda: screen({"\x1by": ["\r"], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"), lambda: read_labels(["\x1b"], 2, "g")):
+        with pytest.raises((ValueError, TypeError)) as error: call()
+        assert not set(str(error.value)) & set("\x1b\r")

@@ -1,7 +1,9 @@
 """What all results share: an interval's ends, words for a reader, HTML in which names from data stay text, fields that never change."""
+import copy
 import dataclasses
 import html.parser
 from dataclasses import dataclass, field
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,9 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uqcal.calibration import calibration_report
+from uqcal.calibration_tests import binary_calibration_tests
+from uqcal.confidence_curves import confidence_curve
+from uqcal.cumulative import calibration_graph, screen
+from uqcal.reliability import reliability_diagram
 from uqcal.results import (
     Interval, Result, SignificanceTest, enumerated, html_table, new_axes, plain_text, plain_ticks, plot_null, three_digits,
 )
+from uqcal.validation import validate
 
 WICKED = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</td></table><b>", 'a" onclick="alert(1)', "E < 0 & u > 1", "&lt;script&gt;"]
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "div"}
@@ -203,3 +211,53 @@ def test_ticks_and_names_are_plain():
     assert {"0.1", "0.2", "0.5", "1", "2", "5", "10"} <= {label.get_text() for label in ax.get_xticklabels()}
     assert {"0.2", "0.5"} <= {label.get_text() for label in ax.get_yticklabels()}
     assert plain_text("$a$") == r"\$a\$" and plain_text(3) == "3"
+
+
+def test_a_result_owns_what_it_holds():
+    @dataclass(frozen=True, kw_only=True)
+    class Holder(Result):
+        held: Any
+
+    numbers = np.arange(4.0)
+    view = numbers[1:]
+    view.flags.writeable = False
+    frame = pd.DataFrame({"x": numbers}, copy=False)
+    held = Holder(held={"array": numbers, "view": view, "nested": (numbers, {"frame": frame}), "word": "x"}).held
+    kept = copy.deepcopy(held)
+    numbers[:] = 9
+    frame.loc[0, "x"] = 7
+    np.testing.assert_equal([held["array"], held["view"], held["nested"][0], held["word"]], [kept["array"], kept["view"], kept["nested"][0], "x"])
+    pd.testing.assert_frame_equal(held["nested"][1]["frame"], kept["nested"][1]["frame"])
+    assert not held["array"].flags.writeable and held["array"].tolist() == [0, 1, 2, 3]
+    alone = np.arange(3.0)
+    alone.flags.writeable = False
+    assert Holder(held=alone).held is alone  # nobody can change it
+
+
+CONTAINERS = {"array": np.asarray, "series": lambda values: pd.Series(values, copy=False)}
+
+
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS)
+def test_results_stay_what_they_are_when_the_callers_arrays_change(make):
+    rng = np.random.default_rng(1)
+    own = {"E": rng.normal(size=60), "u": rng.uniform(0.5, 2, 60), "x": rng.normal(size=60), "w": rng.uniform(0.5, 1, 60)}
+    own |= {"y": (own["x"] > 0) * 1.0, "p": own["u"] / 3, "g": np.array(list("abc") * 20, dtype=object), "low": own["E"] - 1, "up": own["E"] + 1}
+    given = {name: make(values) for name, values in own.items()}
+    results = [
+        validate(given["E"], given["u"], features={"x": given["x"], "g": given["g"]}, statistics=("zms", "ence"), n_boot=50, n_resamples=50, n_mc=20, n_bins=5, rng=1),
+        screen(given, response="y", score="p", groups="g", weight="w", method="asymptotic"), confidence_curve(given["E"], given["u"], n_resamples=50, rng=1),
+        calibration_graph(given["y"], given["p"], sample_weight=given["w"]), calibration_report(given["y"], given["p"], sample_weight=given["w"], rng=1),
+        binary_calibration_tests(given["y"], given["p"]), reliability_diagram(given["y"], given["p"])]
+    kept = copy.deepcopy(results)
+    for values in own.values(): values[:] = values[0]
+    for values in given.values(): values[:] = values[0]
+
+    def plain(result):
+        if dataclasses.is_dataclass(result): return {one.name: plain(getattr(result, one.name)) for one in dataclasses.fields(result)}
+        if isinstance(result, pd.DataFrame): return {name: result[name].to_numpy() for name in result}
+        if isinstance(result, dict): return {name: plain(one) for name, one in result.items()}
+        return [plain(one) for one in result] if isinstance(result, (list, tuple)) else result
+
+    for result, before in zip(results, kept):
+        np.testing.assert_equal(plain(result), plain(before))
+        assert result.sentence == before.sentence and result.to_frame().equals(before.to_frame())

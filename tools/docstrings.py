@@ -181,7 +181,7 @@ def sentence(text):
     "With a capital and a full stop; a symbol or a name of the code that it begins with keeps its case, in backticks."
     if not text: return ""
     word = re.match(r"(?!\d|[aA]\s|[a-zA-Z]-)\w*", text)
-    if word and (len(word[0]) == 1 or re.search("[^a-zA-Z]", word[0])): text = f"`{word[0]}`{text[word.end():]}"
+    if word and (len(word[0]) == 1 or re.search(r"[\d_Α-ω]", word[0])): text = f"`{word[0]}`{text[word.end():]}"
     else: text = text[0].upper() + text[1:]
     return text if text[-1] in ".!?" else f"{text}."
 

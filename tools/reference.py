@@ -65,7 +65,8 @@ def methods(package, cls):
         call = name if is_property(one) else f"{name}({', '.join(starred(items, parameters, one))})"
         parts = list(texts(one, lambda lines: "".join(f"<p>{marked(line)}</p>" for line in lines)))
         if [part.name for part in parameters] == ["ax"]: parts = parts[:1]
-        rows.append(f"<dt><code>{escape(call)}</code></dt><dd>{''.join(parts)}</dd>")
+        place = f"{cls.name}.{name}".lower()  # where nbdev's links to a method lead
+        rows.append(f'<dt id="{place}"><code>{escape(call)}</code></dt><dd>{"".join(parts)}</dd>')
     if rows: yield f'<p class="section">Methods</p><dl class="reference methods">{"".join(rows)}</dl>'
 
 

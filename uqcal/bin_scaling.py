@@ -65,7 +65,7 @@ def reference_slope(
 
     References
     ----------
-    Eq. 3 of this page.
+    Eq. 3 of the page on bin scaling.
     """
     check_choice(statistic, "statistic", SCALING)
     kurtosis = float(standard_distribution(distribution).stats(moments="k")) + 3
@@ -178,7 +178,7 @@ def bin_scaling_reference(
 
     References
     ----------
-    Eqs 4 to 7 of this page.
+    Eqs 4 to 7 of the page on bin scaling.
     """
     check_choice(statistic, "statistic", SCALING)
     starts = equal_count_bins(n, n_bins)
@@ -397,7 +397,7 @@ def simulate_bin_scaling(
                                    # `uqcal.distributions.standard_distribution`
     n_mc: int = 10_000,  # simulated sets for each n, ≥ 2
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> BinScalingSimulation:  # `.to_frame()`, `.fit()`, `.plot()`
     """Mean ENCE and ZMSE of calibrated sets for every n, n_bins and dof.
@@ -422,7 +422,7 @@ def simulate_bin_scaling(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -637,19 +637,19 @@ def extrapolate(
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal unless `by` is
                              # given
     *,
-    statistic: str = "zmse",  # or "ence"
+    statistic: str = "zmse",  # "zmse" or "ence"
     n_bins: Iterable[int] = range(10, 151, 10),  # numbers of bins to try
     min_bin_size: int = 20,  # only numbers of bins N with M/N above this are used, ≥ 2
     fit_above: int = 20,  # the line is fitted to N above this, ≥ 0
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # is given
-    method: str = "permutation",  # or "paper": least squares as if the points of the line were
-                                  # independent
+    method: str = "permutation",  # shuffled scaled errors; or "paper": least squares as if the
+                                  # points of the line were independent
     n_resamples: int = 9999,  # shuffles of the scaled errors, ≥ 1, fewer above 200,000 points;
                               # unused by "paper"
     confidence: float = 0.95,  # level of the interval and the verdict, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Extrapolation:  # `.statistic` (the intercept), `.confidence_interval`, `.pvalue`, `.verdict`
     """Test whether ENCE or ZMSE vanishes as the number of bins goes to zero.
@@ -661,7 +661,7 @@ def extrapolate(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), > 0, not all equal unless `by` is given.
     statistic : str, default "zmse"
-        Or "ence".
+        "zmse" or "ence".
     n_bins : Iterable[int], default range(10, 151, 10)
         Numbers of bins to try.
     min_bin_size : int, default 20
@@ -671,7 +671,8 @@ def extrapolate(
     by : ArrayLike | None, optional
         What to sort by, shape (n,): the uncertainties, unless a feature is given.
     method : str, default "permutation"
-        Or "paper": least squares as if the points of the line were independent.
+        Shuffled scaled errors; or "paper": least squares as if the points of the line were
+        independent.
     n_resamples : int, default 9999
         Shuffles of the scaled errors, ≥ 1, fewer above 200,000 points; unused by "paper".
     confidence : float, default 0.95
@@ -679,7 +680,7 @@ def extrapolate(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -710,15 +711,15 @@ def extrapolation_of(
     along: Ordering | None = None,  # what to sort by, from `sample.along`, not by groups; None: the
                                     # uncertainties
     *,
-    statistic: str = "zmse",  # or "ence"
+    statistic: str = "zmse",  # "zmse" or "ence"
     n_bins: Iterable[int] = range(10, 151, 10),  # numbers of bins to try
     min_bin_size: int = 20,  # only numbers of bins N with M/N above this are used, ≥ 2
     fit_above: int = 20,  # the line is fitted to N above this, ≥ 0
-    method: str = "permutation",  # or "paper"
+    method: str = "permutation",  # "permutation" or "paper"
     n_resamples: int = 9999,  # shuffles of the scaled errors, ≥ 1; unused by "paper"
     confidence: float = 0.95,  # level of the interval and the verdict, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Extrapolation:  # the result of `extrapolate`
     """The extrapolation to zero bins for a checked sample.
@@ -730,7 +731,7 @@ def extrapolation_of(
     along : Ordering | None, optional
         What to sort by, from `sample.along`, not by groups; None: the uncertainties.
     statistic : str, default "zmse"
-        Or "ence".
+        "zmse" or "ence".
     n_bins : Iterable[int], default range(10, 151, 10)
         Numbers of bins to try.
     min_bin_size : int, default 20
@@ -738,7 +739,7 @@ def extrapolation_of(
     fit_above : int, default 20
         The line is fitted to N above this, ≥ 0.
     method : str, default "permutation"
-        Or "paper".
+        "permutation" or "paper".
     n_resamples : int, default 9999
         Shuffles of the scaled errors, ≥ 1; unused by "paper".
     confidence : float, default 0.95
@@ -746,7 +747,7 @@ def extrapolation_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

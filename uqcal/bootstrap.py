@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,7 @@ class BootstrapInterval(Result):
     z0 : float
         Bias correction; beyond ±0.4 the limits depend on the seed.
     acceleration : float
-        A of the BCa formula.
+        The constant a of the BCa formula.
     n_dropped : int
         Resamples whose statistic was undefined.
     bootstrap_distribution : np.ndarray
@@ -78,7 +78,7 @@ class BootstrapInterval(Result):
     confidence: float  # level of the interval
     n_boot: int  # resamples asked for
     z0: float  # bias correction; beyond ±0.4 the limits depend on the seed
-    acceleration: float  # a of the BCa formula
+    acceleration: float  # the constant a of the BCa formula
     n_dropped: int  # resamples whose statistic was undefined
     bootstrap_distribution: np.ndarray = field(repr=False, compare=False)  # the statistic of each
     # resample, shape (n_boot − n_dropped,)
@@ -384,7 +384,7 @@ def bca_intervals(
     by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to, shape
                                   # (n,): the uncertainties unless given
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> dict[str, BootstrapInterval]:  # an interval for each name
     """BCa intervals of several named statistics from the same resamples.
@@ -410,7 +410,7 @@ def bca_intervals(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -445,7 +445,7 @@ def intervals_of(
     confidence: float = 0.95,  # level, in (0, 1)
     n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> dict[str, BootstrapInterval]:  # an interval for each name
     """`bca_intervals` of a sample that is checked and sorted already.
@@ -468,7 +468,7 @@ def intervals_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -490,7 +490,10 @@ def intervals_of(
     DiCiccio & Efron (1996).
     """
     _check_two(sample)
+    if not isinstance(names, Iterable):
+        raise TypeError(f"names must be a sequence of statistics, got {names!r:.40}")
     names = tuple(check_choice(name, "statistic", NAMED) for name in names)
+    if not names: raise ValueError("names must hold at least one statistic, got none")
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
     along = numeric_order(sample, along)
     estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins) for name in names}
@@ -536,7 +539,7 @@ def bca_interval(
     by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to, shape
                                   # (n,); for names only
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> BootstrapInterval:  # estimate, bias, limits, and what they rest on
     """BCa bootstrap interval of one statistic.
@@ -562,7 +565,7 @@ def bca_interval(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

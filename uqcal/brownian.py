@@ -242,7 +242,7 @@ def _flat(values, name):
     "A vector without NaN, and the shape to give back."
     array = np.ravel(values)
     real = array.dtype.kind == "f"
-    checked = read_vector(np.clip(array, -1e150, 1e150) if real else array, name)
+    checked = read_vector(np.clip(array.astype(np.float64), -1e150, 1e150) if real else array, name)
     return (array.astype(np.float64) if real else checked), np.shape(values)
 
 

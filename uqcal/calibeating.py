@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from .inputs import (check_binary, check_count, check_fraction, check_generator,
-                          check_multiclass, check_outcomes, check_probabilities, read_vector,
-                          refuse)
+                          check_labels_agree, check_multiclass, check_outcomes, check_probabilities,
+                          read_array, read_vector, refuse)
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result, new_axes
@@ -25,6 +25,7 @@ from .results import Result, new_axes
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_error', 'running_sharpness', 'Tracking',
@@ -34,7 +35,8 @@ __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_
 # %% ../nbs/46_calibeating.ipynb #cell-007
 def _edges(bin_width):
     "Right edges k/m of the bins, each the double nearest to it."
-    width = check_fraction(bin_width, "bin_width") if bin_width != 1 else 1.0
+    whole = not isinstance(bin_width, bool) and bin_width == 1
+    width = 1.0 if whole else check_fraction(bin_width, "bin_width")
     m = round(1 / width)
     if abs(m * width - 1) > 1e-9:
         raise ValueError(f"bin_width must divide 1 into whole bins, got {bin_width!r}: 1/bin_width "
@@ -232,7 +234,7 @@ class _Calibeater(BaseEstimator):
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-                    ) -> _Calibeater:  # the object itself
+                    ) -> Self:  # the object itself
         """Learn one outcome, or several in order; the expert learns too.
 
         Parameters
@@ -244,7 +246,7 @@ class _Calibeater(BaseEstimator):
 
         Returns
         -------
-        _Calibeater
+        Self
             The object itself.
         """
         self.prequential(boxed(y_prob), boxed(y_true))
@@ -507,6 +509,7 @@ class FosterForecaster(_Game):
         np.ndarray
             Forecasts, shape (n,).
         """
+        check_labels_agree(y_true=y_true, uniforms=uniforms)
         y, m = check_outcomes(y_true), self._begin()
         return (_play(self, np.zeros(y.size, dtype=np.int64), y, uniforms, np.array([self.pivot]))
                 + 0.5) / m
@@ -520,11 +523,13 @@ def _announce(cell, chance, m):
 def _uniforms(uniforms, n, rng):
     "One uniform for each step; NaN may stand where none will be used."
     if uniforms is None: return rng.random(n)
-    u = np.array(uniforms, dtype=np.float64)
-    if u.shape != (n,):
-        raise ValueError(f"uniforms must hold one number for each of the {n} steps, got shape "
-                         f"{u.shape}")
-    refuse("uniforms", "lie in [0, 1]", (u < 0) | (u > 1), "outside", u)
+    given = read_array(uniforms, "uniforms")
+    if given.size != n:
+        raise ValueError(f"uniforms must hold one number for each of the {n} steps, got "
+                         f"{given.size}")
+    known = ~pd.isna(given)
+    u = np.full(n, np.nan)
+    if known.any(): u[known] = check_probabilities(given[known], "uniforms")
     return u
 
 
@@ -651,8 +656,8 @@ class Hedging(_Games):
         np.ndarray
             Forecasts, shape (n,), each made before its outcome was seen.
         """
-        y, p, _ = check_binary(y_true, y_prob)
-        old = self._begin()
+        check_labels_agree(y_true=y_true, y_prob=y_prob, uniforms=uniforms)
+        y, p, old = *check_binary(y_true, y_prob)[:2], self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
             uniforms = [self.drawn_[2]]
         q, expert = _run_expert(old, p, y, on_copy=uniforms is not None)
@@ -899,7 +904,7 @@ class TopLabel(BaseEstimator):
 # %% ../nbs/46_calibeating.ipynb #cell-047
 def _class_probabilities(y_prob):
     "Class probabilities alone, without the labels."
-    return check_multiclass(np.zeros(len(np.atleast_1d(y_prob))), y_prob)[1]
+    return check_multiclass(np.zeros(len(y_prob) if hasattr(y_prob, "__len__") else 1), y_prob)[1]
 
 
 def _parts(reduction, n_classes):

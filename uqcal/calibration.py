@@ -230,7 +230,7 @@ def calibration_report(
     n_resamples: int = 9999,  # sets of outcomes drawn, for the tests and the perfect model's ECE
     n_boot: int = 5000,  # bootstrap resamples of the errors' intervals
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationReport:  # `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`
     """Tests, errors, score and verdict for stated probabilities of one event.
@@ -258,7 +258,7 @@ def calibration_report(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

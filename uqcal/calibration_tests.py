@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from .inputs import check_generator, check_multiclass, check_weights
+from .inputs import check_generator, check_labels_agree, check_multiclass, check_weights
 from .resampling import holm
 from .results import Result, SignificanceTest, enumerated, html_table, new_axes
 from .walk import STATISTICS, Walk, significance_of, walk_of
@@ -78,7 +78,7 @@ def tests_of(
     method: str = "auto",  # "auto", "asymptotic" (the limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> tuple[CalibrationTest, ...]:  # one for each name; all that are drawn share the draws
     """Tests of a walk that was made before.
@@ -98,7 +98,7 @@ def tests_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -127,7 +127,7 @@ def kolmogorov_smirnov_test(
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the largest absolute cumulative difference.
@@ -147,7 +147,7 @@ def kolmogorov_smirnov_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -178,7 +178,7 @@ def kuiper_test(
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the range of the cumulative differences, zero included.
@@ -198,7 +198,7 @@ def kuiper_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -230,7 +230,7 @@ def spiegelhalter_test(
     method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTest:  # `.statistic` (signed) and `.pvalue`
     """Test calibration by the Brier score against its expectation.
@@ -252,7 +252,7 @@ def spiegelhalter_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -337,7 +337,7 @@ def binary_calibration_tests(
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
     """The three tests from one sort and the same draws.
@@ -357,7 +357,7 @@ def binary_calibration_tests(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -442,7 +442,7 @@ def multiclass_calibration_tests(
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> MulticlassTests:  # `.to_frame()` has the adjusted p-values
     """Test the top label's probability and those of each class, with p-values adjusted by Holm's method.
@@ -462,7 +462,7 @@ def multiclass_calibration_tests(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -477,6 +477,7 @@ def multiclass_calibration_tests(
         For probabilities outside [0, 1], for rows that do not sum to 1, and for a class
         whose stated probabilities are all 0, 1/2 or 1.
     """
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     label, prob = check_multiclass(y_true, y_prob)
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {

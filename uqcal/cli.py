@@ -445,7 +445,7 @@ def _calibration(
                                           "same]", "NAME")] = None,
     n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
     n_boot: Annotated[int, _option("Bootstrap resamples of its interval.", "NUMBER",
-                                   default=True)] = 1999,
+                                   default=True)] = 5000,
     n_resamples: Annotated[int, _option("Sets of outcomes drawn for p-values.", "NUMBER",
                                         default=True)] = 9999,
     confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER",
@@ -504,7 +504,7 @@ def _write_calibration(result, data, seed, report, json_file, points):
              report, json_file, lambda path: result.to_html(path, details=details))
 
 # %% ../nbs/70_cli.ipynb #cell-041
-_RECALIBRATE = """Keep the probabilities of a classifier calibrated along a stream.
+_RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.
 
 FILE is a CSV file with a line of column names, oldest row first, or - for standard input. Each
 row is written again with a forecast that was made before its outcome was used. A row without an

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,8 @@ from scipy.special import ndtr, ndtri
 from .bootstrap import BootstrapInterval, intervals_of
 from .consistency import (ConsistencyTest, LinkTest, NothingToTest, check_shuffles,
                                consistency_of, link_of)
-from .inputs import check_count, check_fraction, check_generator
+from .inputs import (check_count, check_fraction, check_generator, check_labels_agree,
+                          printable)
 from .resampling import holm
 from .results import Result, enumerated
 from .sample import Ordering, Sample
@@ -67,7 +68,7 @@ class Conclusion(Result):
         Of that test, adjusted for the number of features; None where there was nothing to
         test.
     result : BootstrapInterval | ConsistencyTest | LinkTest | None
-        The test's own; None where nothing was tested.
+        The test's result; None where nothing was tested.
     """
 
     question: str  # "average calibration", "consistency", "error-uncertainty link", or "adaptivity:
@@ -81,11 +82,16 @@ class Conclusion(Result):
     pvalue: float | None = None  # of that test, adjusted for the number of features; None where
                                  # there was nothing to test
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)  # the test's own; None where nothing was tested
+        default=None, repr=False, compare=False)  # the test's result; None where nothing was tested
+
+    @property
+    def is_by_group(self) -> bool:
+        "Whether the feature names groups, which have no order."
+        return isinstance(self.result, ConsistencyTest) and self.result.by == "groups"
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """The picture of the test; raises ValueError where there was nothing to test.
+        """The picture of the test.
 
         Parameters
         ----------
@@ -96,6 +102,11 @@ class Conclusion(Result):
         -------
         Axes
             The same axes.
+
+        Raises
+        ------
+        ValueError
+            Where there was nothing to test.
         """
         if self.result is None: raise ValueError(f"nothing was tested: {self.sentence}")
         is_graph = isinstance(self.result, ConsistencyTest)
@@ -196,13 +207,15 @@ def read_features(
         raise TypeError("features must be a DataFrame or a dict of name → array, got "
                         f"{type(features).__name__}")
     names = list(features.columns if is_frame else features)
-    labels = [str(name) for name in names]
+    labels = [printable(name) for name in names]
     for label in labels:
         if labels.count(label) > 1:
             raise ValueError(f"features must have different names: {label!r} is there "
                              f"{labels.count(label)} times")
-    return {label: sample.along(features[name], f"features[{label!r}]")
-            for label, name in zip(labels, names)}
+    columns = {label: features[name] for label, name in zip(labels, names)}
+    check_labels_agree(**{f"features[{label!r}]": column for label, column in columns.items()})
+    return {label: sample.along(column, f"features[{label!r}]")
+            for label, column in columns.items()}
 
 # %% ../nbs/50_conclusions.ipynb #cell-027
 def conclusions_of(
@@ -211,9 +224,9 @@ def conclusions_of(
     *,
     average: BootstrapInterval,  # the ZMS's interval
     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-    confidence: float = 0.95,  # one less the level of the tests, in (0, 1)
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question, as `draw_conclusions` returns them
     """`draw_conclusions` of a sample that is checked and sorted already.
@@ -229,11 +242,11 @@ def conclusions_of(
     n_resamples : int, default 9999
         Shuffles for each question, ≥ 1; more where many features need them.
     confidence : float, default 0.95
-        One less the level of the tests, in (0, 1).
+        Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show bars on standard error.
 
@@ -276,8 +289,22 @@ def _adaptivity(sample, features, level, options):
              for name, along in features.items()}
     note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
     adjusted = holm([test.pvalue for test in tests.values()]).tolist()
-    return [_dependence(test, level, p, name, note)
-            for p, (name, test) in zip(adjusted, tests.items())]
+    return [_too_coarse(found) if p > level and _is_least(found.result) else found
+            for p, (name, test) in zip(adjusted, tests.items())
+            for found in [_dependence(test, level, p, name, note)]]
+
+
+def _is_least(test):
+    "Whether no shuffle reached the data, so that the p-value could not be smaller."
+    return test.pvalue * (test.n_resamples + 1) < 1.5
+
+
+def _too_coarse(found):
+    "Many points leave time for few shuffles: too few to find anything among many features."
+    return replace(found, status="undecided", sentence=(
+        f"Not decided: none of {found.result.n_resamples:,} shuffles reached the data, but with so "
+        f"few of them p = {found.pvalue:.2g}, adjusted for the number of features, cannot be "
+        "smaller; ask about fewer features."))
 
 # %% ../nbs/50_conclusions.ipynb #cell-028b
 def draw_conclusions(
@@ -288,9 +315,9 @@ def draw_conclusions(
                            # categories, truth values as groups
     n_boot: int = 5000,  # bootstrap resamples for the average, ≥ 1
     n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
-    confidence: float = 0.95,  # one less the level of the tests, in (0, 1)
+    confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question: "average calibration", "consistency", "error-uncertainty
                              # link", "adaptivity: NAME" …
@@ -310,11 +337,11 @@ def draw_conclusions(
     n_resamples : int, default 9999
         Shuffles for each question, ≥ 1; more where many features need them.
     confidence : float, default 0.95
-        One less the level of the tests, in (0, 1).
+        Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show bars on standard error.
 
@@ -344,7 +371,7 @@ def draw_conclusions(
 def headline_of(
     answers: Sequence[Conclusion],  # one for each question that was asked
     *,
-    by_scores: bool = False,  # whether they come from scores, of which none is relative to another
+    by_scores: bool = False,  # whether they come from scores, not from tests
 ) -> str:  # one to four sentences
     """What is believed, what is not, and what stays open.
 
@@ -353,7 +380,7 @@ def headline_of(
     answers : Sequence[Conclusion]
         One for each question that was asked.
     by_scores : bool, default False
-        Whether they come from scores, of which none is relative to another.
+        Whether they come from scores, not from tests.
 
     Returns
     -------
@@ -387,7 +414,8 @@ def headline_of(
 def _places(answers, status):
     "Where uncertainties have a status; more than three features are counted, not named."
     found = [one for one in answers if one.status == status]
-    along = [f"along {one.feature}" for one in found if one.feature is not None]
+    along = [f"{'across the groups of' if one.is_by_group else 'along'} {one.feature}"
+             for one in found if one.feature is not None]
     whole = {AVERAGE: "on average", CONSISTENCY: "over their range"}
     first = [whole[one.question] for one in found if one.question in whole]
     return first + (along if len(along) <= 3 else [f"along {len(along)} features"])

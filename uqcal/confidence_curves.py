@@ -339,7 +339,7 @@ def confidence_curve(
                               # long
     confidence: float = 0.95,  # level of bands and interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> ConfidenceCurve:  # curve, reference, oracle, bands, `.statistic` (the area), `.pvalue`
     """Error of the rest as the least certain points are removed, compared with what the uncertainties promise.
@@ -366,7 +366,7 @@ def confidence_curve(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show bars on standard error.
 
@@ -399,7 +399,7 @@ def curve_of(
     n_resamples: int = 9999,  # shuffled or simulated sets, ≥ 1
     confidence: float = 0.95,  # level of bands and interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> ConfidenceCurve:  # the result of `confidence_curve`
     """The confidence curve of a checked sample.
@@ -423,7 +423,7 @@ def curve_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show bars on standard error.
 

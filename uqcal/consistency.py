@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .inputs import check_choice, check_count
+from .inputs import check_choice, check_count, printable
 from .references import zeta_score
 from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
 from .results import SignificanceTest, new_axes, plain_text, plot_null
@@ -461,9 +461,15 @@ _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "
 
 
 def _climb(graph):
-    "Between its extremes the graph goes up or down: the first and the last run there."
-    path = np.concatenate([[0], graph["cumulative"]])
+    """Between its extremes the graph goes up or down: the first and the last run there.
+
+    It begins and ends at zero, whatever rounding says; where it stays on one side, it climbs and
+    falls between the same extremes, and the shorter of the two stretches is the steeper."""
+    path = np.concatenate([[0], graph["cumulative"][:-1], [0]])
+    path[np.abs(path) <= 1e-12 * np.ptp(path)] = 0
     first, last = sorted((int(path.argmin()), int(path.argmax())))
+    if path[first] == 0 and 2 * graph["count"].iloc[:last].sum() > graph["count"].sum():
+        first, last = last, path.size - 1
     return first, max(last - 1, first)
 
 
@@ -515,7 +521,8 @@ def _where(test, what):
     if at.factor is not None: size = f"{at.factor:.2f} times as large as stated"
     if test.by == "groups":
         rest = "" if at.elsewhere is None else f" and {at.elsewhere:.2f} times in the others"
-        return f"{size} in group {at.first!s} ({at.count:,} of {test.n:,} points){rest}"
+        return (f"{size} in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
+                f"{rest}")
     beside = " and ".join(f"{value:.2f} times {side}" for value, side in
                           ((at.below, "below"), (at.above, "above")) if value is not None)
     return (f"{size} where {what} is {at.first:.3g} to {at.last:.3g} ({100 * at.share:.0f} % of "
@@ -591,7 +598,7 @@ def _plot_groups(test, ax):
     reach = 1.1 * max(graph["excess"].abs().max(), graph["null_high"].max())
     quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
                 else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
-    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for their u ← 0 → large; band: "
+    ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for u ← 0 → large; band: "
            "95 % of shuffles)", ylabel="group (points)" if n_groups == len(graph)
            else f"{len(graph)} of {n_groups} groups, farthest from the band")
     return ax
@@ -608,7 +615,7 @@ def consistency_test(
                        # their own bins
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.sentence`, `.stretch`, `.zeta`, `.plot()`
     """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity), by shuffling them; exact for any distribution of the errors.
@@ -636,7 +643,7 @@ def consistency_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -668,7 +675,7 @@ def consistency_of(
     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # the result of `consistency_test`
     """The test of consistency for a checked sample.
@@ -688,7 +695,7 @@ def consistency_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -794,7 +801,7 @@ def link_test(
     *,
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
     """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact for any distribution.
@@ -810,7 +817,7 @@ def link_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -838,7 +845,7 @@ def link_of(
     *,
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LinkTest:  # the result of `link_test`
     """The test of the link for a checked sample.
@@ -852,7 +859,7 @@ def link_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

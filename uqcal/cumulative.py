@@ -21,7 +21,9 @@ from scipy.special import ndtri
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
+from .inputs import (check_choice, check_count, check_fraction, check_generator,
+                          check_labels_agree, check_outcomes, check_ratio, printable, read_labels,
+                          read_vector)
 from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_state, shuffle_within)
 from .results import Interval, Result, html_table, new_axes, plain_text
@@ -57,7 +59,7 @@ class Slope(Result):
     share_low : float
         Abscissa where the stretch begins.
     share_high : float
-        And where it ends.
+        Abscissa where it ends.
     """
     value: float  # the average difference, in the unit of the response
     standard_error: float  # in the unit of the response
@@ -66,7 +68,7 @@ class Slope(Result):
     score_low: float  # score of the first step in the stretch
     score_high: float  # score of the last
     share_low: float  # abscissa where the stretch begins
-    share_high: float  # and where it ends
+    share_high: float  # abscissa where it ends
 
     @property
     def sentence(self) -> str:
@@ -89,7 +91,7 @@ class _Secants:
               high: float,  # highest score of the stretch
               *, confidence: float = 0.95,  # level of the interval, in (0, 1)
               ) -> Slope:  # value, interval, where
-        """Average difference over the steps whose score lies in [low, high]; raises ValueError where there is none.
+        """Average difference over the steps whose score lies in [low, high].
 
         Parameters
         ----------
@@ -104,6 +106,11 @@ class _Secants:
         -------
         Slope
             Value, interval, where.
+
+        Raises
+        ------
+        ValueError
+            Where there is none.
         """
         low, high = read_vector([low, high], "low and high")
         first, last = int(np.searchsorted(self.score, low, "left")), int(
@@ -148,13 +155,13 @@ class _Shown:
 
     @property
     def kuiper_scaled(self) -> float:
-        "Kuiper's statistic divided by the published σ; NaN where σ is."
-        return self.kuiper / self.scale
+        "Kuiper's statistic over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kuiper, self.scale)
 
     @property
     def kolmogorov_smirnov_scaled(self) -> float:
-        "Kolmogorov and Smirnov's statistic divided by the published σ; NaN where σ is."
-        return self.kolmogorov_smirnov / self.scale
+        "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
 
     @property
     def sentence(self) -> str:
@@ -353,7 +360,7 @@ def calibration_graph(
                            # for outcomes 0/1), or "auto", whichever serves
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
     """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
@@ -375,7 +382,7 @@ def calibration_graph(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -476,8 +483,10 @@ def _shares(weight):
 # %% ../nbs/43_cumulative.ipynb #cell-021
 def _columns(response, score, weight, names):
     "Responses, scores and weights as vectors of one length; no weights are an empty vector."
+    check_labels_agree(**dict(zip(map(str, names), (response, score, weight))))
     columns = [read_vector(values, name) for values, name in zip((response, score), names)]
     w = np.empty(0) if weight is None else read_vector(weight, names[2], positive=True)
+    if w.size: check_ratio(w, names[2])
     for values, name in ((columns[1], names[1]), (w, names[2])):
         if values.size not in (columns[0].size,
                                0 if values is w and weight is None else columns[0].size):
@@ -728,9 +737,9 @@ def comparison_graph(
                            # limit from 500 effective steps on
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
-    n_jobs: int = 1,  # joblib's number of jobs for the shuffles
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
     progress: bool = False,  # show a bar on standard error
-) -> CumulativeGraph:  # a minus b, along the scores
+) -> CumulativeGraph:  # first group minus second, along the scores
     """Cumulative differences between two groups at like scores.
 
     Parameters
@@ -757,14 +766,14 @@ def comparison_graph(
     rng : int | np.random.Generator | None, optional
         Seed or generator of shuffles and perturbation.
     n_jobs : int, default 1
-        Joblib's number of jobs for the shuffles.
+        Parallel jobs, −1 for all cores for the shuffles.
     progress : bool, default False
         Show a bar on standard error.
 
     Returns
     -------
     CumulativeGraph
-        A minus b, along the scores.
+        First group minus second, along the scores.
 
     Raises
     ------
@@ -875,8 +884,6 @@ def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
     null = run_chunks(functools.partial(_permuted, kernel, columns),
                       affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
                       n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
-    # without any noise a ratio is infinite, which has no digits to compare
-    kuiper, largest, null = (np.minimum(x, 1e300) for x in (kuiper, largest, null))
     return _Significance(monte_carlo_pvalue(kuiper, null[:, 0]),
                          monte_carlo_pvalue(largest, null[:, 1]), "permutation", len(null))
 
@@ -981,7 +988,7 @@ def subpopulation_graph(
                            # limit from 500 effective steps on
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-    n_jobs: int = 1,  # joblib's number of jobs for the shuffles
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # members minus everyone, along the members' scores
     """Cumulative differences between a subpopulation and the whole population at the same scores.
@@ -1004,7 +1011,7 @@ def subpopulation_graph(
     rng : int | np.random.Generator | None, optional
         Seed or generator of shuffles.
     n_jobs : int, default 1
-        Joblib's number of jobs for the shuffles.
+        Parallel jobs, −1 for all cores for the shuffles.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -1025,6 +1032,7 @@ def subpopulation_graph(
     check_choice(method, "method", ("auto", "asymptotic", "permutation"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
+    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member)
     member = _members(member, y.size)
     order = np.lexsort((w, y, member, s) if w.size else (y, member, s))
     everyone, member = _Group(s[order], s[order], y[order], w[order] if w.size else w), member[
@@ -1050,12 +1058,9 @@ def _published_scale(weight, mean):
 
 def _members(member, n):
     "Membership as booleans; text, numbers other than 0 and 1, none or all are refused."
-    flags = np.asarray(member)
-    flags = read_vector(flags.astype(float) if flags.dtype.kind == "b" else member, "member")
+    flags = check_outcomes(member, "member")
     if flags.size != n:
         raise ValueError(f"member must hold one value for each of the {n} points, got {flags.size}")
-    if np.any((flags != 0) & (flags != 1)):
-        raise ValueError("member must hold True and False, or 1 and 0")
     if flags.all() or not flags.any():
         raise ValueError("member must mark some points and leave some out: it marks "
                          f"{int(flags.sum())} of {n}")
@@ -1195,7 +1200,7 @@ def screen(
     n_resamples: int = 9999,  # shuffles of each such row; fewer, down to 999, where all of them
                               # together would shuffle more than 1e8 points
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Screening:  # table, and the graph of each row
     """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of the null scale where there is none).
@@ -1223,7 +1228,7 @@ def screen(
     rng : int | np.random.Generator | None, optional
         Seed or generator of shuffles.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -1258,9 +1263,9 @@ def screen(
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, pieces, labels, np.bincount(codes))
     screening = Screening(table=table, skipped=skipped, against=against,
-                          data=pd.DataFrame(columns))
+                          data=pd.DataFrame(columns, copy=False))
     if method == "auto": _replace_small(screening, n_resamples, rng, n_jobs, progress)
-    _correct_pvalues(table)
+    _correct_pvalues(screening.table)
     return screening
 
 # %% ../nbs/43_cumulative.ipynb #cell-055
@@ -1271,17 +1276,12 @@ def _screen_columns(frame, names):
         if name not in known:
             check_choice(name, "groups" if role == "group" else role,
                          [str(column) for column in known])
+    said = {role: printable(name) for role, name in names.items()}
+    check_labels_agree(**{said[role]: frame[name] for role, name in names.items()})
     y, s, w = _columns(frame[names["response"]], frame[names["score"]],
                        frame[names["weight"]] if "weight" in names else None,
-                       (names["response"], names["score"], names.get("weight")))
-    label = np.asarray(frame[names["group"]])
-    if label.ndim != 1 or label.size != y.size:
-        raise ValueError(f"{names['group']} must hold one label for each of the {y.size} points, "
-                         f"got shape {label.shape}")
-    missing = np.flatnonzero(pd.isna(label))
-    if missing.size:
-        raise ValueError(f"{names['group']} must not hold missing labels: {missing.size} of "
-                         f"{label.size}, the first at position {missing[0]}")
+                       (said["response"], said["score"], said.get("weight")))
+    label = read_labels(frame[names["group"]], y.size, said["group"])
     return {"response": y, "score": s, "group": label} | ({"weight": w} if w.size else {})
 
 # %% ../nbs/43_cumulative.ipynb #cell-055b

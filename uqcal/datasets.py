@@ -196,7 +196,7 @@ def locate(
     ValueError
         For a file whose SHA-256 is wrong.
     DatasetUnavailable
-        If there is none.
+        If the file is neither here nor to be downloaded.
     """
     folder = os.environ.get("UQCAL_DATA_DIR")
     local = Path(folder) / entry.folder / entry.file if folder else None
@@ -239,7 +239,7 @@ def load_errors(
     ValueError
         For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
     DatasetUnavailable
-        If there is none.
+        If the file is neither here nor to be downloaded.
     """
     entry = SETS[check_choice(name, "name", list(SETS))]
     return _read(entry, locate(entry, progress=progress))
@@ -354,7 +354,7 @@ def load_table(
     ValueError
         For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
     DatasetUnavailable
-        If there is none.
+        If the file is neither here nor to be downloaded.
     """
     entry = _TABLES[check_choice(name, "name", list(_TABLES))]
     table = pd.read_csv(locate(entry, progress=progress)).drop(columns=list(entry.without))

@@ -292,7 +292,7 @@ class StudentFit(Result):
 
 # %% ../nbs/12_distributions.ipynb #cell-023
 def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middle half varies
-                ) -> StudentFit:  # dof, loc, scale
+                ) -> StudentFit:  # `.dof`, `.loc`, `.scale`
     """Maximum likelihood fit of a shifted and scaled Student distribution.
 
     Parameters
@@ -303,7 +303,7 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
     Returns
     -------
     StudentFit
-        Dof, loc, scale.
+        `.dof`, `.loc`, `.scale`.
 
     Raises
     ------
@@ -419,7 +419,7 @@ class InverseGammaFit(Result):
 
 def fit_inverse_gamma(
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal
-) -> InverseGammaFit:  # dof, scale
+) -> InverseGammaFit:  # `.dof`, `.scale`
     """Maximum likelihood fit of an inverse gamma distribution to u².
 
     Parameters
@@ -430,7 +430,7 @@ def fit_inverse_gamma(
     Returns
     -------
     InverseGammaFit
-        Dof, scale.
+        `.dof`, `.scale`.
 
     Raises
     ------

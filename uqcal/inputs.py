@@ -5,19 +5,23 @@
 # %% ../nbs/00_inputs.ipynb #cell-005
 from __future__ import annotations
 
+import decimal
 import difflib
 import numbers
 import operator
+import unicodedata
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['refuse', 'read_array', 'read_vector', 'check_errors', 'check_column', 'read_groups', 'check_probabilities',
-           'check_outcomes', 'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'check_count',
-           'check_fraction', 'check_choice', 'check_generator']
+__all__ = ['refuse', 'printable', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
+           'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
+           'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'check_count', 'check_fraction',
+           'check_choice', 'check_generator']
 
 # %% ../nbs/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -58,10 +62,34 @@ def refuse(
     raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, "
                      f"the first at position {first}{shown}")
 
+# %% ../nbs/00_inputs.ipynb #cell-040
+def printable(text: Any,  # a name from data
+              ) -> str:  # control characters, and those that turn the direction of text, as escapes
+    """A name as a terminal may show it.
+
+    Parameters
+    ----------
+    text : Any
+        A name from data.
+
+    Returns
+    -------
+    str
+        Control characters, and those that turn the direction of text, as escapes.
+    """
+    text = str(text)
+    if text.isprintable(): return text
+    return "".join(one.encode("unicode_escape", "surrogatepass").decode("ascii")
+                   if unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp")
+                   or unicodedata.bidirectional(one) in _TURNS else one for one in text)
+
+
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+
 # %% ../nbs/00_inputs.ipynb #cell-010
 _KINDS = {"b": "booleans", "c": "complex numbers", "M": "dates", "m": "time spans", "U": "text",
           "S": "bytes", "T": "text", "V": "records"}
-_MISSING = (type(None), type(pd.NA), type(pd.NaT))
+_MISSING = (type(None), type(pd.NA), type(pd.NaT), type(np.ma.masked))
 
 
 def _is_number(kind):
@@ -77,6 +105,16 @@ def _to_float(value):
     double."""
     try: return np.nan if isinstance(value, _MISSING) else float(value)
     except OverflowError: return np.inf if value > 0 else -np.inf
+    except ValueError:
+        if isinstance(value, decimal.Decimal): return np.nan  # the one that signals
+        raise
+
+
+def _text_hint(value):
+    "What to do with the text of a number."
+    try: float(value if isinstance(value, (str, bytes)) else "no number")
+    except ValueError: return ""
+    return "; turn text into numbers first, as pandas.to_numeric does"
 
 
 def _from_objects(values, name):
@@ -87,8 +125,51 @@ def _from_objects(values, name):
     if wrong:
         first = next(i for i, value in enumerate(values) if type(value) in wrong)
         raise TypeError(f"{name} must hold numbers, got {type(values[first]).__name__} at position "
-                        f"{first} ({values[first]!r:.40})")
+                        f"{first} ({values[first]!r:.40}){_text_hint(values[first])}")
     return np.array([_to_float(value) for value in values], dtype=np.float64)
+
+# %% ../nbs/00_inputs.ipynb #cell-058
+def plain_array(values: ArrayLike,  # values of any kind in any number of dimensions
+                name: str,  # what the caller calls them
+                expected: str = "a 1-D array of numbers",  # what they should have been
+                ) -> np.ndarray:  # Python objects stay what they are
+    """A numpy array without a mask from whatever can be read as one.
+
+    Parameters
+    ----------
+    values : ArrayLike
+        Values of any kind in any number of dimensions.
+    name : str
+        What the caller calls them.
+    expected : str, default "a 1-D array of numbers"
+        What they should have been.
+
+    Returns
+    -------
+    np.ndarray
+        Python objects stay what they are.
+
+    Raises
+    ------
+    TypeError
+        For what can't be read.
+    ValueError
+        Where something is masked.
+    """
+    if hasattr(values, "detach"): values = values.detach()
+    is_list = isinstance(values, (list, tuple))
+    if is_list and np.ma.MaskedArray in set(map(type, values)):
+        values = [plain_array(row, f"{name}[{i}]", expected) for i, row in enumerate(values)]
+    if np.ma.isMaskedArray(values):
+        mask = np.ma.getmaskarray(values)
+        rows = " (row by row)" if mask.ndim > 1 else ""
+        if mask.dtype == bool:  # that of records is not
+            refuse(name + rows, "not hold missing values", mask.ravel(), "masked")
+        return np.ma.getdata(values)
+    try: return np.asarray(values, dtype=object if is_list else None)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be {expected}, {type(values).__name__} can't be read as one: "
+                        f"{error}") from error
 
 # %% ../nbs/00_inputs.ipynb #cell-013
 def _refuse_shape(values, shape, name):
@@ -127,15 +208,9 @@ def read_array(values: ArrayLike,  # values of any kind in one dimension
     TypeError
         For what has no dimension or can't be read.
     ValueError
-        For more than one dimension and for no values.
+        For more than one dimension, for no values and for masked ones.
     """
-    if hasattr(values, "detach"): values = values.detach()
-    try:
-        array = np.ma.getdata(values) if np.ma.isMaskedArray(values) else np.asarray(
-            values, dtype=object if isinstance(values, (list, tuple)) else None)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} must be a 1-D array of numbers, {type(values).__name__} can't be "
-                        f"read as one: {error}") from error
+    array = plain_array(values, name)
     if array.ndim != 1: _refuse_shape(values, array.shape, name)
     if array.size == 0: raise ValueError(f"{name} must hold at least one value, got an empty array")
     return array
@@ -177,22 +252,65 @@ def read_vector(
     """
     array = read_array(values, name)
     if array.dtype.kind in _KINDS:
+        shown = repr(array[0].item()) if array.dtype.kind in "UST" else str(array[0])
         raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
-                        f"{array.dtype}), the first at position 0 ({array[0]!s:.40})")
+                        f"{array.dtype}), the first at position 0 ({shown:.40}){_text_hint(array[0])}")
     if array.dtype.kind == "O": array = _from_objects(array, name)
     with np.errstate(over="ignore"):
         vector = np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
-    missing = np.isnan(vector)
-    if np.ma.isMaskedArray(values): missing |= np.ma.getmaskarray(values)
-    refuse(name, "not hold missing values", missing, "missing")
-    refuse(name, "be finite", np.isinf(vector), "infinite", vector)
-    refuse(name, "not exceed 1e150 in magnitude, so that squares stay finite",
-           np.abs(vector) > _LARGEST, "larger", vector)
-    if positive:
+    if not max(-vector.min(), vector.max()) <= _LARGEST:  # NaN is not ≤ anything either
+        refuse(name, "not hold missing values", np.isnan(vector), "missing")
+        refuse(name, "be finite", np.isinf(vector), "infinite", vector)
+        refuse(name, "not exceed 1e150 in magnitude, so that squares stay finite",
+               np.abs(vector) > _LARGEST, "larger", vector)
+    if positive and vector.min() < _SMALLEST:
         refuse(name, "be positive", vector <= 0, "≤ 0", vector)
         refuse(name, "be at least 1e-150, so that squares do not vanish", vector < _SMALLEST,
                "smaller", vector)
     return vector
+
+# %% ../nbs/00_inputs.ipynb #cell-060
+def check_labels_agree(
+    **columns: Any,  # inputs by the names that the caller gives them; only pandas objects have labels
+) -> None:
+    """Refuse pandas inputs whose rows carry different labels, or the same ones in another order.
+
+    Inputs of different lengths are left to the check of lengths.
+
+    Parameters
+    ----------
+    **columns : Any
+        Inputs by the names that the caller gives them; only pandas objects have labels.
+
+    Raises
+    ------
+    ValueError
+        Where the labels of two inputs differ.
+    """
+    labelled = [(name, values.index) for name, values in columns.items()
+                if isinstance(values, (pd.Series, pd.DataFrame))]
+    for name, index in labelled[1:]:
+        first, labels = labelled[0]
+        if not (len(labels) != len(index) or labels.equals(index)
+                or labels.astype(object).equals(index.astype(object))):  # int64 against Int64
+            raise ValueError(f"{first} and {name} must "
+                             + _disagreement(first, labels, name, index))
+
+
+def _disagreement(first, labels, second, others):
+    "What differs between two indexes of the same length, and what a user can do about it."
+    pairs, by_position = list(zip(labels.tolist(), others.tolist())), (
+        "or pass .to_numpy() of both to pair them by position")
+    fresh = [name for name, index in ((first, labels), (second, others))
+             if index.equals(pd.RangeIndex(len(index)))]
+    why = (f"; the labels of {fresh[0]} only count its rows from 0, those of the other name rows "
+           "that were filtered or sorted" if fresh else "")
+    if sorted(repr(one) for one, _ in pairs) == sorted(repr(other) for _, other in pairs):
+        return ("be in the same order: their indexes hold the same labels in another one"
+                f"{why}; sort one by the other's index, {by_position}")
+    place = next((i for i, (one, other) in enumerate(pairs) if one != other), 0)
+    return (f"have the same index: the labels at position {place} are {pairs[place][0]!r:.40} and "
+            f"{pairs[place][1]!r:.40}{why}; take the same rows of both by .loc, {by_position}")
 
 # %% ../nbs/00_inputs.ipynb #cell-021
 def check_errors(
@@ -216,19 +334,13 @@ def check_errors(
     Raises
     ------
     TypeError, ValueError
-        As `read_vector`.
+        As `read_vector` and `check_labels_agree`.
     ValueError
-        For different lengths, two pandas Series with the same labels in another order, or a
-        ratio |error|/uncertainty above 1e150.
+        For different lengths, or a ratio |error|/uncertainty above 1e150.
     """
-    labels = [values.index for values in (error, uncertainty) if isinstance(values, pd.Series)]
+    check_labels_agree(error=error, uncertainty=uncertainty)
     error, uncertainty = read_vector(error, "error"), read_vector(uncertainty, "uncertainty",
                                                                   positive=True)
-    if len(labels) == 2 and not labels[0].equals(labels[1]) and labels[0].isin(
-        labels[1]).all() and labels[1].isin(labels[0]).all():
-        raise ValueError("error and uncertainty must be in the same order: their indexes hold the "
-                         "same labels in another one; sort one by the other's index, or pass "
-                         ".to_numpy() of both to pair them by position")
     if error.size != uncertainty.size:
         raise ValueError(f"error and uncertainty must have the same length: {error.size} and "
                          f"{uncertainty.size}")
@@ -301,12 +413,12 @@ def read_groups(
         As `read_array`.
     """
     categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
-    array = read_array(values, name)
+    array, kinds = read_array(values, name), (str, bytes, bool, np.bool_)
     if not categorical and array.dtype.kind not in "bOSTU": return None
-    array = array.astype(object)
-    masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else False
-    missing = pd.isna(array) | masked
-    kinds = (str, bytes, bool, np.bool_)
+    array, gaps = array.astype(object), (*_MISSING, float, np.floating)
+    if not categorical and not all(issubclass(kind, (*kinds, *gaps))
+                                   for kind in set(map(type, array))): return None
+    missing = pd.isna(array)
     if not categorical and not all(isinstance(value, kinds) for value in array[~missing]):
         return None
     refuse(name, "not hold missing values", missing, "missing")
@@ -314,11 +426,85 @@ def read_groups(
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {array.size}")
     return array
 
+# %% ../nbs/00_inputs.ipynb #cell-064
+def _is_missing(value):
+    "Whether a label is none."
+    return isinstance(value, _MISSING) or _is_number(type(value)) and np.isnan(_to_float(value))
+
+
+def _label_kind(kind):
+    "What labels of this Python type are: those of one kind can be sorted."
+    kinds = {str: str, bytes: bytes, bool: bool, np.bool_: bool}
+    return next((kinds[base] for base in kind.__mro__ if base in kinds),
+                numbers.Number if _is_number(kind) else kind)
+
+# %% ../nbs/00_inputs.ipynb #cell-079
+def read_labels(
+    values: ArrayLike,  # what each point belongs to, shape (n,): text, numbers or truth values
+    n: int,  # the number of points
+    name: str = "groups",  # what the caller calls it
+) -> np.ndarray:  # shape (n,), labels that can be sorted, exactly as they are
+    """Labels of groups, of one kind and without gaps.
+
+    Parameters
+    ----------
+    values : ArrayLike
+        What each point belongs to, shape (n,): text, numbers or truth values.
+    n : int
+        The number of points.
+    name : str, default "groups"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,), labels that can be sorted, exactly as they are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_array`.
+    ValueError
+        For missing labels and another length.
+    TypeError
+        For labels of several kinds.
+    """
+    array = read_array(values, name)
+    if array.size != n:
+        raise ValueError(f"{name} must hold one label for each of the {n} points, got {array.size}")
+    is_object = array.dtype.kind == "O"
+    missing = np.array([_is_missing(value) for value in array]) if is_object else pd.isna(array)
+    refuse(name, "not hold missing labels", missing, "missing")
+    if not is_object: return array
+    kinds = {_label_kind(kind): kind for kind in set(map(type, array))}
+    if len(kinds) > 1:
+        raise TypeError(f"{name} must hold labels of one kind, got "
+                        + " and ".join(sorted(kind.__name__ for kind in kinds.values())))
+    plain = array if str in kinds else np.array(array.tolist())
+    return plain if plain.dtype.kind in "biu" else array
+
+# %% ../nbs/00_inputs.ipynb #cell-081
+def check_ratio(weight: np.ndarray,  # weights ≥ 0, shape (n,), one of them positive
+                name: str,  # what the caller calls them
+                ) -> None:
+    """Raise ValueError for weights so different that the square of the smaller one would vanish.
+
+    Parameters
+    ----------
+    weight : np.ndarray
+        Weights ≥ 0, shape (n,), one of them positive.
+    name : str
+        What the caller calls them.
+    """
+    smallest = _SMALLEST * weight.max()
+    refuse(name, "be zero or within a factor 1e150 of the largest, so that squares do not vanish",
+           (weight < smallest) & (weight > 0), "smaller", weight)
+
 # %% ../nbs/00_inputs.ipynb #cell-026
 def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 1]
                      name: str = "y_prob",  # what the caller calls them
                      ) -> np.ndarray:  # float64, shape (n,)
-    """Stated probabilities as a vector; raises what `read_vector` raises, and ValueError for values outside [0, 1].
+    """Stated probabilities as a vector.
 
     Parameters
     ----------
@@ -331,6 +517,13 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
     -------
     np.ndarray
         `float64`, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For values outside [0, 1].
     """
     probability = read_vector(y_prob, name)
     refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
@@ -340,7 +533,7 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
 def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
                 name: str = "y_true",  # what the caller calls them
                 ) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
-    """Outcomes as a vector of 0 and 1; raises what `read_vector` raises, and ValueError for other values.
+    """Outcomes as a vector of 0 and 1.
 
     Parameters
     ----------
@@ -353,12 +546,19 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     -------
     np.ndarray
         `float64`, shape (n,), holding 0.0 and 1.0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For other values.
     """
-    if isinstance(y_true, (list, tuple)):
-        y_true = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in y_true]
-    elif str(getattr(y_true, "dtype", "")).lower() in ("bool", "boolean", "torch.bool"):
-        y_true = np.asarray(y_true, dtype=float)
-    outcome = read_vector(y_true, name)
+    array = read_array(y_true, name)
+    if array.dtype.kind == "b": array = array.astype(np.float64)
+    elif array.dtype.kind == "O":
+        array = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in array]
+    outcome = read_vector(array, name)
     refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
     return outcome
 
@@ -367,7 +567,7 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
                n: int,  # the number of points
                name: str = "sample_weight",  # what the caller calls them
                ) -> np.ndarray:  # float64, shape (n,), the largest is 1
-    """Weights divided by their largest; raises what `read_vector` raises, and ValueError for another length, negative weights, or zeros only.
+    """Weights divided by their largest.
 
     Parameters
     ----------
@@ -382,13 +582,22 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
     -------
     np.ndarray
         `float64`, shape (n,), the largest is 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For another length, negative weights, or zeros only.
     """
     if sample_weight is None: return np.ones(n)
     weight = check_column(sample_weight, n, name)
     refuse(name, "not be negative", weight < 0, "negative", weight)
     if not weight.any():
         raise ValueError(f"{name} must be positive somewhere: all {n} values are zero")
+    check_ratio(weight, name)
     return weight / weight.max()
+
 
 # %% ../nbs/00_inputs.ipynb #cell-027
 def check_binary(
@@ -397,7 +606,7 @@ def check_binary(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
                                                  # shape (n,)
-    """Outcomes with their probabilities and weights; raises what the three functions above raise, and ValueError for different lengths.
+    """Outcomes with their probabilities and weights.
 
     Parameters
     ----------
@@ -412,7 +621,16 @@ def check_binary(
     -------
     tuple[np.ndarray, np.ndarray, np.ndarray]
         Outcomes, probabilities and weights, float64, shape (n,).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_outcomes`, `check_probabilities`, `check_weights` and
+        `check_labels_agree`.
+    ValueError
+        For different lengths.
     """
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     outcome, probability = check_outcomes(y_true), check_probabilities(y_prob)
     if outcome.size != probability.size:
         raise ValueError(f"y_true and y_prob must have the same length: {outcome.size} and "
@@ -424,7 +642,7 @@ def check_multiclass(
     y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
     y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
 ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
-    """Labels and the probabilities of all classes; raises ValueError that says what is wrong and where.
+    """Labels and the probabilities of all classes.
 
     Parameters
     ----------
@@ -437,8 +655,16 @@ def check_multiclass(
     -------
     tuple[np.ndarray, np.ndarray]
         `int64` labels, shape (n,); float64 probabilities, shape (n, K).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_probabilities` and `check_labels`.
+    ValueError
+        For a wrong shape and for rows that do not sum to 1.
     """
-    prob = np.asarray(y_prob)
+    check_labels_agree(y_true=y_true, y_prob=y_prob)
+    prob = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
     if prob.ndim != 2 or 0 in prob.shape:
         raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
     prob = check_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
@@ -451,7 +677,7 @@ def check_labels(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
                n: int,  # how many points there are
                n_classes: int,  # how many classes there are
                ) -> np.ndarray:  # int64, shape (n,)
-    """Classes as integers; raises what `read_vector` raises, and ValueError for another length or a number that is no class.
+    """Classes as integers.
 
     Parameters
     ----------
@@ -466,6 +692,13 @@ def check_labels(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
     -------
     np.ndarray
         `int64`, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For another length or a number that is no class.
     """
     label = read_vector(y_true, "y_true")
     if label.size != n:
@@ -499,6 +732,13 @@ def check_count(
     -------
     int
         The same as a Python int.
+
+    Raises
+    ------
+    TypeError
+        For anything but an integer.
+    ValueError
+        For one out of range.
     """
     span = (f"an integer ≥ {minimum}" if maximum is None
             else f"an integer from {minimum} to {maximum}")
@@ -528,6 +768,13 @@ def check_fraction(
     -------
     float
         The same as a Python float.
+
+    Raises
+    ------
+    TypeError
+        For anything but a real number.
+    ValueError
+        For one out of range.
     """
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be a number between 0 and 1, got {value!r:.40} "
@@ -542,7 +789,7 @@ def check_choice(
     name: str,  # what the caller calls it
     choices: Sequence[str],  # the known ones
 ) -> str:  # the same
-    """One of the known choices; the error for another one names the closest.
+    """One of the known choices.
 
     Parameters
     ----------
@@ -557,6 +804,13 @@ def check_choice(
     -------
     str
         The same.
+
+    Raises
+    ------
+    TypeError
+        For anything but text.
+    ValueError
+        For another choice, naming the closest.
     """
     known = ", ".join(repr(choice) for choice in choices)
     if not isinstance(value, str):
@@ -573,7 +827,7 @@ def check_generator(
     rng: int | np.random.Generator | None,  # a seed ≥ 0, a generator, or None for fresh entropy
     name: str = "rng",  # what the caller calls it
 ) -> np.random.Generator:  # the generator itself, or a new one
-    """A numpy random generator; the older RandomState is refused.
+    """A numpy random generator.
 
     Parameters
     ----------
@@ -586,6 +840,13 @@ def check_generator(
     -------
     np.random.Generator
         The generator itself, or a new one.
+
+    Raises
+    ------
+    TypeError
+        For anything else, the older RandomState included.
+    ValueError
+        For a seed below 0.
     """
     if isinstance(rng, np.random.Generator): return rng
     if rng is None: return np.random.default_rng()

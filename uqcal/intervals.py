@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from .inputs import (check_choice, check_count, check_fraction, check_weights, read_vector,
-                          refuse)
+from .inputs import (check_choice, check_count, check_fraction, check_labels_agree,
+                          check_weights, plain_array, read_vector, refuse)
 from .resampling import (ALTERNATIVES, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state)
 from .results import Interval, SignificanceTest, new_axes, plot_null
@@ -33,13 +33,7 @@ __all__ = ['regression_mean_width_score', 'regression_coverage_score', 'classifi
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
     "An array with two or three dimensions, Python objects still in it."
-    if hasattr(values, "detach"): values = values.detach()
-    try:
-        array = values if np.ma.isMaskedArray(values) else np.asarray(
-            values, dtype=object if isinstance(values, (list, tuple)) else None)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{name} must be an array of shape {expected}, {type(values).__name__} "
-                        f"can't be read as one: {error}") from error
+    array = plain_array(values, name, f"an array of shape {expected}")
     if array.ndim == 0:
         raise TypeError(f"{name} must be an array of shape {expected}, got {type(values).__name__} "
                         f"({values!r:.40})")
@@ -67,9 +61,10 @@ def _check_bounds(y_intervals):
     return *(np.column_stack(side) for side in bounds), single
 
 
-def _check_intervals(y_true, y_intervals):
+def _check_intervals(y_true, y_intervals, sample_weight=None):
     """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
     but one level."""
+    check_labels_agree(y_true=y_true, y_intervals=y_intervals, sample_weight=sample_weight)
     y, (low, up, single) = read_vector(y_true, "y_true"), _check_bounds(y_intervals)
     if y.size != len(low):
         raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
@@ -80,11 +75,6 @@ def _check_intervals(y_true, y_intervals):
 def _check_membership(y_pred_set, name="y_pred_set"):
     "Booleans of shape (n, classes, k), and whether there was but one level."
     array = _as_array(y_pred_set, name, "(n, classes) or (n, classes, k)")
-    if np.ma.isMaskedArray(array):
-        if np.ma.getmaskarray(array).any():
-            raise ValueError(
-                f"{name} must not hold missing values, got a masked array with some masked")
-        array = np.ma.getdata(array)
     if array.dtype.kind == "O": array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
@@ -97,9 +87,10 @@ def _check_membership(y_pred_set, name="y_pred_set"):
     return array.astype(bool).reshape(*array.shape[:2], -1), array.ndim == 2
 
 # %% ../nbs/30_intervals.ipynb #cell-009b
-def _check_sets(y_true, y_pred_set, name="y_pred_set"):
+def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set"):
     """Which labels are covered and how large the sets are, each (n, k), the number of classes, and
     whether there was but one level."""
+    check_labels_agree(**{"y_true": y_true, name: y_pred_set, "sample_weight": sample_weight})
     y, (member, single) = read_vector(y_true, "y_true"), _check_membership(y_pred_set, name)
     n, classes, _ = member.shape
     if y.size != n:
@@ -139,6 +130,7 @@ def regression_mean_width_score(
     ValueError
         For crossed bounds and for what `uqcal.inputs.read_vector` refuses.
     """
+    check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
     low, up, single = _check_bounds(y_intervals)
     return _mean(up - low, check_weights(sample_weight, len(low)), single)
 
@@ -170,7 +162,7 @@ def regression_coverage_score(
     ValueError
         For crossed bounds and for what `uqcal.inputs.read_vector` refuses.
     """
-    _, _, _, covered, single = _check_intervals(y_true, y_intervals)
+    _, _, _, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-015
@@ -198,6 +190,7 @@ def classification_mean_width_score(
     ValueError
         For sets that hold anything but True and False.
     """
+    check_labels_agree(y_pred_set=y_pred_set, sample_weight=sample_weight)
     member, single = _check_membership(y_pred_set)
     return _mean(member.sum(axis=1), check_weights(sample_weight, len(member)), single)
 
@@ -231,7 +224,7 @@ def classification_coverage_score(
         For labels that are no class number, and for sets that hold anything but True and
         False.
     """
-    covered, _, _, single = _check_sets(y_true, y_pred_set)
+    covered, _, _, single = _check_sets(y_true, y_pred_set, sample_weight)
     return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-021
@@ -350,7 +343,7 @@ def _check_statement(y_true, y_intervals):
                          "y_intervals[:, :, 0] for the first")
     if array.dtype.kind == "b" or (array.dtype.kind == "O"
                                    and all(isinstance(v, (bool, np.bool_)) for v in array.ravel())):
-        covered, size, classes, _ = _check_sets(y_true, y_intervals, "y_intervals")
+        covered, size, classes, _ = _check_sets(y_true, y_intervals, name="y_intervals")
         return covered[:, 0], size[:, 0], 0.0, classes
     _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
     rounding = 4 * np.finfo(float).eps * max(np.abs(low).max(), np.abs(up).max())
@@ -362,7 +355,7 @@ def coverage_test(
     y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
     coverage: float,  # the coverage that was stated, in (0, 1)
     *,
-    alternative: str = "two-sided",  # coverage that differs, is "less", or is "greater" than stated
+    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated
@@ -378,7 +371,7 @@ def coverage_test(
     coverage : float
         The coverage that was stated, in (0, 1).
     alternative : str, default "two-sided"
-        Coverage that differs, is "less", or is "greater" than stated.
+        "two-sided", or coverage "less" or "greater" than stated.
     confidence : float, default 0.95
         Level of the interval of the coverage, in (0, 1).
     n_calibration : int | None, optional
@@ -537,7 +530,7 @@ def regression_ssc(
     ----------
     Angelopoulos & Bates (2021).
     """
-    _, low, up, covered, single = _check_intervals(y_true, y_intervals)
+    _, low, up, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     weight, num_bins = check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
     rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
     rows = [_group_coverage(covered[:, j], _width_groups((up - low)[:, j], rounding[j], num_bins),
@@ -622,7 +615,7 @@ def classification_ssc(
     ----------
     Angelopoulos & Bates (2021).
     """
-    covered, size, classes, single = _check_sets(y_true, y_pred_set)
+    covered, size, classes, single = _check_sets(y_true, y_pred_set, sample_weight)
     num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins",
                                                              maximum=classes + 1)
     weight, n_groups = check_weights(sample_weight, len(covered)), num_bins or classes + 1
@@ -923,8 +916,8 @@ def _check_kernel_sizes(kernel_sizes):
 def hsic(
     y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
-    kernel_sizes: ArrayLike = (1, 1),  # s of exp(−d²/s), > 0: for widths (unit of y, squared), for
-                                       # coverage
+    kernel_sizes: ArrayLike = (1, 1),  # s of the kernels exp(−d²/s), > 0: for widths (unit of
+                                       # y, squared) and for coverage
 ) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels
     """Dependence between coverage and width: √trace(HKHL)/(n − 1), in O(n log n).
 
@@ -935,7 +928,8 @@ def hsic(
     y_intervals : ArrayLike
         Bounds, shape (n, 2) or (n, 2, k), lower first.
     kernel_sizes : ArrayLike, default (1, 1)
-        `s` of exp(−d²/s), > 0: for widths (unit of y, squared), for coverage.
+        `s` of the kernels exp(−d²/s), > 0: for widths (unit of y, squared) and for
+        coverage.
 
     Returns
     -------
@@ -1062,7 +1056,7 @@ def hsic_test(
                                             # widths, and 1, unless given
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> HsicTest:  # `.statistic`, `.pvalue`, `.plot()`
     """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all alike.
@@ -1080,7 +1074,7 @@ def hsic_test(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -1162,6 +1156,8 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     Khosravi et al. (2010).
     """
     level = check_fraction(confidence_level, "confidence_level")
+    check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up,
+                       sample_weight=sample_weight)
     low, up = read_vector(y_pred_low, "y_pred_low"), read_vector(y_pred_up, "y_pred_up")
     if low.size != up.size:
         raise ValueError(f"y_pred_low and y_pred_up must have the same length: {low.size} and "
@@ -1217,7 +1213,7 @@ def regression_mwi_score(
     ----------
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
-    y, low, up, _, single = _check_intervals(y_true, y_intervals)
+    y, low, up, _, single = _check_intervals(y_true, y_intervals, sample_weight)
     several = np.ndim(confidence_level) > 0
     level = np.array([check_fraction(float(x), "confidence_level")
                       for x in read_vector(confidence_level, "confidence_level")] if several

@@ -40,7 +40,7 @@ def boxed(values: Any,  # one value, or several in one dimension
     Any
         A list with the one value; several values as they came.
     """
-    if np.ndim(values): return values
+    if isinstance(values, (list, tuple)) or np.ndim(values): return values
     return [values[()] if isinstance(values, np.ndarray) else values]
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from .inputs import (check_binary, check_choice, check_count, check_generator, check_outcomes,
-                          check_probabilities, read_vector, refuse)
+from .inputs import (check_binary, check_choice, check_count, check_generator,
+                          check_labels_agree, check_outcomes, plain_array, read_vector, refuse)
 from .logistic import (CLIP, beta_features, boxed, fit_logistic, map_scores, platt_features,
                             sigmoid)
 from .recalibration import plot_map
@@ -21,6 +21,7 @@ from .recalibration import plot_map
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDescent', 'Aioli', 'AggregatingForecaster',
@@ -56,6 +57,7 @@ def best_in_hindsight(features: ArrayLike,  # shape (n, d)
         radius is given.
     """
     x, y = _stream(features, y_true)
+    if radius is not None: _check_positive(radius, "radius")
     found = fit_logistic(x, y)
     if not found.smoothed and (radius is None or np.linalg.norm(found.coef) <= radius):
         return found.coef
@@ -88,8 +90,10 @@ def regret(features: ArrayLike,  # shape (n, d)
     np.ndarray
         Nats, shape (n,); may be negative.
     """
+    check_labels_agree(features=features, y_true=y_true, y_prob=y_prob)
     x, y = _stream(features, y_true)
-    q, z = check_probabilities(y_prob), x @ read_vector(against, "against")
+    y, q, _ = check_binary(y, y_prob)
+    z = x @ read_vector(against, "against")
     with np.errstate(divide="ignore"):
         own = -np.log(np.where(y == 1, q, 1 - q))
     return np.cumsum(own - np.logaddexp(0, z) + y * z)
@@ -119,7 +123,9 @@ def _ridge(x, y, penalty, u):
 # %% ../nbs/45_online.ipynb #cell-053
 def _rows(features, d=None):
     "Features as an array of shape (n, d)."
-    array = np.asarray(features) if not isinstance(features, np.ndarray) else features
+    array = plain_array(features, "features", "rows of numbers")
+    if array.dtype.kind == "O":
+        array = read_vector(array.ravel(), "features (row by row)").reshape(array.shape)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"features must hold numbers, got {array.dtype}")
     if array.ndim not in (1, 2) or array.size == 0:
@@ -129,11 +135,14 @@ def _rows(features, d=None):
     if d is not None and rows.shape[1] != d:
         raise ValueError(f"features must have {d} columns, as many as start, got {rows.shape[1]}")
     refuse("features", "be finite", ~np.isfinite(rows).all(axis=1), "not")
+    refuse("features", "not exceed 1e150 in magnitude", (np.abs(rows) > 1e150).any(axis=1),
+           "larger")
     return rows
 
 
 def _stream(features, y_true, d=None):
     "Features and outcomes of n steps."
+    check_labels_agree(features=features, y_true=y_true)
     x, y = _rows(features, d), check_outcomes(y_true)
     if y.size != x.shape[0]:
         raise ValueError(f"y_true must hold one outcome for each of the {x.shape[0]} rows of "
@@ -246,7 +255,7 @@ class _Optimizer(BaseEstimator):
                features: ArrayLike,  # a row of d numbers, or rows of shape (n, d) in the order of
                # time
                y: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-               ) -> _Optimizer:  # the object itself
+               ) -> Self:  # the object itself
         """Learn one outcome, or several in order.
 
         Parameters
@@ -258,10 +267,11 @@ class _Optimizer(BaseEstimator):
 
         Returns
         -------
-        _Optimizer
+        Self
             The object itself.
         """
-        self.prequential(np.atleast_2d(features), boxed(y))
+        check_labels_agree(features=features, y=y)
+        self.prequential(_rows(features), boxed(y))
         return self
 
     def prequential(self,
@@ -473,7 +483,7 @@ class Aioli(_Optimizer):
 
     References
     ----------
-    `Jézéquel`, Gaillard and Rudi (2020), Algorithm 1.
+    Jézéquel, Gaillard and Rudi (2020), Algorithm 1.
     """
     _positive = ("factor", "ridge")
 
@@ -616,7 +626,7 @@ class _OnlineScaling(BaseEstimator):
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
-                    ) -> _OnlineScaling:  # the object itself
+                    ) -> Self:  # the object itself
         """Learn one outcome, or several in order.
 
         Parameters
@@ -628,7 +638,7 @@ class _OnlineScaling(BaseEstimator):
 
         Returns
         -------
-        _OnlineScaling
+        Self
             The object itself.
         """
         self.prequential(boxed(y_prob), boxed(y_true))
@@ -687,11 +697,11 @@ class OnlinePlattScaling(_OnlineScaling):
     start : ArrayLike, default (1.0, 0.0)
         Slope and offset before any outcome, shape (2,): the identity.
     gamma : float, default 0.1
-        Of the Newton step, > 0.
+        Curvature that the Newton steps rely on, > 0.
     rho : float, default 100.0
-        Of the Newton step, > 0.
+        Their matrix A starts at rho times the unit matrix, > 0.
     radius : float, default 100.0
-        Of the ball that holds the parameters, > 0.
+        Parameters stay in a ball of this radius around 0.
     clip : float, default CLIP
         Scores nearer than this to 0 or 1 are moved to it, in (0, ½).
 
@@ -707,9 +717,9 @@ class OnlinePlattScaling(_OnlineScaling):
                  # place of `OnlineNewtonStep`; it is cloned
                  start: ArrayLike = (1.0, 0.0),  # slope and offset before any outcome, shape (2,):
                  # the identity
-                 gamma: float = 0.1,  # of the Newton step, > 0
-                 rho: float = 100.0,  # of the Newton step, > 0
-                 radius: float = 100.0,  # of the ball that holds the parameters, > 0
+                 gamma: float = 0.1,  # curvature that the Newton steps rely on, > 0
+                 rho: float = 100.0,  # their matrix A starts at rho times the unit matrix, > 0
+                 radius: float = 100.0,  # parameters stay in a ball of this radius around 0
                  clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
                  ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
@@ -727,11 +737,11 @@ class OnlineBetaScaling(_OnlineScaling):
     start : ArrayLike, default (1.0, -1.0, 0.0)
         Coefficients of ln p, ln(1 − p) and 1 before any outcome, shape (3,): the identity.
     gamma : float, default 0.1
-        Of the Newton step, > 0.
+        Curvature that the Newton steps rely on, > 0.
     rho : float, default 25.0
-        Of the Newton step, > 0.
+        Their matrix A starts at rho times the unit matrix, > 0.
     radius : float, default 100.0
-        Of the ball that holds the parameters, > 0.
+        Parameters stay in a ball of this radius around 0.
     clip : float, default CLIP
         Scores nearer than this to 0 or 1 are moved to it, in (0, ½).
 
@@ -747,9 +757,9 @@ class OnlineBetaScaling(_OnlineScaling):
                  # in place of `OnlineNewtonStep`; it is cloned
                  start: ArrayLike = (1.0, -1.0, 0.0),  # coefficients of ln p, ln(1 − p) and 1
                  # before any outcome, shape (3,): the identity
-                 gamma: float = 0.1,  # of the Newton step, > 0
-                 rho: float = 25.0,  # of the Newton step, > 0
-                 radius: float = 100.0,  # of the ball that holds the parameters, > 0
+                 gamma: float = 0.1,  # curvature that the Newton steps rely on, > 0
+                 rho: float = 25.0,  # their matrix A starts at rho times the unit matrix, > 0
+                 radius: float = 100.0,  # parameters stay in a ball of this radius around 0
                  clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
                  ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (

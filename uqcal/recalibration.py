@@ -20,6 +20,7 @@ from .results import new_axes
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['PlattScaling', 'BetaScaling', 'plot_map', 'HistogramBinning', 'PeriodicRefit']
@@ -38,7 +39,7 @@ class _Map(BaseEstimator):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
-        """The recalibrated probability of each score; raises NotFittedError before the fit.
+        """The recalibrated probability of each score.
 
         Parameters
         ----------
@@ -49,6 +50,11 @@ class _Map(BaseEstimator):
         -------
         float | np.ndarray
             Recalibrated probabilities, of the same shape.
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
         """
         check_is_fitted(self)
         return map_scores(y_prob, self._forecast)
@@ -79,7 +85,7 @@ class _Scaling(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0,
             # shape (n,); ones unless given
-            ) -> _Scaling:  # the estimator itself
+            ) -> Self:  # the estimator itself
         """Fit the map by maximum likelihood, or by Platt's targets where that has no maximum.
 
         Parameters
@@ -93,7 +99,7 @@ class _Scaling(_Map):
 
         Returns
         -------
-        _Scaling
+        Self
             The estimator itself.
 
         Raises

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from .bootstrap import BootstrapInterval
 from .distributions import distribution_name, draw, standard_distribution
-from .inputs import (check_choice, check_count, check_fraction, check_generator,
-                          read_vector)
+from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result
 from .sample import Ordering, Sample, bin_starts, equal_count_bins
@@ -90,7 +89,7 @@ class SimulatedReference(Result):
     standard_error : float
         Of that mean.
     simulated_interval : Interval
-        What the middle of the simulated values lie in.
+        Of the middle of the simulated values.
     confidence : float
         Share of the simulated values in that interval.
     n_mc : int
@@ -103,7 +102,7 @@ class SimulatedReference(Result):
     distribution: str  # the distribution of ε
     value: float  # mean over the simulated sets
     standard_error: float  # of that mean
-    simulated_interval: Interval  # what the middle of the simulated values lie in
+    simulated_interval: Interval  # of the middle of the simulated values
     confidence: float  # share of the simulated values in that interval
     n_mc: int  # number of simulated sets for which the statistic is defined
     simulated: np.ndarray = field(repr=False, compare=False)  # its values, shape (n_mc,)
@@ -209,7 +208,7 @@ def references_of(
     intervals: Mapping[str, BootstrapInterval] | None = None,  # for "auto": by statistic
     confidence: float = 0.95,  # share of the simulated values in each interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> dict[str, dict[str, SimulatedReference]]:  # by statistic, then by the distribution's name
     """The values of several statistics for calibrated errors with a sample's uncertainties.
@@ -236,7 +235,7 @@ def references_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -339,7 +338,7 @@ def simulated_reference(
                                   # unless given
     confidence: float = 0.95,  # share of the simulated values in the interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> SimulatedReference:  # mean, its standard error, interval of simulated values
     """The value of a statistic for calibrated errors with these uncertainties.
@@ -363,7 +362,7 @@ def simulated_reference(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -383,8 +382,8 @@ def simulated_reference(
     """
     check_choice(statistic, "statistic", SIMULATED)
     check_count(n_mc, "n_mc", minimum=2)
-    uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
-    sample = Sample(np.zeros(uncertainty.size), uncertainty)  # no errors are needed
+    n = read_vector(uncertainty, "uncertainty", positive=True).size
+    sample = Sample(np.zeros(n), uncertainty)  # no errors are needed
     found = references_of((statistic,), sample, (distribution,), along=sample.along(by),
                           n_mc=n_mc, n_bins=n_bins, confidence=confidence, rng=rng, n_jobs=n_jobs,
                           progress=progress)

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
-                          check_labels, check_multiclass, check_weights, read_vector)
+                          check_labels, check_labels_agree, check_multiclass, check_probabilities,
+                          check_weights, read_labels, read_vector)
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
 
@@ -179,7 +180,7 @@ def reliability_diagram(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
-    interval: str = "wilson",  # or "clopper-pearson"
+    interval: str = "wilson",  # "wilson" or "clopper-pearson"
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
     """Stated and observed shares in bins of the stated probability, with intervals.
 
@@ -198,7 +199,7 @@ def reliability_diagram(
     confidence : float, default 0.95
         Level of the bins' intervals, in (0, 1).
     interval : str, default "wilson"
-        Or "clopper-pearson".
+        "wilson" or "clopper-pearson".
 
     Returns
     -------
@@ -239,7 +240,9 @@ def _norm(sums, norm):
         axis=-1)
 
 
-def _is_matrix(y_prob): return len(getattr(y_prob, "shape", np.shape(y_prob))) == 2
+def _is_matrix(y_prob):
+    shaped = y_prob if hasattr(y_prob, "shape") else np.asarray(y_prob, dtype=object)
+    return len(shaped.shape) == 2
 
 # %% ../nbs/40_reliability.ipynb #cell-020
 @nb.njit(cache=True, nogil=True)
@@ -261,7 +264,8 @@ def _tops(prob):
 
 def _top_label(y_true, y_prob, sample_weight):
     "Whether the most probable class was right, its probability, weights, and which class it was."
-    plain = isinstance(y_prob, np.ndarray) and y_prob.dtype == np.float64 and y_prob.size > 0
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+    plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
     chosen, top, good = _tops(y_prob) if plain else (None, None, False)
     if good: label = check_labels(y_true, *y_prob.shape)
     else:
@@ -330,7 +334,7 @@ def top_label_ece(
                                 # edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
-    average: str = "macro",  # over the chosen classes: all alike, or "weighted" by their points
+    average: str = "macro",  # "macro": chosen classes count alike; "weighted": by their points
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
@@ -353,7 +357,7 @@ def top_label_ece(
     norm : str, default "l1"
         "l1", "l2" or "max".
     average : str, default "macro"
-        Over the chosen classes: all alike, or "weighted" by their points.
+        "macro": chosen classes count alike; "weighted": by their points.
 
     Returns
     -------
@@ -377,7 +381,10 @@ def top_label_ece(
         raise ValueError("y_prob must have shape (n, classes), or y_pred must say which class each "
                          "probability belongs to")
     else:
-        label, answer = read_vector(y_true, "y_true"), read_vector(y_pred, "y_pred")
+        check_labels_agree(y_true=y_true, y_prob=y_prob, y_pred=y_pred,
+                           sample_weight=sample_weight)
+        label, answer = (read_labels(values, read_vector(values, name).size, name)
+                         for values, name in ((y_true, "y_true"), (y_pred, "y_pred")))
         if label.size != answer.size:
             raise ValueError(f"y_true and y_pred must have the same length: {label.size} and "
                              f"{answer.size}")
@@ -434,7 +441,9 @@ def classwise_ece(
     Kull et al. (2019).
     """
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
-    if not _is_matrix(y_prob): return expected_calibration_error(y_true, y_prob, **options)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+    if not _is_matrix(y_prob):
+        return expected_calibration_error(y_true, check_probabilities(y_prob), **options)
     label, prob = check_multiclass(y_true, y_prob)
     return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options)
                           for k in range(prob.shape[1])]))
@@ -527,7 +536,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              norm: str = "l1",  # "l1", "l2" or "max"
              n_resamples: int = 9999,  # sets of outcomes drawn; fewer where the points are many
              rng: int | np.random.Generator | None = None,  # seed or generator
-             n_jobs: int = 1,  # joblib's number of jobs
+             n_jobs: int = 1,  # parallel jobs, −1 for all cores
              progress: bool = False,  # show a bar on standard error
              ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`, `.plot()`
     """Test calibration by the binned calibration error, against outcomes drawn from the stated probabilities.
@@ -551,7 +560,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -737,7 +746,7 @@ def calibration_error_interval(
     confidence: float = 0.95,  # level of the intervals, in (0, 1)
     n_boot: int = 5000,  # bootstrap resamples; fewer where the points are many
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationError:  # `.squared`, `.ece`, each with its interval
     """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as they are.
@@ -761,7 +770,7 @@ def calibration_error_interval(
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 

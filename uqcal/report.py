@@ -47,7 +47,8 @@ def conclude(validation: Validation,  # what `uqcal.validation.validate` returne
         A headline, and an answer to each question that was asked.
     """
     return Verdict(validation.headline, tuple(
-        Finding(_TITLES.get(one.question, f"Along {one.feature}"), one.status, one.sentence)
+        Finding(_TITLES.get(one.question, f"{'Groups of' if one.is_by_group else 'Along'} "
+                                          f"{one.feature}"), one.status, one.sentence)
         for one in validation.answers))
 
 # %% ../nbs/60_report.ipynb #cell-021
@@ -166,18 +167,20 @@ def _link_picture(validation):
 def _graph_picture(conclusion):
     "Where along the uncertainty, a feature or groups the uncertainties are too small or too large."
     test, name = conclusion.result, conclusion.feature or "the uncertainty"
+    across = "groups of" if conclusion.is_by_group else "along"
 
     def _draw(ax):
         test.plot_graph(ax)
-        ax.set_title(f"along {plain_text(name)}", size="medium")
+        ax.set_title(f"{across} {plain_text(name)}", size="medium")
 
     caption = ("A mark to the right of the grey band: uncertainties of this group are too small, "
-               "compared with the average; to the left: too large." if test.by == "groups"
+               "compared with the average; to the left: too large. Grey: 95 % of shuffles."
+               if test.by == "groups"
                else "Where the graph climbs, uncertainties are too small, compared with their "
                "average; where it falls, too large. Grey: 95 % of shuffles.")
     kind = ("Mean squared scaled errors by group" if test.by == "groups"
             else "Cumulative excess of squared scaled errors")
-    return draw_picture(_draw, f"{kind}, along {name}. {conclusion.sentence}", caption=caption,
+    return draw_picture(_draw, f"{kind}, {across} {name}. {conclusion.sentence}", caption=caption,
                         width=5.2, height=4.2)
 
 # %% ../nbs/60_report.ipynb #cell-046
@@ -224,11 +227,11 @@ def _conclusions_section(validation):
              + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
     pictures = tuple(_graph_picture(one) for one in grounds
                      if isinstance(one.result, ConsistencyTest))
-    says = ("The answers above assume no particular distribution of the errors, only the same one "
-            "for all points: the data are compared with the same scaled errors, shuffled over the "
-            "points (the average: with resamples). A small p-value speaks against the "
-            "uncertainties; for the link alone it speaks for them, since there the errors are "
-            "compared with errors that have no link.")
+    says = ("The tests behind the answers above assume nothing about the distribution of the scaled "
+            "errors, except that all points share one. They compare the data with shuffles of the same "
+            "data; the average is compared with 1, by bootstrap resamples. A small p-value speaks "
+            "against the uncertainties. For the link alone it speaks for them: shuffled errors "
+            "are those of uncertainties that know nothing.")
     return Section("Conclusions without an assumed distribution of the errors", paragraphs=(says,),
                    pictures=pictures, facts=facts)
 
@@ -333,7 +336,7 @@ def write_report(
     TypeError
         For anything but a validation.
     FileNotFoundError, IsADirectoryError, PermissionError, OSError
-        As `check_target` and `write_whole`, with an existing file left as it was.
+        Where the file can't be written; an existing one is then left as it was.
     """
     if not isinstance(validation, Validation):
         raise TypeError("validation must be what validate(...) returns, got "

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from .inputs import check_choice, check_count, check_generator, read_vector
+from .inputs import check_choice, check_count, check_generator, plain_array, read_vector
 from .kernels import keep_kernels
 
 keep_kernels()
@@ -27,8 +27,8 @@ __all__ = ['ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunk
 def chunk_seeds(rng: int | np.random.Generator | None,  # seed, generator, None for fresh entropy
                 n: int,  # number of replicates, ≥ 1
                 size: int,  # replicates in a chunk, ≥ 1; the last chunk may hold fewer
-                ) -> list[tuple[int, int, np.random.SeedSequence]]:
-                # first replicate, one past the last, seed of the chunk
+                ) -> list[tuple[int, int, np.random.SeedSequence]]:  # first replicate of each chunk, one
+                # past its last, its seed
     """Cut n replicates into chunks with seeds of their own: results don't depend on who computes.
 
     Parameters
@@ -43,6 +43,7 @@ def chunk_seeds(rng: int | np.random.Generator | None,  # seed, generator, None 
     Returns
     -------
     list[tuple[int, int, np.random.SeedSequence]]
+        First replicate of each chunk, one past its last, its seed.
     """
     n, size = check_count(n, "n"), check_count(size, "size")
     starts = range(0, n, size)
@@ -94,12 +95,12 @@ def affordable(n_resamples: int,  # resamples that were asked for
     return min(n_resamples, max(199, budget // n))
 
 # %% ../nbs/11_resampling.ipynb #cell-020
-def run_chunks(task: Callable,  # task(n_replicates, generator) gives a row for each replicate
+def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row for each
                n: int,  # number of replicates
                chunk: int,  # replicates in a chunk; part of what the seed determines
                rng: int | np.random.Generator | None,  # seed or generator
                *,
-               n_jobs: int = 1,  # joblib's number of jobs
+               n_jobs: int = 1,  # parallel jobs, −1 for all cores
                progress: bool = False,  # show a bar on standard error
                description: str = "replicates",  # the bar's label
                ) -> np.ndarray:  # all rows, in an order that does not depend on n_jobs
@@ -108,7 +109,7 @@ def run_chunks(task: Callable,  # task(n_replicates, generator) gives a row for 
     Parameters
     ----------
     task : Callable
-        Task(n_replicates, generator) gives a row for each replicate.
+        Called as task(n_replicates, generator); a row for each.
     n : int
         Number of replicates.
     chunk : int
@@ -116,7 +117,7 @@ def run_chunks(task: Callable,  # task(n_replicates, generator) gives a row for 
     rng : int | np.random.Generator | None
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
     description : str, default "replicates"
@@ -282,7 +283,7 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
                    n_resamples: int,  # number of shuffles
                    *,
                    rng: int | np.random.Generator | None = None,  # seed or generator
-                   n_jobs: int = 1,  # joblib's number of jobs
+                   n_jobs: int = 1,  # parallel jobs, −1 for all cores
                    progress: bool = False,  # show a bar on standard error
                    ) -> np.ndarray:  # a row for each shuffle
     """The statistic after each of many shuffles of the values.
@@ -300,7 +301,7 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
 
@@ -323,7 +324,7 @@ ALTERNATIVES = ("two-sided", "less", "greater")
 
 def monte_carlo_pvalue(statistic: float,  # the value of the data
                        null: ArrayLike,  # of R sets that follow the hypothesis; NaN if undefined
-                       alternative: str = "greater",  # extreme: "greater", "less", "two-sided"
+                       alternative: str = "greater",  # "greater", "less" or "two-sided"
                        ) -> float:  # from 1/(R + 1) to 1
     """P-value by resampling, (k + 1)/(R + 1), where k of R sets are as extreme as the data.
 
@@ -337,7 +338,7 @@ def monte_carlo_pvalue(statistic: float,  # the value of the data
     null : ArrayLike
         Of R sets that follow the hypothesis; NaN if undefined.
     alternative : str, default "greater"
-        Extreme: "greater", "less", "two-sided".
+        "greater", "less" or "two-sided".
 
     Returns
     -------
@@ -354,7 +355,7 @@ def monte_carlo_pvalue(statistic: float,  # the value of the data
     Phipson & Smyth (2010).
     """
     check_choice(alternative, "alternative", ALTERNATIVES)
-    null = np.asarray(null, dtype=np.float64)
+    null = np.asarray(plain_array(null, "null"), dtype=np.float64)
     sizes = np.abs(null[np.isfinite(null)])
     slack = 1e-10 * max(abs(statistic), np.median(sizes) if sizes.size else 0.0)
     if np.isinf(slack): slack = 0.0  # an infinite value is reached by infinite ones only

@@ -111,17 +111,26 @@ def html_table(frame: pd.DataFrame,  # any table; its cells and names may come f
     return shown + (f"<p>and {left:,} more rows</p>" if left > 0 else "")
 
 # %% ../nbs/01_results.ipynb #cell-030
+def _owned(value):
+    "A value that nobody else can change: arrays and tables are copied, also in a dict or tuple."
+    if type(value) is dict: return {name: _owned(one) for name, one in value.items()}
+    if type(value) is tuple: return tuple(map(_owned, value))
+    if isinstance(value, pd.DataFrame): return value.copy()
+    if not isinstance(value, np.ndarray): return value
+    shared = isinstance(value.base, np.ndarray) and value.base.flags.writeable
+    if value.flags.writeable or shared:
+        value = value.copy()
+        value.flags.writeable = False
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Result:
     "A result with plain fields that never change; what all results of uqcal share."
 
     def __post_init__(self):
         for one in dataclasses.fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                value = value.copy()
-                value.flags.writeable = False
-                object.__setattr__(self, one.name, value)
+            object.__setattr__(self, one.name, _owned(getattr(self, one.name)))
 
     @property
     def sentence(self) -> str:
@@ -182,7 +191,7 @@ class SignificanceTest(Result):
 
     @property
     def null_interval(self) -> Interval | None:
-        "What 95 % of the null distribution lie in; None where there is none."
+        "Holds the middle 95 % of the null distribution; None where there is none."
         null = self._finite_null()
         return None if null is None else Interval(*np.quantile(null, [0.025, 0.975]).tolist())
 
@@ -201,7 +210,7 @@ class SignificanceTest(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The null distribution with the value of the data; raises ValueError where none was drawn.
+        """The null distribution with the value of the data.
 
         Parameters
         ----------
@@ -211,6 +220,11 @@ class SignificanceTest(Result):
         Returns
         -------
         Axes
+
+        Raises
+        ------
+        ValueError
+            Where none was drawn.
         """
         return plot_null(self, ax)
 

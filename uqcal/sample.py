@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .inputs import check_column, check_count, check_errors, read_groups
+from .inputs import (check_column, check_count, check_errors, check_labels_agree, read_groups,
+                          read_labels)
 
 # %% auto #0
 __all__ = ['Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors', 'bin_starts',
@@ -186,6 +187,10 @@ class _Columns:
 
     def __post_init__(self):
         checked = check_errors(self.error, self.uncertainty)
+        labelled = [(name, getattr(self, name)) for name in ("error", "uncertainty")]
+        rows = {name: pd.DataFrame(index=values.index) for name, values in labelled
+                if isinstance(values, pd.Series)}
+        object.__setattr__(self, "_rows", dict(list(rows.items())[:1]))  # for columns to come
         for name, values in zip(("error", "uncertainty"), checked):
             values = values.copy()
             values.flags.writeable = False
@@ -291,12 +296,21 @@ class Sample(_Columns):
             As `uqcal.inputs.check_column`.
         """
         if by is None: return self.by_uncertainty
+        check_labels_agree(**self._rows, **{name: by})
         labels = read_groups(by, self.n, name)
         if labels is not None: return _along_groups(labels, name)
-        return _along_feature(check_column(by, self.n, name), name)
+        column = check_column(by, self.n, name)
+        return _along_feature(read_labels(by, self.n, name) if np.abs(column).max() >= 2**53
+                              else column, name)
 
     def check_spread(self) -> None:
-        "Raise ValueError where all uncertainties are equal: nothing can be consistent with them."
+        """Make sure that uncertainties vary.
+
+        Raises
+        ------
+        ValueError
+            Where all are equal, so that there is nothing to be consistent with.
+        """
         if self.by_uncertainty.is_constant:
             raise ValueError(f"uncertainty must vary: all {self.n} values are "
                              f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "

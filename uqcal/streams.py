@@ -10,7 +10,7 @@ import csv
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
-from .inputs import check_choice
+from .inputs import check_choice, check_labels_agree, plain_array, read_array
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
@@ -81,7 +84,7 @@ class _Recalibrated(ClassifierMixin, BaseEstimator):
     def partial_fit(self,
                     X: ArrayLike,  # features of cases in the order of time, shape (n, features)
                     y: ArrayLike,  # what came of them, labels of the training, shape (n,)
-                    ) -> _Recalibrated:  # the estimator itself
+                    ) -> Self:  # the estimator itself
         """Learn outcomes; the model itself stays as it was trained.
 
         Parameters
@@ -93,7 +96,7 @@ class _Recalibrated(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        _Recalibrated
+        Self
             The estimator itself.
         """
         self.prequential(X, y)
@@ -140,7 +143,7 @@ class RecalibratedClassifier(_Recalibrated):
             The estimator itself.
         """
         part = make_forecaster(self.method, rng=self.rng)
-        self.model_ = clone(self.model).fit(X, y)
+        self.model_ = clone(self.model).fit(*_checked(X, y))
         self.classes_ = np.asarray(self.model_.classes_)
         if self.classes_.size < 2:
             raise ValueError(f"y must hold at least two classes, got {self.classes_.size}")
@@ -150,7 +153,7 @@ class RecalibratedClassifier(_Recalibrated):
     def predict_proba(self,
                       X: ArrayLike,  # features, shape (n, features)
                       ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
-        """Recalibrated probabilities in the present state; raises NotFittedError before the fit.
+        """Recalibrated probabilities in the present state.
 
         Parameters
         ----------
@@ -161,9 +164,14 @@ class RecalibratedClassifier(_Recalibrated):
         -------
         np.ndarray
             Recalibrated chances of `classes_`, shape (n, classes).
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
         """
         check_is_fitted(self)
-        P, learnt = self.model_.predict_proba(X), self.forecaster_
+        P, learnt = self.model_.predict_proba(_checked(X)[0]), self.forecaster_
         return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
     def prequential(self,
@@ -189,10 +197,11 @@ class RecalibratedClassifier(_Recalibrated):
         ValueError
             For labels that were not in the training.
         NotFittedError
-            Before.
+            Before the fit.
         """
         check_is_fitted(self)
-        P, label = self.model_.predict_proba(X), _positions(y, self.classes_)
+        P = self.model_.predict_proba(_checked(X, y)[0])
+        label = _positions(y, self.classes_, len(P))
         run = self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
 
@@ -200,9 +209,20 @@ class RecalibratedClassifier(_Recalibrated):
 def _both_classes(q): return np.column_stack([1 - q, q])
 
 
-def _positions(y, classes):
-    "The position of each label among the classes."
-    values = np.asarray(y)
+def _checked(X, y=None):
+    "Features and classes as they are; no model would look at their masks and labels."
+    check_labels_agree(X=X, y=y)
+    for name, values in (("X", X), ("y", y)):
+        if np.ma.isMaskedArray(values): plain_array(values, name)
+    return X, y
+
+
+def _positions(y, classes, n):
+    "The position of each of n labels among the classes."
+    values = read_array(y, "y")
+    if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
+    if values.size != n:
+        raise ValueError(f"y must hold one class for each of the {n} rows of X, got {values.size}")
     where = (np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind
              or {values.dtype.kind, classes.dtype.kind} <= set("iufb") else np.array([]))
     known = where.size == values.size and classes[np.minimum(where, classes.size - 1)] == values
@@ -433,11 +453,16 @@ class _LongLine(Exception):
     "A line without end."
 
 
-def _bounded(source, number):
+def _bounded(source):
     "The same; a line without end is refused with its number."
-    try: yield from _arrived(source)
+    number = 1
+    try:
+        for lines in _arrived(source):
+            number += len(lines)
+            yield lines
     except _LongLine:
-        raise ValueError(f"line {number()}: longer than {1 << 20:,} characters") from None
+        raise ValueError(f"line {number}: longer than {1 << 20:,} characters") from None
+
 
 
 _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
@@ -539,11 +564,11 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
     Raises
     ------
     ValueError
-        Begins with the number of the line for the first row that can't be used, after all
-        rows before it were written.
+        For the first row that can't be used, naming its line, after all rows before it were
+        written.
     """
     forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(), 0, None
-    for lines in _bounded(source, lambda: number + 1):
+    for lines in _bounded(source):
         kept, rows, fault = [], [], None
         for line in lines:
             number, line = number + 1, line.rstrip("\r")

@@ -76,8 +76,8 @@ class Table:
         Raises
         ------
         ValueError
-            Names the column and the first place where a value is missing, infinite or, if
-            asked, not positive.
+            , naming the column and the place, where a value is missing, infinite or, if asked,
+            not positive.
         """
         faults = _Faults(self.source, self.place)
         faults.judge(name, self.columns[name], self.places, "positive" if positive else "number")
@@ -101,7 +101,7 @@ class Table:
         Raises
         ------
         ValueError
-            Names the column and the first place where a value is missing or infinite.
+            , naming the column and the place, where a value is missing or infinite.
         """
         faults = _Faults(self.source, self.place)
         faults.judge(name, self.columns[name], self.places, "number")
@@ -489,7 +489,7 @@ def open_table(path: str | os.PathLike,  # a file
     IsADirectoryError
         For a folder.
     FileNotFoundError
-        Names the closest file.
+        Where there is no such file, naming the closest.
     OSError
         Where the file can't be read.
     """
@@ -644,8 +644,8 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
     Raises
     ------
     ValueError, OSError
-        In one line that names the file, the column and the line, for whatever can't be read
-        as numbers.
+        For whatever can't be read as numbers, in one line that names the file, the column
+        and the line.
     """
     names = list(dict.fromkeys(names))
     groups = [name for name in dict.fromkeys(groups) if name not in names]

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -339,7 +339,8 @@ class Validation(Result):
     cautions : tuple[str, ...]
         Conditions that the data do not meet.
     settings : dict[str, Any]
-        `n`, n_bins, n_boot, n_resamples, n_mc by distribution, confidence, distribution.
+        By name: n, n_bins, n_boot, n_resamples, n_mc for each distribution, confidence,
+        distribution.
     """
 
     sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
@@ -347,8 +348,8 @@ class Validation(Result):
                                         # none were asked for
     scores: dict[str, Score]  # by statistic, against known and simulated references
     cautions: tuple[str, ...]  # conditions that the data do not meet
-    settings: dict[str, Any]  # n, n_bins, n_boot, n_resamples, n_mc by distribution, confidence,
-                              # distribution
+    settings: dict[str, Any]  # by name: n, n_bins, n_boot, n_resamples, n_mc for each distribution,
+                              # confidence, distribution
 
     @property
     def answers(self) -> list[Conclusion]:
@@ -481,12 +482,13 @@ def validate(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # of these, "rce", "correlation",
-                                                                # and "nll" for normal errors
-    conclusions: bool = True,  # whether to draw them, by tests that assume no distribution
-    features: Any = None,  # for them: DataFrame or dict of name → column, shape (n,) each, as in
-                           # `uqcal.conclusions.draw_conclusions`
-    distribution: Any = None,  # the distribution of ε where it is known; None where it is not
+    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # which to score; "rce" and
+                                                                # "correlation" too, and "nll" with
+                                                                # distribution="normal"
+    conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
+    features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
+                           # each, numbers or groups as text; one conclusion for each
+    distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # distributions to compare where it is not
                                                       # known, at least two
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE, from 1 to n // 2
@@ -494,9 +496,9 @@ def validate(
     n_resamples: int = 9999,  # shuffles for each conclusion, ≥ 1
     n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, or "auto": as many as
                                # the interval's width asks for
-    confidence: float = 0.95,  # level of the intervals, one less that of the tests, in (0, 1)
+    confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # joblib's number of jobs
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> Validation:  # `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`
     """Conclude whether the stated uncertainties agree with the errors, and decide for each statistic whether it does.
@@ -508,14 +510,14 @@ def validate(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
-        Of these, "rce", "correlation", and "nll" for normal errors.
+        Which to score; "rce" and "correlation" too, and "nll" with distribution="normal".
     conclusions : bool, default True
-        Whether to draw them, by tests that assume no distribution.
+        Whether to draw conclusions by tests that assume no distribution.
     features : Any, optional
-        For them: DataFrame or dict of name → column, shape (n,) each, as in
-        `uqcal.conclusions.draw_conclusions`.
+        Columns to look along: DataFrame or dict of name → column, shape (n,) each, numbers
+        or groups as text; one conclusion for each.
     distribution : Any, optional
-        The distribution of ε where it is known; None where it is not.
+        Of error / uncertainty, if known: "normal", "t6" ….
     distributions : Sequence[Any], default ("normal", "t6")
         Distributions to compare where it is not known, at least two.
     n_bins : int, default 20
@@ -528,11 +530,11 @@ def validate(
         Simulated sets for each distribution, ≥ 2, or "auto": as many as the interval's
         width asks for.
     confidence : float, default 0.95
-        Level of the intervals, one less that of the tests, in (0, 1).
+        Level of intervals, in (0, 1); tests reject at 1 − confidence.
     rng : int | np.random.Generator | None, optional
         Seed or generator.
     n_jobs : int, default 1
-        Joblib's number of jobs.
+        Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show bars on standard error.
 
@@ -577,6 +579,8 @@ def _check_statistics(names, distribution):
     if isinstance(names, str):
         raise TypeError(f"statistics must be a sequence of names, got the string {names!r}; write "
                         f"({names!r},)")
+    if not isinstance(names, Iterable):
+        raise TypeError(f"statistics must be a sequence of names, got {names!r:.40}")
     names = tuple(dict.fromkeys(check_choice(name, "statistics", _STATISTICS) for name in names))
     if not names:
         raise ValueError("statistics must name at least one statistic, got none")
@@ -608,6 +612,9 @@ def _check_distributions(distribution, distributions):
         raise TypeError("distributions must be a sequence of distributions, got the string "
                         f"{distributions!r}; use distribution={distributions!r} for one known "
                         "distribution")
+    if not isinstance(distributions, Iterable):
+        raise TypeError("distributions must be a sequence of distributions, got "
+                        f"{distributions!r:.40}")
     chosen = {distribution_name(one): one
               for one in ([distribution] if distribution is not None else distributions)
               if standard_distribution(one)}

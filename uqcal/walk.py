@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import (check_binary, check_choice, check_count, check_probabilities,
-                          check_weights)
+from .inputs import (check_binary, check_choice, check_count, check_labels_agree,
+                          check_probabilities, check_weights)
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .results import SignificanceTest, new_axes
 
@@ -218,11 +218,11 @@ class Walk(_Measured):
     end : np.ndarray
         One past the last point of each group of equal scores, shape (groups,).
     total : np.ndarray
-        `Σ` w(y − p) up to there, shape (groups,).
+        Sum of w(y − p) up to there, shape (groups,).
     variance : float
-        `Σ` w²p(1 − p), of the last total.
+        Of the last total: the sum of w²p(1 − p).
     brier_variance : float
-        `Σ` w²(1 − 2p)²p(1 − p), of Spiegelhalter's sum.
+        Of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p).
     n_effective : float
         Steps of equal variance that would be as fine.
     n_bets : float
@@ -237,9 +237,9 @@ class Walk(_Measured):
     weight: np.ndarray = field(repr=False)  # their weights > 0, the largest is 1, shape (n,)
     end: np.ndarray = field(repr=False)  # one past the last point of each group of equal scores,
                                          # shape (groups,)
-    total: np.ndarray = field(repr=False)  # Σ w(y − p) up to there, shape (groups,)
-    variance: float  # Σ w²p(1 − p), of the last total
-    brier_variance: float  # Σ w²(1 − 2p)²p(1 − p), of Spiegelhalter's sum
+    total: np.ndarray = field(repr=False)  # sum of w(y − p) up to there, shape (groups,)
+    variance: float  # of the last total: the sum of w²p(1 − p)
+    brier_variance: float  # of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p)
     n_effective: float  # steps of equal variance that would be as fine
     n_bets: float  # bets of the largest weight at even odds, times 1/4, with the same variance
     n_brier_bets: float  # the same for Spiegelhalter's sum
@@ -326,6 +326,7 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
     p, y, w = sort_by_score(probability, outcome, weight[:0] if alike else weight)
     if alike: w = np.full(p.size, weight[0])
     end, total = _steps(p, y, w)
+    for column in (p, y, w, end, total): column.flags.writeable = False
     return Walk(p, y, w, end, total, *_moments(p, w, end), int(np.sum(p == 1 - y)))
 
 # %% ../nbs/41_walk.ipynb #cell-017
@@ -387,6 +388,7 @@ def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     ValueError, TypeError
         For input that `uqcal.inputs.check_binary` refuses.
     """
+    check_labels_agree(y_prob=y_prob, sample_weight=sample_weight)
     p = check_probabilities(y_prob)
     w = check_weights(sample_weight, p.size)
     return float(np.sqrt((w * w * p * (1 - p)).sum()) / w.sum())
@@ -491,7 +493,7 @@ def significance_of(
     method: str = "auto",  # "auto", "asymptotic" (the limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
-    n_jobs: int = 1,  # joblib's number of jobs for the draws
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> dict[str, SignificanceTest]:  # by name; the method is "asymptotic", "exact" or "contradiction"
     """Statistics of a walk with their p-values.
@@ -512,7 +514,7 @@ def significance_of(
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws.
     n_jobs : int, default 1
-        Joblib's number of jobs for the draws.
+        Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
         Show a bar on standard error.
 

@@ -1,0 +1,546 @@
+"""One table over all public functions: what is no input of the stated kind is refused by name, any container gives the same result, nothing is changed.
+
+A row names a function or a method, "+" and a word where it has two rows, and the world that its arguments come from. The world gives each array argument a small valid value and a
+kind; the kind decides which inputs are hostile. `"probabilities -scalar"` is a kind whose fault "scalar" is allowed there."""
+import copy
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+
+import uqcal
+from uqcal.brownian import kuiper_null
+from uqcal.calibeating import CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
+from uqcal.datasets import load_demo
+from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
+from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
+from uqcal.sample import Sample
+from uqcal.streams import RecalibratedClassifier
+
+# --- worlds: valid arguments, exact in float32, and their kinds -----------------------------------------------------------------------
+
+N = 24
+DRAWN = np.random.default_rng(4)
+E = DRAWN.integers(-24, 25, N) / 16
+U, X = (1 + DRAWN.permutation(N)) / 16, DRAWN.permutation(N) - 4.0
+P = (3 + DRAWN.permutation(N)) / 32
+Y = (DRAWN.integers(0, 32, N) / 32 < P).astype(float)
+W = DRAWN.integers(1, 5, N) / 4
+LABEL = np.arange(N) % 3 * 1.0
+CLASSES = np.array([[4, 2, 2], [2, 5, 1], [1, 1, 6], [3, 4, 1], [2, 2, 4], [5, 0, 3]])[DRAWN.integers(0, 6, N)] / 8
+BOUNDS = np.column_stack([E - U, E + U[::-1] / 2])
+SETS = CLASSES >= 0.25
+FEATURES = np.column_stack([X / 8, np.ones(N)])
+MISSING = ("NaN", "None inside", "NA inside", "masked", "NA", "null", "all NaN")
+WEIGHTS = ("weights -None", W)
+WORLDS = {
+    "errors": {"error": ("numbers", E), "uncertainty": ("positive", U), "by": ("column -None", X), "features": ("table -None", {"x": X})},
+    "binary": {"y_true": ("outcomes", Y), "y_prob": ("probabilities", P), "sample_weight": WEIGHTS, "uniforms": (f"probabilities -None -{' -'.join(MISSING)}", P[::-1])},
+    "classes": {"y_true": ("labels", LABEL), "y_prob": ("rows", CLASSES), "sample_weight": WEIGHTS},
+    "intervals": {"y_true": ("numbers", E + U / 4), "y_intervals": ("intervals", BOUNDS), "sample_weight": WEIGHTS,
+                  "y_pred_low": ("numbers", BOUNDS[:, 0]), "y_pred_up": ("numbers", BOUNDS[:, 1])},
+    "sets": {"y_true": ("labels", LABEL), "y_pred_set": ("sets", SETS), "sample_weight": WEIGHTS},
+    "steps": {"features": ("features", FEATURES), "y_true": ("outcomes", Y), "y": ("outcomes", Y), "y_prob": ("probabilities", P),
+              "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
+    "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
+    "two": {"response_a": ("numbers", Y), "score_a": ("numbers", P), "response_b": ("numbers", Y[::-1]), "score_b": ("numbers", P[::-1]),
+            "weight_a": WEIGHTS, "weight_b": WEIGHTS},
+    "groups": {"response": ("numbers", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
+    "single": {},
+}
+
+# --- options: their kinds, and values that keep a valid call small -------------------------------------------------------------------
+
+NOT_STATED = object()
+OPTIONS = {
+    "n_bins": ("count", 3), "num_bins": ("count", 2), "n_boot": ("count", 25), "n_mc": ("count -one", 25), "n_resamples": ("count", 25), "n_points": ("count", 6),
+    "min_bin_size": ("count", 2), "fit_above": ("count -zero", 1), "n": ("count", 40), "size": ("count -None", 2), "n_calibration": ("count -None", 40),
+    "confidence": ("fraction", NOT_STATED), "coverage": ("fraction", 0.8), "confidence_level": ("fraction", 0.8), "alpha": ("fraction", NOT_STATED),
+    "bin_width": ("fraction -one", 0.25), "dof": ("size", 6.0), "eta": ("real", 2.0), "radius": ("size", 3.0),
+    "rng": ("seed", 1), "n_jobs": ("jobs", NOT_STATED),
+    **dict.fromkeys(["statistic", "metric", "alternative", "interval", "norm", "average", "ties", "against", "method"], ("choice", NOT_STATED)),
+    **dict.fromkeys(["strategy", "distribution"], ("choice", NOT_STATED)), "distributions": ("choices", NOT_STATED), "statistics": ("choices", ("zms", "ence")),
+    "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
+    "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
+    "name": ("text", NOT_STATED),
+}
+NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
+NO_FRACTION = {"zero": 0, "one": 1, "negative": -0.5, "percent": 95, "NaN": np.nan, "infinite": np.inf, "True": True, "text": "0.9", "None": None, "list": [0.5, "x"]}
+NO_REAL = {"NaN": np.nan, "infinite": np.inf, "text": "2", "None": None, "list": ["x", 2], "complex": 1j}
+NO_OPTION = {
+    "count": NO_COUNT,
+    "fraction": NO_FRACTION,
+    "real": NO_REAL,
+    "size": NO_REAL | {"zero": 0, "negative": -1.0},
+    "counts": {"zero": (0, 2), "negative": (-1, 2), "fraction": (2.5, 3), "text": "5", "None": None, "empty": ()},
+    "seed": {"negative": -1, "fraction": 1.5, "RandomState": np.random.RandomState(1), "text": "x", "True": True},
+    "jobs": {"zero": 0},  # what joblib refuses
+    "choice": {"unknown": "nonsense", "empty": "", "number": 3, "None": None, "list": ["x"]},
+    "choices": {"unknown": ("nonsense", "zms"), "number": 3, "None": None, "empty": (), "numbers": (3, 4)},
+    "pair": {"scalar": 1.0, "three": (1, 1, 1), "zero": (1, 0), "negative": (-1, 1), "NaN": (np.nan, 1), "text": "11"},
+    "flag": {},
+    "text": {},
+    "free": {},
+}
+
+# --- hostile arrays ------------------------------------------------------------------------------------------------------------------
+
+ONE_VALUE = {
+    "NaN": np.nan, "infinite": np.inf, "minus infinite": -np.inf, "huge": 1e300, "None inside": None, "NA inside": pd.NA, "text inside": "b", "complex inside": 1j,
+    "date inside": np.datetime64("2024-01-01"),
+}
+MORE_VALUES = {
+    "positive": {"zero": 0.0, "negative": -0.5},
+    "outcomes": {"two": 2.0, "half": 0.5, "minus one": -1.0},
+    "probabilities": {"negative": -0.125, "above": 1.125},
+    "weights": {"negative": -0.5},
+    "labels": {"fraction": 0.5, "minus one": -1.0, "too large": 3.0},
+}
+ALLOWED = {"outcomes": ("booleans",), "feature": (), "column": ("booleans", "text"), "members": ("booleans",), "classes": ("booleans", "text", "huge", "fraction", "scalar")}
+
+
+STRUCTURE = ("scalar", "None", "empty", "2-D", "column", "frame", "dictionary", "set", "one text")
+
+
+def put(values, wrong):
+    "The values with one of them, not the first, replaced."
+    array = np.array(values, dtype=float if isinstance(wrong, float) else object)
+    array.flat[min(2, array.size - 1)] = wrong
+    return array if array.dtype == float else array.tolist()
+
+
+def hostile_vector(values, kind):
+    "What is no vector of this kind, by the name of its fault."
+    n = len(values)
+    faults = {name: put(values, wrong) for name, wrong in (ONE_VALUE | MORE_VALUES.get(kind, {})).items()}
+    if kind in ("outcomes", "members"): faults["masked booleans"] = np.ma.masked_array(np.asarray(values) == 1, np.arange(n) == 2)
+    faults |= {"masked": np.ma.masked_array(values, np.arange(n) == min(2, n - 1)), "NA": pd.array([*np.asarray(values)[1:].tolist(), pd.NA], dtype="Float64")}
+    faults |= {"null": pl.Series([None, *np.asarray(values, float)[1:].tolist()]), "all NaN": np.full(n, np.nan)}
+    faults |= {"text": [f"{value}" for value in values], "one text": "0.5", "dates": np.full(n, np.datetime64("2024-01-01")), "complex": np.asarray(values) * 1j}
+    faults |= {"booleans": np.arange(n) % 2 == 0, "scalar": 0.5, "None": None, "empty": [], "dictionary": {"x": 1.0}, "set": {0.5, 0.25}}
+    faults |= {"2-D": np.stack([values, values]), "column": np.reshape(values, (-1, 1)), "frame": pd.DataFrame({"x": values}), "ragged": [[0.5], [0.5, 0.25]]}
+    faults |= {"shorter": values[1:], "longer": np.concatenate([values, values[:1]])}
+    if kind == "weights": faults["zeros"] = np.zeros(n)
+    return faults
+
+
+def hostile_matrix(values, kind):
+    "What is no matrix of this kind, by the name of its fault."
+    n = len(values)
+    faults = {name: put(values, wrong) for name, wrong in ONE_VALUE.items()}
+    faults |= {"masked": np.ma.masked_array(values, np.arange(np.size(values)).reshape(np.shape(values)) == 2), "text": np.asarray(values).astype(str)}
+    faults |= {"complex": np.asarray(values) * 1j, "scalar": 0.5, "None": None, "empty": np.empty((0, values.shape[1])), "no columns": np.empty((n, 0))}
+    faults |= {"dictionary": {"x": 1.0}, "one text": "0.5", "4-D": values[:, :, None, None], "ragged": [[0.5], [0.5, 0.25]], "dates": np.full(values.shape, np.datetime64("2024-01-01"))}
+    faults |= {"shorter": values[1:], "longer": np.concatenate([values, values[:1]])}
+    if kind != "features": faults["1-D"] = values[:, 0]
+    if kind != "sets": faults["booleans"] = np.asarray(values) > 0.25
+    if kind == "rows": faults |= {"sums": values / 2, "negative": values + np.array([-1, 1, 0]), "above": 2 * values}
+    if kind == "sets": faults |= {"probabilities": np.where(values, 0.75, 0.25), "twos": 2 * values}
+    if kind == "intervals": faults |= {"crossed": values[:, ::-1], "three columns": values[:, [0, 1, 1]], "transposed": values.T}
+    return faults
+
+
+def faults_of(kind, value):
+    "Hostile inputs in place of this value, without those that the kind allows."
+    kind, *allowed = kind.split(" -")
+    if kind in NO_OPTION: faults = NO_OPTION[kind]
+    elif kind == "array": faults = {name: fault for name, fault in hostile_vector(value, kind).items() if name in STRUCTURE}
+    elif kind == "masks": faults = {"masked": hostile_vector(value, kind)["masked"]}
+    elif kind == "stream": faults = {name: fault for name, fault in hostile_vector(value, kind).items() if name in ("shorter", "longer")}
+    elif kind == "table":
+        faults = {fault: {"x": wrong} for fault, wrong in faults_of("column", value["x"]).items()} | {"number": 3, "array": np.column_stack([X, X]), "one text": "x"}
+    elif kind.startswith("several"):
+        faults = {name: put(value, wrong) for name, wrong in (ONE_VALUE | MORE_VALUES.get(kind[9:], {})).items() if name not in ("infinite", "minus infinite", "huge")}
+        faults |= {"None": None, "one text": "0.5", "NaN": np.nan, "complex": 1j * value, "booleans": value > 0.5, "dictionary": {"x": 1.0}}
+    else: faults = (hostile_matrix if kind in ("rows", "intervals", "sets", "features") else hostile_vector)(value, kind)
+    return {name: fault for name, fault in faults.items() if name not in (*allowed, *ALLOWED.get(kind, ()))}
+
+
+# --- the table -----------------------------------------------------------------------------------------------------------------------
+
+class Row(NamedTuple):
+    world: str
+    given: dict = {}  # arguments that differ from the world's and the options'
+    kinds: dict = {}  # kinds that differ
+    call: Any = None  # what is called in place of the function: a function of the same arguments
+    of: Any = None  # for a method: makes the object
+    nan: bool = False  # whether NaN marks what a table or a list of groups leaves open
+    aliases: dict = {}  # arguments that messages call by another name
+
+
+def rows(module, names, *values, **keywords):
+    "The same row for several functions of a module."
+    return {f"{module}.{name}": Row(*values, **keywords) for name in names.split()}
+
+
+def fitted(estimator):
+    "An estimator that has learnt a few outcomes."
+    return (estimator.fit if hasattr(estimator, "fit") else estimator.partial_fit)(P, Y)
+
+
+def optimizer(made):
+    made.prequential(FEATURES, Y)
+    return made
+
+
+def through(estimator_class, run):
+    "A class as a function of its parameters: made and run, since estimators check parameters when they first meet data."
+    def call(**parameters): return run(estimator_class(**parameters))
+    call.__signature__ = inspect.signature(estimator_class)
+    return call
+
+
+SAMPLE = Sample(E, U)
+
+TABLE = {
+    # inputs, resampling, distributions
+    **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"),
+    **rows("inputs", "check_probabilities", "binary"), **rows("inputs", "check_outcomes", "binary"),
+    **rows("inputs", "check_column", "errors", given={"n": N}, kinds={"n": "free", "by": "feature -None"}),
+    **rows("inputs", "read_groups", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
+    **rows("inputs", "check_weights", "binary", given={"n": N}, kinds={"n": "free", "sample_weight": "weights -None"}),
+    **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free"}),
+    **rows("inputs", "read_vector", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers", "positive": "flag"}),
+    **rows("inputs", "plain_array", "single", given={"values": E, "name": "values", "expected": "numbers"}, kinds={"values": "masks", "expected": "text"}),
+    **rows("inputs", "read_labels", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
+    **rows("inputs", "read_array", "single", given={"values": E, "name": "values"}, kinds={"values": "array"}),
+    **rows("resampling", "holm", "single"),
+    **rows("distributions", "simulate_errors", "errors"), **rows("distributions", "fit_inverse_gamma", "errors"),
+    **rows("distributions", "fit_student fit_fisher_dof", "single"), **rows("distributions", "simulate_calibrated", "single"),
+    **rows("sample", "Sample.along", "errors", of=lambda: SAMPLE),
+
+    # errors and uncertainties
+    **rows("statistics", "zms nll nll_reference rce cc", "errors"),
+    **rows("statistics", "scaled_error_correlation ence zmse conditional_calibration", "errors", kinds={"by": "feature -None"}),
+    **rows("statistics", "skewness_gm kurtosis_cs", "single", given={"x": E}, kinds={"x": "numbers"}),
+    **rows("bootstrap", "bca_interval", "errors", given={"statistic": "ence"}, kinds={"by": "feature -None"}),
+    **rows("bootstrap", "bca_intervals", "errors", kinds={"by": "feature -None"}, aliases={"names": "statistic"}),
+    **rows("references", "simulated_reference", "errors", given={"statistic": "zmse"}, kinds={"by": "feature -None"}),
+    **rows("consistency", "consistency_test link_test", "errors"),
+    **rows("conclusions", "draw_conclusions", "errors"),
+    **rows("validation", "validate", "errors", nan=True, kinds={"distribution": "choice -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
+    **rows("bin_scaling", "extrapolate", "errors", given={"n_bins": (2, 3, 4, 6)}, kinds={"n_bins": "counts"}),
+    **rows("bin_scaling", "bin_scaling_reference", "errors", given={"statistic": "ence", "n": N}, kinds={"uncertainty": "positive -None"}),
+    **rows("confidence_curves", "confidence_curve", "errors"),
+
+    # intervals and sets
+    **rows("intervals", "regression_mean_width_score regression_coverage_score regression_ssc regression_ssc_score regression_mwi_score hsic coverage_width_based", "intervals"),
+    **rows("intervals", "coverage_test hsic_test size_stratified_coverage", "intervals", kinds={"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
+    **rows("intervals", "classification_mean_width_score classification_coverage_score classification_ssc_score", "sets", kinds={"num_bins": "count -None"}),
+    **rows("intervals", "classification_ssc", "sets", nan=True, kinds={"num_bins": "count -None"}),
+
+    **rows("intervals", "coverage_test+sets size_stratified_coverage+sets", "sets", given={"y_intervals": SETS}, kinds={"y_intervals": "sets", "num_bins": "count -None"}),
+
+    # probabilities
+    **rows("reliability", "reliability_diagram expected_calibration_error ece_test debiased_squared_error calibration_error_interval", "binary"),
+    **rows("reliability", "top_label_ece", "classes", given={"y_pred": None}, kinds={"y_pred": "free"}), **rows("reliability", "classwise_ece", "classes", kinds={"y_prob": "rows -1-D"}),
+    **rows("walk", "cumulative_differences length_scale", "binary"),
+    **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
+    **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True),
+    **rows("calibration", "brier_decomposition", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
+    **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
+    **rows("cumulative", "subpopulation_graph", "groups"),
+    **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
+           "BrownianDistribution.isf", "single", of=lambda: kuiper_null),
+
+    # maps from probabilities to probabilities
+    **{key: row for cls in (PlattScaling, BetaScaling, HistogramBinning) for key, row in {
+        **rows("recalibration", f"{cls.__name__}.fit", "binary", of=cls),
+        **rows("recalibration", f"{cls.__name__}.predict", "binary", of=lambda cls=cls: fitted(cls()), kinds={"y_prob": "probabilities -scalar"})}.items()},
+    **{key: row for name, make in {
+        "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
+        "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1),
+        "calibeating.CalibrationMonitor": CalibrationMonitor}.items()
+       for key, row in {
+           f"{name}.prequential": Row("binary", of=make), f"{name}.partial_fit": Row("binary", of=make),
+           f"{name}.predict": Row("binary", of=lambda make=make: fitted(make()), kinds={"y_prob": "probabilities -scalar"})}.items() if key != "calibeating.CalibrationMonitor.predict"},
+    **rows("calibeating", "calibration_error sharpness refinement running_calibration_error running_sharpness", "binary"),
+    **rows("calibeating", "FosterForecaster.prequential", "binary", of=lambda: FosterForecaster(rng=1)),
+    **rows("calibeating", "OneAgainstAll.prequential OneAgainstAll.predict", "classes", of=lambda: OneAgainstAll(Tracking())),
+    **rows("calibeating", "TopLabel.prequential TopLabel.predict", "classes", of=lambda: TopLabel(Tracking())),
+    **rows("online", "best_in_hindsight regret", "steps", kinds={"radius": "size -None -infinite"}),
+    **{key: row for make in (OnlineNewtonStep, OnlineGradientDescent, Aioli, AggregatingForecaster) for key, row in rows(
+        "online", " ".join(f"{make.__name__}.{method}" for method in ("prequential", "update", "predict")), "steps", aliases={"y": "y_true"}, of=lambda make=make: optimizer(make([0.0, 0.0]))).items()},
+    **rows("online", "OnlineNewtonStep.regret_bound", "steps", of=lambda: optimizer(OnlineNewtonStep([0.0, 0.0]))),
+
+    **rows("streams", "RecalibratedClassifier.fit", "cases", kinds={"y": "free"}, of=lambda: RecalibratedClassifier(LogisticRegression(), "tops")),  # the model's to refuse
+    **rows("streams", " ".join(f"RecalibratedClassifier.{method}" for method in ("prequential", "partial_fit", "predict_proba", "predict")), "cases",
+           of=lambda: RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y)),
+    **rows("logistic", "map_scores", "binary", given={"forecast": np.sqrt}, kinds={"y_prob": "probabilities -scalar", "forecast": "free"}),
+    **rows("sample", "RegressionErrors.along", "errors", of=lambda: load_demo(), given={"by": np.arange(2040) % 1000 / 4}),
+
+    # parameters of estimators
+    "recalibration.HistogramBinning": Row("binary", call=through(HistogramBinning, lambda made: made.fit(P, Y).predict(P))),
+    "recalibration.PeriodicRefit": Row("binary", call=through(PeriodicRefit, lambda made: made.prequential(P, Y)), given={"calibrator": PlattScaling(), "every": 5, "warmup": 5},
+                                       kinds={"calibrator": "free", "every": "count -None", "warmup": "count"}),
+    **{f"calibeating.{cls.__name__}": Row("binary", call=through(cls, lambda made: made.prequential(P, Y)),
+                                         given={"expert": None, "initial": None, "initial_weight": 1.0}, kinds={"expert": "free", "initial": "free", "initial_weight": "real"})
+       for cls in (Tracking, Hedging, CalibrationMonitor)},
+    **{f"calibeating.{make.__name__}": Row("binary", call=through(make, lambda made: made.prequential(P, Y)),
+                                          given={"initial": None, "initial_weight": 1.0}, kinds={"initial": "free", "initial_weight": "real"}) for make in (tops, tobs, hops, hobs)},
+    "calibeating.FosterForecaster": Row("binary", call=through(FosterForecaster, lambda made: made.prequential(Y)), given={"n_cells": 5, "pivot": 1},
+                                       kinds={"n_cells": "count -one", "pivot": "count -zero"}),
+    **{f"online.{cls.__name__}": Row("steps", call=through(cls, lambda made: made.prequential(FEATURES, Y)),
+                                    given={"start": np.zeros(2), "gamma": 0.5, "rho": 2.0, "step": 0.5, "factor": 0.5, "ridge": 1.0, "centre": None, "n_points": 9, "method": "sampling"},
+                                    kinds={"start": "numbers -shorter -longer", "centre": "free", **dict.fromkeys(["gamma", "rho", "step", "factor", "ridge", "radius"], "size")})
+       for cls in (OnlineNewtonStep, OnlineGradientDescent, Aioli, AggregatingForecaster)},
+    **{f"online.{cls.__name__}": Row("binary", call=through(cls, lambda made: made.prequential(P, Y)),
+                                    given={"optimizer": None, "start": np.zeros(d), "gamma": 0.5, "rho": 2.0, "clip": 0.125},
+                                    kinds={"optimizer": "free", "start": "numbers -shorter -longer", **dict.fromkeys(["gamma", "rho", "radius", "clip"], "size")})
+       for cls, d in ((OnlinePlattScaling, 2), (OnlineBetaScaling, 3))},
+}
+
+EDGES_REFUSED = {name: edges for edges, names in {
+    ("one point", "two points"):
+        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
+        "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
+        "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along",
+    ("constant", "one point"):
+        "distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
+        "cumulative.comparison_graph cumulative.subpopulation_graph streams.RecalibratedClassifier.fit",
+    ("constant", "one point", "zeros"):
+        "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
+        "intervals.coverage_width_based",
+    ("one point",):
+        "conclusions.draw_conclusions intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
+        "reliability.calibration_error_interval",
+    ("constant", "one point", "two points", "zeros"):
+        "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",
+    ("certain",):
+        "calibration_tests.kolmogorov_smirnov_test calibration_tests.kuiper_test calibration_tests.spiegelhalter_test "
+        "calibration_tests.binary_calibration_tests",
+    ("one point", "two points", "zeros"):
+        "distributions.fit_fisher_dof statistics.zmse",
+    ("ties", "constant", "one point", "two points"):
+        "calibration_tests.multiclass_calibration_tests",
+    ("one point", "certain"):
+        "calibration.calibration_report",
+}.items() for name in names.split()}
+EXEMPT = {"resampling.monte_carlo_pvalue"}  # takes what a simulation made, undefined values included
+
+# --- the tests -----------------------------------------------------------------------------------------------------------------------
+
+
+def public():
+    "Every public function, class and method by module and name; aliases where they were defined."
+    for module in pkgutil.iter_modules(uqcal.__path__):
+        if module.name.startswith("_"): continue
+        home = importlib.import_module(f"uqcal.{module.name}")
+        for name in home.__all__:
+            found = getattr(home, name)
+            if not callable(found) or getattr(found, "__module__", home.__name__) != home.__name__: continue
+            yield f"{module.name}.{name}", found
+            for method in dir(found) if inspect.isclass(found) else ():
+                inner = getattr(found, method)
+                if not method.startswith("_") and inspect.isfunction(inner) and inner.__module__.startswith("uqcal."):
+                    yield f"{module.name}.{name}.{method}", inner
+
+
+PUBLIC = dict(public())
+
+
+def signature(name):
+    row = TABLE[name]
+    function = row.call or PUBLIC[name.split("+")[0]]
+    return {name: parameter for name, parameter in inspect.signature(function).parameters.items() if name != "self" and parameter.kind != parameter.VAR_KEYWORD}
+
+
+def prepared(name):
+    "The call of a row, its valid arguments, and the kind of each."
+    row = TABLE[name]
+    call = row.call or (PUBLIC[name.split("+")[0]] if row.of is None else getattr(row.of(), name.split(".")[-1]))
+    arguments, kinds = {}, {}
+    for parameter in signature(name):
+        kind, value = WORLDS[row.world].get(parameter) or OPTIONS.get(parameter) or ("unknown", NOT_STATED)
+        kinds[parameter], value = row.kinds.get(parameter, kind), row.given.get(parameter, value)
+        if value is not NOT_STATED: arguments[parameter] = copy.deepcopy(value)
+    return call, arguments, kinds
+
+
+def plain(result):
+    "A result as dictionaries, lists, arrays and numbers."
+    if isinstance(result, type): return result.__name__
+    if isinstance(result, BaseEstimator): return {name: plain(value) for name, value in vars(result).items() if not name.startswith("__")}
+    if hasattr(result, "to_frame") and not isinstance(result, pd.Index): return plain(result.to_frame())
+    if isinstance(result, pd.DataFrame): return {str(name): np.asarray(column) for name, column in result.items()}
+    if dataclasses.is_dataclass(result): return {field.name: plain(getattr(result, field.name)) for field in dataclasses.fields(result)}
+    if isinstance(result, dict): return {str(name): plain(value) for name, value in result.items()}
+    if isinstance(result, (list, tuple)): return [plain(value) for value in result]
+    return result if isinstance(result, (np.ndarray, float, int, str, type(None), np.generic)) else type(result).__name__
+
+
+def undefined(values):
+    "Whether a NaN is among the numbers of a plain result."
+    if isinstance(values, dict): return any(undefined(value) for value in values.values())
+    if isinstance(values, list): return any(undefined(value) for value in values)
+    array = np.asarray(values)
+    return bool(pd.isna(array[array != None]).any() if array.dtype == object else array.dtype.kind == "f" and np.isnan(array).any())  # noqa: E711
+
+
+def outcome(name, **changed):
+    "What a row's call gives with other arguments: a plain result, or the error."
+    call, arguments, _ = prepared(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try: return plain(call(**arguments | changed))
+        except Exception as error: return error
+
+
+def test_every_public_function_that_takes_an_array_is_in_the_table():
+    def takes_data(function):
+        try: return any("ArrayLike" in str(parameter.annotation) for parameter in inspect.signature(function).parameters.values())
+        except ValueError: return False
+    missing = [name for name, function in PUBLIC.items() if takes_data(function) and name not in TABLE and name not in EXEMPT]
+    assert not missing, f"no row for {missing}"
+    assert not (nothing := {name.split("+")[0] for name in TABLE} - set(PUBLIC)), f"rows for nothing: {nothing}"
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_bad_input_is_refused_by_name(name):
+    faults, arrays = [], [parameter for parameter, kind in prepared(name)[2].items() if kind.split(" -")[0] not in NO_OPTION]
+    for parameter, kind in prepared(name)[2].items():
+        if kind == "unknown": faults.append(f"{parameter}: no kind for it")
+        if kind in ("unknown", "free"): continue
+        for fault, wrong in faults_of(kind, prepared(name)[1].get(parameter)).items():
+            if fault in ("shorter", "longer") and len(arrays) < 2: continue
+            kept = copy.deepcopy(wrong)
+            found = outcome(name, **{parameter: wrong})
+            named = arrays if fault in ("shorter", "longer") else [parameter, TABLE[name].aliases.get(parameter, parameter)]
+            if not isinstance(found, (ValueError, TypeError)): faults.append(f"{parameter} {fault}: {type(found).__name__} {str(found)[:60]}")
+            elif isinstance(found, Warning) or not any(re.search(rf"\b{word}\b", str(found)) for word in named): faults.append(f"{parameter} {fault}: {type(found).__name__} {str(found)[:90]}")
+            if not same(kept, wrong): faults.append(f"{parameter} {fault}: changed")
+    assert not faults, "\n".join(faults)
+
+
+def same(one, other):
+    try: np.testing.assert_equal(plain(one), plain(other))
+    except (AssertionError, TypeError, ValueError): return repr(one) == repr(other)
+    return True
+
+
+def in_containers(value):
+    "The same numbers in other containers, by name."
+    if not isinstance(value, np.ndarray): return {}
+    frozen = value.copy()
+    frozen.flags.writeable = False
+    made = {"list": value.tolist(), "read-only": frozen, "backwards": value[::-1].copy()[::-1], "strided": np.repeat(value, 2, axis=0)[::2]}
+    if value.dtype == float: made |= {"float32": value.astype(np.float32), "masked": np.ma.masked_array(value, np.zeros(value.shape, bool))}
+    if value.dtype == float and (value == np.round(value)).all(): made["integers"] = value.astype(int)
+    if value.ndim == 1: made |= {"tuple": tuple(value.tolist()), "pandas": pd.Series(value), "polars": pl.Series(value)}
+    else: made |= {"frame": pd.DataFrame(value), "Fortran": np.asfortranarray(value)}
+    return made
+
+
+EDGES = {
+    # what happens to arrays of some kinds: few different values, one value, few points, no error at all, one outcome only, stated certainty
+    "ties": lambda kind, value: np.resize(value[:3], value.shape),
+    "constant": lambda kind, value: value if kind in ("feature", "column") else np.resize(value[:1], value.shape),
+    "one point": lambda kind, value: value[:1],
+    "two points": lambda kind, value: value[:2],
+    "zeros": lambda kind, value: value * 0 if kind == "numbers" else value,
+    "one outcome": lambda kind, value: value * 0 + 1 if kind in ("outcomes", "labels") else value,
+    "certain": lambda kind, value: np.round(value) if kind == "probabilities" else value,
+}
+
+
+def at_edges(name):
+    "What the row's call gives for data that are no fault but leave little to compute."
+    _, arguments, kinds = prepared(name)
+    arrays = {parameter: value for parameter, value in arguments.items() if isinstance(value, np.ndarray) and " -shorter" not in kinds[parameter]}
+    tables = {parameter: value for parameter, value in arguments.items() if kinds[parameter].startswith("table")}
+    for edge, change in EDGES.items():
+        changed = {parameter: change(kinds[parameter].split(" -")[0], value) for parameter, value in arrays.items()}
+        changed |= {parameter: {key: change("column", column) for key, column in table.items()} for parameter, table in tables.items()}
+        if not same(changed, {parameter: arguments[parameter] for parameter in changed}): yield edge, outcome(name, **changed)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
+    call, arguments, kinds = prepared(name)
+    kept, expected, faults = copy.deepcopy(arguments), outcome(name), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = call(**arguments)
+    if undefined(expected) and not TABLE[name].nan: faults.append(f"NaN in {expected}")
+    for parameter, value in arguments.items():
+        if not same(value, kept[parameter]): faults.append(f"{parameter} was changed")
+        for container, other in in_containers(value).items() if kinds[parameter] != "free" else ():
+            if kinds[parameter].startswith("members") and container == "float32": continue
+            found = outcome(name, **{parameter: other})
+            if not same(found, expected): faults.append(f"{parameter} {container}: {found!s:.90}")
+    refused = []
+    for edge, found in at_edges(name):
+        if isinstance(found, (ValueError, TypeError)): refused.append(edge)
+        elif isinstance(found, Exception) or undefined(found) and not TABLE[name].nan: faults.append(f"{edge}: {found!s:.200}")
+    if tuple(refused) != EDGES_REFUSED.get(name, ()): faults.append(f"it refuses {refused}")
+    for value in arguments.values():
+        if isinstance(value, np.ndarray): value[...] = 1 if value.dtype == bool else 0.25
+    if not name.startswith("inputs.") and not same(plain(result), expected): faults.append("the result holds a view of what came in")
+    assert not faults, "\n".join(faults)
+
+
+def rows_of(name):
+    "Arguments that hold one row for each point, by name."
+    _, arguments, kinds = prepared(name)
+    other = ("several", "numbers -shorter", "counts", "pair")
+    return {parameter: arguments[parameter] for parameter, kind in kinds.items() if parameter in arguments and not kind.startswith(other)
+            and (isinstance(arguments[parameter], np.ndarray) or kind.startswith("table"))}
+
+
+def labelled(value, index):
+    "The rows as a pandas object."
+    return pd.DataFrame(value, index=index) if isinstance(value, dict) or value.ndim == 2 else pd.Series(value, index=index)
+
+
+def takes_labels(name):
+    "Whether a row has two inputs or more of which pandas may know the rows; scikit-learn's way to a single step included."
+    return len([value for value in rows_of(name).values() if isinstance(value, dict) or value.ndim < 3]) > 1
+
+
+NAMES = pd.Index([f"point {i}" for i in range(N)])
+LABELS = {
+    # what the rows of one input are called where those of the others are called NAMES, and what the message says
+    "another order": (NAMES[::-1], "in the same order"),
+    "fresh": (pd.RangeIndex(N), "only count its rows"),
+    "other rows": (pd.Index([*NAMES[1:], "point 99"]), "the same index"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if takes_labels(name)])
+def test_pandas_inputs_agree_in_their_labels_or_are_refused(name):
+    call, arguments, _ = prepared(name)
+    given, faults = rows_of(name), []
+    for parameter in given:
+        for fault, (index, message) in LABELS.items():
+            found = outcome(name, **{one: labelled(value, index if one == parameter else NAMES) for one, value in given.items()})
+            if not isinstance(found, ValueError) or message not in str(found): faults.append(f"{parameter} {fault}: {type(found).__name__} {found!s:.90}")
+        if not same(alone := outcome(name, **{parameter: labelled(given[parameter], NAMES[::-1])}), outcome(name)): faults.append(f"{parameter} alone: {alone!s:.90}")
+    if not same(agreed := outcome(name, **{one: labelled(value, NAMES) for one, value in given.items()}), outcome(name)): faults.append(f"equal labels: {agreed!s:.90}")
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if rows_of(name)])
+def test_masked_arrays_are_refused_unless_nothing_is_masked(name):
+    faults = []
+    for parameter, value in rows_of(name).items():
+        for kind, plain_value in {"as it is": value, "truth values": np.asarray(value) > 0.5, "whole numbers": np.asarray(value).astype(int), "text": np.asarray(value).astype(str)}.items() \
+                if isinstance(value, np.ndarray) else {"a feature": value["x"]}.items():
+            for masked in (False, True):
+                mask = np.zeros(plain_value.shape, bool)
+                mask.flat[mask.size // 2] = masked
+                wrap = {"x": np.ma.masked_array(plain_value, mask)} if isinstance(value, dict) else np.ma.masked_array(plain_value, mask)
+                found = outcome(name, **{parameter: wrap})
+                wanted = outcome(name, **{parameter: {"x": plain_value} if isinstance(value, dict) else plain_value})
+                if masked and not (isinstance(found, (ValueError, TypeError)) and parameter.split("_")[0] in str(found)): faults.append(f"{parameter} {kind}: {found!s:.90}")
+                if not masked and not (same(found, wanted) or isinstance(wanted, Exception) and isinstance(found, type(wanted))): faults.append(f"{parameter} {kind}, no mask: {found!s:.90}")
+    assert not faults, "\n".join(faults)
