@@ -463,8 +463,7 @@ def _bounded(source):
     except _LongLine:
         raise ValueError(f"line {number}: longer than {1 << 20:,} characters") from None
 
-
-
+# %% ../nbs/48_streams.ipynb #cell-032
 _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
              "yes": 1.0, **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
 
