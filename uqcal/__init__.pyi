@@ -13,6 +13,7 @@ from uqcal import datasets as datasets
 from uqcal import distributions as distributions
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
+from uqcal import kernels as kernels
 from uqcal import logistic as logistic
 from uqcal import online as online
 from uqcal import page as page
@@ -73,6 +74,10 @@ from uqcal.statistics import ence as ence
 from uqcal.statistics import zms as zms
 from uqcal.statistics import zmse as zmse
 from uqcal.streams import RecalibratedClassifier as RecalibratedClassifier
+from uqcal.tables import read_errors as read_errors
+from uqcal.tables import read_intervals as read_intervals
+from uqcal.tables import read_probabilities as read_probabilities
+from uqcal.tables import read_table as read_table
 from uqcal.validation import validate as validate
 
 __version__: str

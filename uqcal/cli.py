@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import re
+import secrets
 import shutil
+import signal
 import sys
 import textwrap
 import traceback
@@ -22,7 +23,8 @@ import numpy as np
 import typer
 
 from . import __version__
-from .tables import UnknownColumn, open_table, read_table
+from .tables import (Table, UnknownColumn, display_name, open_table, read_errors,
+                          read_probabilities, read_table)
 
 # %% auto #0
 __all__ = ['app', 'main']
@@ -44,24 +46,27 @@ def _columns(error, observed, predicted, uncertainty):
     return chosen
 
 
-def _read_errors(source, names, by_default, features=()):
-    """Errors, uncertainties, what messages call the file, and features, with messages that name the
-    line."""
-    try: table = read_table(source, names, features=features)
+def _read_errors(source, names, by_default, features=(), how=None):
+    "Errors, uncertainties, features and the table, with messages that name the line."
+    *errors, uncertainty = names
+    chosen = dict(error=errors[0]) if len(errors) == 1 else dict(observed=errors[0],
+                                                                 predicted=errors[1])
+    options = {key: value for key, value in (how or {}).items() if key != "groups"}
+    groups = [name for name in (how or {}).get("groups", ()) if name in features]
+    try:
+        values, stated, table = read_errors(source, uncertainty=uncertainty, features=[
+            name for name in features if name not in groups], groups=groups, **chosen, **options)
     except UnknownColumn as error:
         if not by_default: raise
         raise ValueError(f"{error}; name them with --error and --uncertainty") from None
-    *errors, uncertainty = names
-    values = [table.numbers(name) for name in errors]
-    stated = table.numbers(uncertainty, positive=True)
-    return values[0] if len(values) == 1 else values[0] - values[1], stated, table.source, {
-        name: table.feature(name) for name in features}
+    return values, stated, table, {name: table.columns[name] for name in features}
 
-
+# %% ../nbs/70_cli.ipynb #cell-014
 def _check_outputs(source, jobs=1, **targets):
     """Refuse, before anything is computed, outputs that can't be written or would destroy the input
     or each other, and a number of cores that is none."""
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
+    if sys.stdout is None: raise ValueError("standard output is closed")
     targets = {option: path for option, path in targets.items() if (option, path) != ("json", "-")}
     if not any(targets.values()): return
     from uqcal.page import check_target
@@ -71,6 +76,44 @@ def _check_outputs(source, jobs=1, **targets):
     for option, path in written.items():
         if source and path.exists() and os.path.exists(source) and path.samefile(source):
             raise ValueError(f"--{option} would overwrite {source}, the data")
+
+# %% ../nbs/70_cli.ipynb #cell-016
+def _said(text, metavar=None, *names):
+    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
+
+
+_Decimal = Annotated[str | None, _said(
+    "Mark before decimals, . or a comma.  [default: a point; where ; or tabs separate cells, as "
+    "the first number shows]", "MARK")]
+_Thousands = Annotated[str | None, _said("Mark between thousands, if there is one.", "MARK")]
+_Encoding = Annotated[str | None, _said(
+    "Encoding of a CSV file, such as latin-1.  [default: UTF-8]", "NAME")]
+_Where = Annotated[str | None, _said(
+    "Use the rows for which this holds, such as 'T > 300'.", "CONDITION")]
+_Drop = Annotated[bool, _said("Leave out rows in which a column has no value.", None,
+                              "--drop-missing")]
+
+
+def _how(decimal, thousands, encoding, where, drop_missing):
+    "The options of `read_table`."
+    return dict(decimal=decimal, thousands=thousands, encoding=encoding, where=where,
+                drop_missing=drop_missing)
+
+
+def _left_out(table):
+    "The rows that were left out, in words; empty where nothing was asked for."
+    said = {"where": "for which the condition does not hold", "missing": "without a value"}
+    return " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
+
+
+def _first_words(table, count):
+    "What was read, and what of it was left out."
+    gone = _left_out(table)
+    return f"{table.source}: {count}" + (f"; left out: {gone}" if gone else "")
+
+
+def _source_facts(table):
+    return {"left_out": table.left_out} if table.left_out else {}
 
 # %% ../nbs/70_cli.ipynb #cell-024
 def _aligned(rows, right):
@@ -113,6 +156,23 @@ def _validation_text(validation, width):
                                               for caution in validation.cautions)]))
     return "\n\n".join(parts)
 
+# %% ../nbs/70_cli.ipynb #cell-018
+def _check_sizes(**counts):
+    "Refuse numbers of resamples that no memory holds."
+    for name, count in counts.items():
+        if count != "auto" and str(count).isdecimal() and int(count) > 10_000_000:
+            raise ValueError(f"{name} must be at most 10,000,000, got {int(count):,}")
+
+
+def _cores(jobs):
+    return min(jobs, os.cpu_count() or 1)
+
+
+def _visible(text):
+    "Text without characters that steer a terminal."
+    return re.sub("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]",
+                  lambda found: found[0].encode("unicode_escape").decode(), text)
+
 # %% ../nbs/70_cli.ipynb #cell-025c
 def _validation_json(validation, data, seed):
     "All of the result, with what it was made from."
@@ -133,11 +193,12 @@ def _deliver(text, numbers, report, json_file, write_report):
     "Print the result, or its numbers in place of it, and write the files that were asked for."
     from uqcal.page import write_whole
     quiet = json_file == "-"
-    typer.echo(numbers if quiet else text, nl=not quiet)
+    typer.echo(numbers if quiet else _visible(text), nl=not quiet)
     if report is not None: write_report(report)
     if json_file is not None and not quiet: write_whole(numbers, json_file)
     files = {"Report": report, "Numbers": json_file}
-    lines = [f"{name}: {path}" for name, path in files.items() if path is not None]
+    lines = [f"{name}: {_visible(display_name(path))}" for name, path in files.items()
+             if path is not None]
     if lines and not quiet: typer.echo("\n" + "\n".join(lines))
 
 # %% ../nbs/70_cli.ipynb #cell-027
@@ -190,6 +251,9 @@ _STATISTICS = _option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs 
                       "normal); with commas between.", "NAMES", default=True)
 _FEATURE = _option("Column along which uncertainties are tested: numbers, or text for groups; may "
                    "be repeated.", "NAME", "--feature")
+_AsGroups = Annotated[list[str] | None, _option(
+    "Read this feature as names of groups, whatever its cells are; may be repeated.", "NAME",
+    "--as-groups")]
 _N_MC = _option("Simulated data sets for each distribution, or auto: as many as needed.",
                 "NUMBER|auto", "--n-mc", default=True)
 _FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, "
@@ -224,21 +288,27 @@ def _validate(
     confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None):
+    json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None,
+    as_groups: _AsGroups = None, decimal: _Decimal = None, thousands: _Thousands = None,
+    encoding: _Encoding = None, where: _Where = None, drop_missing: _Drop = False):
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
-    _check_features(feature, no_conclusions)
+    _check_features(feature, no_conclusions, as_groups)
+    _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
     options = _checked_options(statistics, n_mc, fail_on) | dict(
         distribution=distribution, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples,
-        confidence=confidence, rng=seed, n_jobs=jobs)
+        confidence=confidence, rng=seed, n_jobs=_cores(jobs))
     _check_outputs(source, jobs, report=report, json=json_file)
-    errors, stated, label, features = _demo_errors() if demo else _read_errors(
-        source, names, not (error or observed), feature or ())
+    how = _how(decimal, thousands, encoding, where, drop_missing) | {"groups": as_groups or ()}
+    errors, stated, table, features = _demo_errors() if demo else _read_errors(
+        source, names, not (error or observed), feature or (), how)
 
     from uqcal.validation import validate
     result = validate(errors, stated, **options, conclusions=not no_conclusions,
                       features=features or None, progress=sys.stderr.isatty())
-    data = {"source": label, "columns": names} | ({"features": list(features)} if features else {})
-    _deliver(f"{label}: {errors.size:,} points\n\n{_validation_text(result, _width())}",
+    data = {"source": table.source, "columns": names} | (
+        {"features": list(features)} if features else {}) | _source_facts(table)
+    _deliver(_first_words(table, f"{errors.size:,} points") + "\n\n"
+             + _validation_text(result, _width()),
              _validation_json(result, data, seed), report, json_file,
              lambda path: _write_report(result, path, data, seed))
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
@@ -257,11 +327,16 @@ def _source(file, demo, error, observed, predicted, uncertainty, feature):
 def _demo_errors():
     from uqcal.datasets import load_demo
     demo = load_demo()
-    return demo.error, demo.uncertainty, f"{demo.name} ({demo.title})", {}
+    table = Table(f"{demo.name} ({demo.title})", {}, np.arange(0))
+    return demo.error, demo.uncertainty, table, {}
 
 
-def _check_features(feature, no_conclusions):
+def _check_features(feature, no_conclusions, as_groups=()):
     "Refuse features that are named twice or not used."
+    for name in as_groups or ():
+        if name not in (feature or ()):
+            raise ValueError(f"--as-groups {name} says how a feature is read: give --feature "
+                             f"{name} with it")
     if len(set(feature or ())) < len(feature or ()):
         raise ValueError(f"the features must differ, got {', '.join(map(repr, feature))}")
     if feature and no_conclusions:
@@ -286,10 +361,17 @@ def _checked_options(statistics, n_mc, fail_on):
     return {"statistics": names, "n_mc": n_mc if n_mc == "auto" else int(n_mc)}
 
 
+def _details(data):
+    "Rows left out, for the report."
+    return {"Left out": ", ".join(f"{why}: {count:,}" for why, count in data["left_out"].items())
+            } if "left_out" in data else {}
+
+
 def _write_report(result, path, data, seed):
     from uqcal.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
+    details |= _details(data)
     write_report(result, path, details=details)
 
 # %% ../nbs/70_cli.ipynb #cell-033
@@ -372,43 +454,38 @@ def _calibration(
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[
         str | None, _option("With invalid: end with exit code 1 if the probabilities are not "
-                            "calibrated.", "STATUS", "--fail-on")] = None):
+                            "calibrated.", "STATUS", "--fail-on")] = None,
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False):
     from uqcal.inputs import check_choice
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid",))
     _check_outputs(file, jobs, report=report, json=json_file)
-    y, p, w, label = _read_scores(file, outcome, score, weight)
+    _check_sizes(n_boot=n_boot, n_resamples=n_resamples)
+    y, p, w, table = _read_scores(file, outcome, score, weight,
+                                  _how(decimal, thousands, encoding, where, drop_missing))
     from uqcal.calibration import calibration_report
     result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot,
                                 n_resamples=n_resamples, confidence=confidence, rng=seed,
-                                n_jobs=jobs, progress=sys.stderr.isatty())
-    _write_calibration(result, {"source": label,
-                                "columns": [outcome, score, *([weight] if weight else [])]}, seed,
-                       report, json_file)
+                                n_jobs=_cores(jobs), progress=sys.stderr.isatty())
+    _write_calibration(result, {"source": table.source, "columns": [
+        outcome, score, *([weight] if weight else [])]} | _source_facts(table), seed, report,
+        json_file, _first_words(table, f"{y.size:,} points"))
     if fail_on == result.verdict: raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
-def _read_scores(source, outcome, score, weight):
-    "Outcomes, probabilities and weights from a file, with messages that name the line."
+def _read_scores(source, outcome, score, weight, how=None):
+    "Outcomes, probabilities and weights from a file, and the table, with messages on lines."
     names = [outcome, score, *([weight] if weight else [])]
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
-    try: table = read_table(source, names)
+    try:
+        return read_probabilities(source, outcome=outcome, score=score, weight=weight,
+                                  **(how or {}))
     except UnknownColumn as error:
         raise ValueError(f"{error}; name them with --outcome and --score") from None
-    y, p, w = (table.numbers(outcome), table.numbers(score),
-               table.numbers(weight) if weight else None)
-    for name, values, wrong, demand in ((outcome, y, (y != 0) & (y != 1), "0 or 1"),
-                                        (score, p, (p < 0) | (p > 1), "probabilities from 0 to 1"),
-                                        (weight, w, None if w is None else w < 0,
-                                         "weights that are not negative")):
-        if wrong is None or not wrong.any(): continue
-        first = int(wrong.argmax())
-        raise ValueError(f"{table.source}, {table.place} {table.places[first]}: column {name!r} "
-                         f"must hold {demand}, got {values[first]:g}")
-    return y, p, w, table.source
 
 # %% ../nbs/70_cli.ipynb #cell-037b
-def _write_calibration(result, data, seed, report, json_file):
+def _write_calibration(result, data, seed, report, json_file, points):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
     from uqcal.calibration import shown_numbers
     frame = result.to_frame()
@@ -418,8 +495,9 @@ def _write_calibration(result, data, seed, report, json_file):
     n = result.tests[0].n
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
-    details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
-    _deliver(f"{data['source']}: {n:,} points\n\n{_wrapped(result.headline, _width())}\n\n"
+    details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
+               "Seed": str(seed)} | _details(data)
+    _deliver(f"{points}\n\n{_wrapped(result.headline, _width())}\n\n"
              f"{_aligned(rows, (1, 2, 3, 4, 5))}",
              _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline, n=n,
                    numbers=numbers),
@@ -458,8 +536,12 @@ def _recalibrate(
     report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None):
     from uqcal.inputs import check_choice
     check_choice(method, "--method", ("ops", "tops", "hops", "obs", "tobs", "hobs"))
+    if not name.strip() or name != name.strip() or not name.isprintable():
+        raise ValueError("--name must be a name on one line, without blanks around it, got "
+                         f"{name!r}")
     _check_outputs(file, report=report, out=None if out == "-" else out)
-    label = "standard input" if file == "-" else Path(file).name
+    if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
+    label = "standard input" if file == "-" else display_name(Path(file).name)
     with contextlib.ExitStack() as opened:
         source = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
         write = opened.enter_context(_rows_to(out))
@@ -473,11 +555,13 @@ def _recalibrate(
 def _rows_to(out):
     "A function that writes lines; a file gets its name only if all went well."
     if out == "-":
-        yield lambda text: (sys.stdout.write(text), sys.stdout.flush())
+        binary = getattr(sys.stdout, "buffer", None)
+        yield (lambda text: (sys.stdout.write(text), sys.stdout.flush())) if binary is None else (
+            lambda text: (binary.write(text.encode()), binary.flush()))
         return
     from uqcal.page import check_target
     target = check_target(out)
-    part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    part = target.with_name(f".{target.name[:60]}.{secrets.token_hex(8)}.part")
     try:
         with open(part, "x", encoding="utf-8", newline="\n") as file: yield file.write
         if target.exists(): shutil.copymode(target, part)
@@ -561,38 +645,40 @@ def _compare(
                                       None, "--everyone")] = False,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None):
+    json_file: Annotated[str | None, _JSON] = None,
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False):
     _check_outputs(file, jobs, report=report, json=json_file)
-    label, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group)
+    table, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group,
+                                _how(decimal, thousands, encoding, where, drop_missing))
     sides = _compared_groups(frame["group"], a, b, everyone)
-    result = _comparison(frame, sides, everyone, seed, jobs)
+    result = _comparison(frame, sides, everyone, seed, _cores(jobs))
     text = _screening_text(result, _width()) if sides is None else _graph_text(
         result, sides, _width())
     columns = ", ".join(filter(None, (response, score, group, weight)))
-    details = {"Data": label, "Columns": columns, "Seed": str(seed)}
+    details = {"Data": table.source, "Columns": columns, "Seed": str(seed)} | _details(
+        _source_facts(table))
+    points = f"{len(frame):,} points in {frame['group'].nunique():,} groups"
     from uqcal.page import write_whole
-    _deliver(f"{label}: {len(frame):,} points in {frame['group'].nunique():,} groups\n\n{text}",
-             _json(data=label, groups=sides, seed=seed, **_comparison_numbers(result)), report,
-             json_file,
+    _deliver(f"{_first_words(table, points)}\n\n{text}",
+             _json(data=table.source, groups=sides, seed=seed, **_source_facts(table),
+                   **_comparison_numbers(result)), report, json_file,
              lambda path: write_whole(_comparison_page(frame, sides, result, details), path))
 
 # %% ../nbs/70_cli.ipynb #cell-051
-def _read_groups(file, names, group):
-    """What messages call the file, and a table of responses, scores, groups as text and, where
-    named, weights."""
+def _read_groups(file, names, group, how=None):
+    "The table of a file, and a frame of responses, scores, groups as text and, if any, weights."
     import pandas as pd
     if len({*names, group}) < len(names) + 1:
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, [*names, group]))}")
-    try: table = read_table(file, names, features=[group])
+    kinds = dict.fromkeys([*names[:2], group], "number") | dict.fromkeys(names[2:], "positive")
+    try: table = read_table(file, names, groups=[group], kinds=kinds, **(how or {}))
     except UnknownColumn as error:
         raise ValueError(
                 f"{error}; name them with --response, --score, --group and --weight") from None
-    columns = {role: table.numbers(name, positive=role == "weight")
+    columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
-    labels = table.feature(group)
-    return table.source, pd.DataFrame(columns
-                                      | {"group": [f"{label:.15g}" if isinstance(label, float)
-                                                   else str(label) for label in labels.tolist()]})
+    return table, pd.DataFrame(columns | {"group": table.columns[group]})
 
 # %% ../nbs/70_cli.ipynb #cell-051b
 def _compared_groups(groups, a, b, everyone):
@@ -777,7 +863,9 @@ _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors 
 _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
-             "rng": "--seed", "error": "the errors", "uncertainty": "the uncertainties"}
+             "rng": "--seed", "decimal": "--decimal", "thousands": "--thousands",
+             "encoding": "--encoding", "where": "--where",
+             "error": "the errors", "uncertainty": "the uncertainties"}
 
 
 def _message(error):
@@ -786,9 +874,27 @@ def _message(error):
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
     text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
-    text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may))", lambda found: _AS_TYPED[found[0]],
+    text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
+    text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may|can't|is not|speaks))",
+                  lambda found: _AS_TYPED[found[0]],
                   " ".join(text.split()))
-    return f"uqcal: {text or type(error).__name__}"
+    return f"uqcal: {_visible(text) or type(error).__name__}"
+
+
+@contextlib.contextmanager
+def _signals_end(came):
+    """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless somebody else looks after them;
+    the list gets the number of the one that came."""
+    def end(number, frame):
+        came.append(number)
+        raise KeyboardInterrupt
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    try: taken = [one for one in wanted if signal.getsignal(one) == signal.SIG_DFL
+                  and not signal.signal(one, end)]
+    except ValueError: taken = []  # only the main thread may
+    try: yield
+    finally:
+        for one in taken: signal.signal(one, signal.SIG_DFL)
 
 # %% ../nbs/70_cli.ipynb #cell-063
 def main(
@@ -802,11 +908,14 @@ def main(
     args : Sequence[str] | None, optional
         What follows `uqcal` on the command line; the process's own unless given.
     """
+    came = []
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:
-        code = typer.main.get_command(app).main(args=args, prog_name="uqcal", standalone_mode=False)
-        sys.stdout.flush()
+        with _signals_end(came):
+            code = typer.main.get_command(app).main(args=args, prog_name="uqcal",
+                                                    standalone_mode=False)
+        if sys.stdout is not None: sys.stdout.flush()
     # whoever read the output has gone, as `head` does; the parser would end with 1
     except (BrokenPipeError, SystemExit):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -818,4 +927,4 @@ def main(
     except Exception:
         traceback.print_exc()
         code = 70
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(128 + came[0] if came else code if isinstance(code, int) else 0)

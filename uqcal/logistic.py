@@ -16,7 +16,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .inputs import check_probabilities
+from .kernels import keep_kernels
 from .results import Result
+
+keep_kernels()
 
 # %% auto #0
 __all__ = ['CLIP', 'boxed', 'map_scores', 'platt_features', 'beta_features', 'sigmoid', 'is_separable', 'LogisticFit',

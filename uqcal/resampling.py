@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from .inputs import check_choice, check_count, check_generator, plain_array, read_vector
+from .kernels import keep_kernels
+
+keep_kernels()
 
 # %% auto #0
 __all__ = ['ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last', 'shuffle_within',

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from .inputs import check_choice, check_fraction, read_vector
+from .kernels import keep_kernels
 from .results import Result, new_axes, plain_ticks
 from .sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count_bins,
                           rank_correlation)
@@ -22,6 +23,8 @@ from .sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+keep_kernels()
 
 # %% auto #0
 __all__ = ['NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room', 'rank_correlation_of_products',

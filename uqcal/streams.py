@@ -445,9 +445,25 @@ def _arrived(source: BinaryIO) -> Iterator[list[str]]:
         *lines, rest = rest.split("\n")
         if not chunk and rest: lines, rest = [*lines, rest], ""
         if lines: yield lines
+        if len(rest) > 1 << 20: raise _LongLine
         if not chunk: return
 
 
+class _LongLine(Exception):
+    "A line without end."
+
+
+def _bounded(source):
+    "The same; a line without end is refused with its number."
+    number = 1
+    try:
+        for lines in _arrived(source):
+            number += len(lines)
+            yield lines
+    except _LongLine:
+        raise ValueError(f"line {number}: longer than {1 << 20:,} characters") from None
+
+# %% ../nbs/48_streams.ipynb #cell-032
 _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
              "yes": 1.0, **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
 
@@ -485,10 +501,17 @@ def _header(line, names, added):
                          + (f"; did you mean {close[0]!r}?" if close else ""))
     if names[0] == names[1]:
         raise ValueError(f"score and outcome must be two columns, got {names[0]!r} for both")
-    if added in header:
-        raise ValueError(f"there is a column {added!r} already; choose another name for the "
-                         "forecasts")
+    if added.strip() in header or not added.strip() or not added.isprintable():
+        there = f"there is a column {added!r} already" if added.strip() in header else (
+            f"a column can't be called {added!r}")
+        raise ValueError(f"{there}; choose another name for the forecasts")
     return delimiter, len(header), [header.index(name) for name in names]
+
+
+def _cell(name, delimiter):
+    "A name as a cell of a header: in quotation marks where it needs them."
+    needs = delimiter in name or '"' in name or name != name.strip()
+    return '"' + name.replace('"', '""') + '"' if needs else name
 
 
 def _forecast_rows(forecaster, p, y):
@@ -544,7 +567,7 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
         written.
     """
     forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(), 0, None
-    for lines in _arrived(source):
+    for lines in _bounded(source):
         kept, rows, fault = [], [], None
         for line in lines:
             number, line = number + 1, line.rstrip("\r")
@@ -552,7 +575,7 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
             try:
                 if layout is None:
                     layout = _header(line, (score, outcome), name)
-                    kept.append(line + layout[0] + name)
+                    kept.append(line + layout[0] + _cell(name, layout[0]))
                     continue
                 rows.append(_row(line, *layout, (score, outcome)))
                 kept.append(line)

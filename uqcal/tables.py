@@ -5,23 +5,27 @@
 # %% ../nbs/03_tables.ipynb #cell-004
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import io
-import itertools
 import os
 import re
 import sys
+import zipfile
+import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['Table', 'UnknownColumn', 'open_table', 'read_table']
+__all__ = ['Table', 'UnknownColumn', 'open_table', 'read_table', 'display_name', 'read_errors', 'read_probabilities',
+           'read_intervals']
 
 # %% ../nbs/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Table:
         Line (CSV) or row (parquet) of each row, counted from 1.
     place : str
         "line" or "row".
+    left_out : dict[str, int]
+        Rows that were left out on request, by the option that asked for it.
     """
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
@@ -47,6 +53,8 @@ class Table:
     places: np.ndarray = field(repr=False)  # line (CSV) or row (parquet) of each row, counted from
                                             # 1
     place: str = "line"  # "line" or "row"
+    left_out: dict[str, int] = field(default_factory=dict)  # rows that were left out on request, by
+                                                            # the option that asked for it
 
     def numbers(self, name: str,  # one of the columns
                 *, positive: bool = False,  # whether values ≤ 0 are refused
@@ -71,14 +79,10 @@ class Table:
             , naming the column and the place, where a value is missing, infinite or, if asked,
             not positive.
         """
-        values = self.columns[name]
-        faults = [(np.isnan(values), "has no value"), (np.isinf(values), "is infinite"),
-                  (values <= 0, "is not positive")]
-        for wrong, fault in faults[:3 if positive else 2]:
-            if not wrong.any(): continue
-            raise ValueError(self._fault(name, wrong, fault, "" if np.isnan(
-                                             value := values[wrong.argmax()]) else f" ({value:g})"))
-        return values
+        faults = _Faults(self.source, self.place)
+        faults.judge(name, self.columns[name], self.places, "positive" if positive else "number")
+        faults.refuse()
+        return self.columns[name]
 
     def feature(self, name: str,  # one of the columns
                 ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
@@ -99,17 +103,75 @@ class Table:
         ValueError
             , naming the column and the place, where a value is missing or infinite.
         """
-        values = self.columns[name]
-        if values.dtype != object: return self.numbers(name)
-        missing = np.array([value is None for value in values])
-        if missing.any(): raise ValueError(self._fault(name, missing, "has no value", ""))
-        return values
+        faults = _Faults(self.source, self.place)
+        faults.judge(name, self.columns[name], self.places, "number")
+        faults.refuse()
+        return self.columns[name]
 
-    def _fault(self, name, wrong, fault, shown):
-        first, more = int(wrong.argmax()), int(wrong.sum()) - 1
-        others = f", and in {more:,} more {self.place}{'s' if more > 1 else ''}" if more else ""
-        return (f"{self.source}, {self.place} {self.places[first]}: column {name!r} "
-                f"{fault}{shown}{others}")
+# %% ../nbs/03_tables.ipynb #cell-032
+_KINDS = {
+    "number": (), "positive": ((lambda v: v <= 0, "is not positive ({:g})"),),
+    "error": ((lambda v: abs(v) > 1e150, "is too large for its square, above 1e150 ({:g})"),),
+    "uncertainty": ((lambda v: v <= 0, "is not positive ({:g})"),
+                    (lambda v: v > 1e150, "is too large for its square, above 1e150 ({:g})")),
+    "outcome": ((lambda v: (v != 0) & (v != 1), "must hold 0 or 1, got {:g}"),),
+    "probability": ((lambda v: (v < 0) | (v > 1),
+                     "must hold probabilities from 0 to 1, got {:g}"),),
+    "weight": ((lambda v: v < 0, "must hold weights that are not negative, got {:g}"),)}
+
+# %% ../nbs/03_tables.ipynb #cell-033
+class _Faults:
+    "What is wrong with a file: of each kind of fault the first place, and how many there are."
+
+    def __init__(self, source, place):
+        self.source, self.place, self.found = source, place, {}
+
+    def add(self, kind, where, text):
+        """One more fault of a kind, at a place.
+
+        Parameters
+        ----------
+        kind
+        where
+        text
+        """
+        self.found.setdefault(kind, [where, text, 0])[2] += 1
+
+    def judge(self, name, values, places, kind, known=()):
+        """What a column that stands for something may not hold; `known` are rows judged before.
+
+        Parameters
+        ----------
+        name
+        values
+        places
+        kind
+        known, default ()
+        """
+        if values.dtype == object:
+            wrong = np.array([value is None for value in values], dtype=bool)
+            return self._count(name, values, places, wrong, "has no value")
+        missing = np.isnan(values)
+        missing[list(known)] = False
+        self._count(name, values, places, missing, "has no value")
+        self._count(name, values, places, np.isinf(values), "is infinite ({:g})")
+        for is_wrong, said in _KINDS[kind]:
+            self._count(name, values, places, is_wrong(values) & np.isfinite(values), said)
+
+    def _count(self, name, values, places, wrong, said):
+        if not wrong.any(): return
+        first = int(wrong.argmax())
+        text = said if values.dtype == object else said.format(values[first])
+        self.found[name, said] = [int(places[first]), f"column {name!r} {text}", int(wrong.sum())]
+
+    def refuse(self):
+        "Raise ValueError with all of it, if there is anything."
+        if not self.found: return
+        told = []
+        for where, text, count in sorted(self.found.values(), key=lambda fault: fault[0]):
+            more = f", and in {count - 1:,} more {self.place}{'s' * (count > 2)}" * (count > 1)
+            told.append(f"{self.place} {where}: {text}{more}")
+        raise ValueError(f"{self.source}, {'; '.join(told)}")
 
 # %% ../nbs/03_tables.ipynb #cell-008
 class UnknownColumn(ValueError):
@@ -160,86 +222,204 @@ def _is_number(cell):
     except ValueError: return False
     return "_" not in cell
 
+# %% ../nbs/03_tables.ipynb #cell-035
+class _Numbers:
+    "Reads the numbers of one file, all with the same marks."
+
+    def __init__(self, decimal=None, thousands=None):
+        if decimal not in (None, ".", ","):
+            raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
+        if thousands not in (None, ".", ",", " ", "'", "_") or (thousands and
+                                                              thousands == (decimal or ".")):
+            raise ValueError("thousands must be a point, a comma, a blank, an apostrophe or an "
+                             f"underscore, and not the mark before decimals, got {thousands!r}")
+        self.decimal, mark = decimal, {" ": "[ \u00a0\u202f\u2009]", "'": "['’]"}.get(
+            thousands, re.escape(thousands or ""))
+        self.grouped = re.compile(rf"[-+]?\d{{1,3}}({mark}\d{{3}})+(?!\d)") if thousands else None
+        self.mark, self.plain = re.compile(mark), decimal == "." and thousands is None
+
+    def read(self, text):
+        """The number in a cell, or None where it is none.
+
+        Parameters
+        ----------
+        text
+        """
+        if self.grouped and (found := self.grouped.match(text)):
+            text = self.mark.sub("", found[0]) + text[found.end():]
+        decimal = self.decimal
+        if decimal is None and ("," in text or "." in text): decimal = "," if "," in text else "."
+        if decimal == ",":
+            if "." in text: return None
+            text = text.replace(",", ".", 1)
+        if not _is_number(text): return None
+        if decimal != self.decimal: self.decimal = decimal
+        return float(text)
+
+    def cell(self, text):
+        """The number in a cell, NaN where it says that there is none; or None, where it is neither.
+
+        Parameters
+        ----------
+        text
+        """
+        if self.plain and "_" not in text:
+            try: return float(text)
+            except ValueError: pass
+        value = self.read(text)
+        return np.nan if value is None and text.casefold() in _MISSING else value
+
+
+_MISSING = frozenset(("", "na", "n/a", "null", "none", "<na>"))
+
+# %% ../nbs/03_tables.ipynb #cell-036
+def _as_feature(name, cells, numbers, places, faults):
+    "Numbers, NaN where missing, if every cell is one; else text, None where missing."
+    read = [None if cell is None or cell in _GONE else numbers.read(cell) for cell in cells]
+    gone = [cell is None or cell in _GONE for cell in cells]
+    count, present = sum(value is not None for value in read), len(cells) - sum(gone)
+    if count == present:
+        return np.array([np.nan if value is None else value for value in read], dtype=float)
+    if count:
+        for cell, value, missing, where in zip(cells, read, gone, places):
+            if missing or (value is not None) == (2 * count >= present): continue
+            usual = "numbers" if 2 * count >= present else "text"
+            faults.add((name, "mixed"), int(where), f"column {name!r} holds {usual}, and here "
+                       f"{cell[:40]!r}; say as_groups {name} if its cells are names of groups")
+    return _as_labels(cells)
+
+
+def _as_labels(cells):
+    "Text as it stands, None where missing."
+    return np.array([None if cell in _GONE else cell for cell in cells], dtype=object)
+
+
+_GONE = frozenset(("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan", None))
+
+# %% ../nbs/03_tables.ipynb #cell-038
+_LONGEST = 1 << 20
+
+
+class _Unreadable(ValueError):
+    "A line after which nothing can be read."
+
+
+def _records(text):
+    "The delimiter of a CSV file, then its rows as lists of cells, numbered; the header first."
+    lines = enumerate(iter(lambda: text.readline(_LONGEST + 1), ""), 1)
+    width, delimiter = None, None
+    for number, line in lines:
+        if len(line) > _LONGEST:
+            raise _Unreadable(number, f"the line is longer than {_LONGEST:,} characters")
+        if not line.strip(): continue
+        if delimiter is None:
+            if not line.strip(",;\t \r\n"): continue
+            yield 0, [delimiter := max(",;\t", key=line.count)]
+        cells = line.rstrip("\r\n").split(delimiter) if '"' not in line else _quoted(
+            number, line, lines, delimiter, width)
+        if width is None: width = len(cells)
+        yield number, cells
+
+
+def _quoted(number, text, lines, delimiter, width):
+    "The cells of a row that holds quotation marks; a cell may go on in the next line."
+    while True:
+        try:
+            return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True, strict=True))
+        except csv.Error as error:
+            if "unexpected end of data" not in str(error):
+                raise _Unreadable(number, f"can't be read as CSV: {error}") from None
+        _, line = next(lines, (0, None))
+        row = line is not None and width is not None and line.count(delimiter) == width - 1
+        if line is None or row or len(text) + len(line) > _LONGEST:
+            raise _Unreadable(number, "a quotation mark opens a cell and nothing closes it before "
+                              "the next row; leave it out, or double the marks within a cell")
+        text += line
+
 # %% ../nbs/03_tables.ipynb #cell-011
-def _read_csv(lines, names, source, features=()):
-    "The named columns of a CSV file, a line at a time."
-    begun = []
-    for line in lines:
-        begun.append(line)
-        if line.strip(): break
-    else:
+@dataclass
+class _Raw:
+    "The wanted columns as they stand in a file."
+    source: str
+    place: str
+    numbers: _Numbers
+    columns: dict  # arrays of numbers, lists of text
+    places: np.ndarray
+    bad: dict  # for a column of numbers: the text of cells that are none, by position
+    faults: _Faults
+    left_out: dict = field(default_factory=dict)
+
+# %% ../nbs/03_tables.ipynb #cell-040
+def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"):
+    "The named columns of a table, a row at a time; `roles` finds the columns from the header."
+    try: (_, (delimiter,)), (_, header) = next(records, (0, [None])), next(records, (0, None))
+    except _Unreadable as error:
+        raise ValueError(f"{source}, line {error.args[0]}: {error.args[1]}") from None
+    if header is None:
         raise ValueError(f"{source} is empty; it must hold a line with the names of the columns, "
                          "then a line for each point")
-    reader = csv.reader(itertools.chain(begun, lines), delimiter=max(",;\t", key=begun[-1].count),
-                        skipinitialspace=True)
-    header = [cell.strip() for cell in next(row for row in reader if any(row))]
-    positions = _positions(header, [*names, *features], source)
-    columns, places = {name: [] if name in features else array("d") for name in positions}, array(
-        "q")
-    for row in reader:
-        if not row or (len(row) == 1 and not row[0].strip()): continue
-        if len(row) != len(header):
-            raise ValueError(f"{source}, line {reader.line_num}: {len(row)} cells where the header "
-                             f"has {len(header)}")
-        for name, position in positions.items():
-            cell = row[position].strip()
-            columns[name].append(cell if name in features
-                                 else _cell(cell, name, source, reader.line_num))
-        places.append(reader.line_num)
+    header = [cell.strip() for cell in header]
+    names, texts = roles(header)
+    positions = _positions(header, [*names, *texts], source)
+    numbers = _Numbers(decimal or ("." if delimiter == "," else None), thousands)
+    columns = {name: array("d") if name in names else [] for name in positions}
+    places, bad, faults = array("q"), {name: {} for name in names}, _Faults(source, place)
+    wanted = [(name, at, columns[name].append, name in names) for name, at in positions.items()]
+    try:
+        for number, row in records:
+            if len(row) != len(header):
+                faults.add("width", number, f"{len(row)} cells where the header has {len(header)}")
+                continue
+            for name, position, keep, numeric in wanted:
+                cell = row[position].strip()
+                if numeric and (value := numbers.cell(cell)) is None:
+                    bad[name][len(places)], value = cell, np.nan
+                keep(value if numeric else cell)
+            places.append(number)
+    except _Unreadable as error: faults.add("end", *error.args)
     if not places:
-        raise ValueError(f"{source} holds the names of its columns but no line of numbers")
-    return Table(source, {name: _as_feature(cells) if name in features else np.array(cells)
-                          for name, cells in columns.items()}, np.array(places))
-
-# %% ../nbs/03_tables.ipynb #cell-012
-def _as_feature(cells):
-    "Numbers, NaN where missing, if every cell is one; else text, None where missing."
-    missing = [cell in ("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan")
-               for cell in cells]
-    if all(gone or _is_number(cell) for gone, cell in zip(missing, cells)):
-        return np.array([np.nan if gone else float(cell) for gone, cell in zip(missing, cells)])
-    return np.array([None if gone else cell for gone, cell in zip(missing, cells)], dtype=object)
-
-
-def _cell(text, name, source, line):
-    "The number in a cell; NaN where it is empty or says that it is missing."
-    if _is_number(text): return float(text)
-    if text.casefold() in ("", "na", "n/a", "null", "none", "<na>"): return np.nan
-    hint = (": write a point before the decimals, and nothing between thousands"
-            if re.fullmatch(r"[-+]?[\d.,' _]+", text) else "")
-    raise ValueError(f"{source}, line {line}: column {name!r} must hold numbers, got "
-                     f"{text[:40]!r}{hint}")
+        faults.refuse()
+        raise ValueError(f"{source} holds the names of its columns but no {place} of numbers")
+    return _Raw(source, place, numbers, {name: np.array(column) if name in names else column
+                                         for name, column in columns.items()},
+                np.array(places), bad, faults)
 
 # %% ../nbs/03_tables.ipynb #cell-014
-def _read_parquet(path, names, source, features=()):
-    "The named columns of a parquet file."
+def _read_arrow(path, source, roles):
+    "The named columns of a parquet or feather file."
+    feather = path.suffix.lower() == ".feather"
+    kind = "feather" if feather else "parquet"
     try:
         import pyarrow
-        from pyarrow import parquet
+        from pyarrow import ipc, parquet
     except ImportError:
-        raise ValueError(f"{source}: parquet files need pyarrow, which is not installed; pip "
+        raise ValueError(f"{source}: {kind} files need pyarrow, which is not installed; pip "
                          "install 'uqcal[parquet]'") from None
-    wanted = [*names, *features]
-    try: file = parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
-    with file:
-        schema = file.schema_arrow
-        _positions(schema.names, wanted, source)
-        for name in wanted:
-            kind = schema.field(name).type
-            if not (_holds_numbers(kind) or (name in features and _holds_groups(kind))):
-                raise ValueError(f"{source}: column {name!r} must hold "
-                                 f"numbers{' or text' if name in features else ''}, it holds "
-                                 f"{kind}")
-        try: table = file.read(columns=wanted)
+    with open(path, "rb") as binary:
+        try:
+            file = ipc.open_file(binary) if feather else parquet.ParquetFile(binary)
+            schema = file.schema if feather else file.schema_arrow
+            names, texts = roles(schema.names)
+            _positions(schema.names, [*names, *texts], source)
+            _check_types(schema, names, texts, source)
+            wanted = [*names, *texts]
+            table = file.read_all().select(wanted) if feather else file.read(columns=wanted)
         except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{source} can't be read as parquet: {_first_line(error)}") from error
+            raise ValueError(f"{source} can't be read as {kind}: {_first_line(error)}") from error
     if not table.num_rows:
         raise ValueError(f"{source} holds the names of its columns but no row of numbers")
-    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy()
-               if _holds_numbers(table[name].type) else _groups(table[name]) for name in wanted}
-    return Table(source, columns, np.arange(1, table.num_rows + 1), "row")
+    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy() if name in names
+               else table[name] for name in wanted}
+    return _Raw(source, "row", _Numbers("."), columns, np.arange(1, table.num_rows + 1),
+                {name: {} for name in names}, _Faults(source, "row"))
+
+
+def _check_types(schema, names, texts, source):
+    for name in [*names, *texts]:
+        kind = schema.field(name).type
+        if not (_holds_numbers(kind) or (name in texts and _holds_groups(kind))):
+            raise ValueError(f"{source}: column {name!r} must hold "
+                             f"numbers{' or text' if name in texts else ''}, it holds {kind}")
 
 # %% ../nbs/03_tables.ipynb #cell-015
 def _holds_numbers(kind):
@@ -254,13 +434,40 @@ def _holds_groups(kind):
 
 
 def _groups(column):
-    "Text from a column of text, categories or truth values; None where missing."
-    return np.array([None if value is None else str(value) for value in column.to_pylist()],
-                    dtype=object)
+    "Text from a column of text, categories, truth values or numbers; None where missing."
+    return np.array([None if value is None or value != value else _label(value)
+                     for value in column.to_pylist()], dtype=object)
+
+
+def _label(value):
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return str(value)
 
 
 def _first_line(error):
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+# %% ../nbs/03_tables.ipynb #cell-042
+def _sheet_records(path, source):
+    "Numbered rows of a spreadsheet's first sheet, its cells as text."
+    try: import openpyxl
+    except ImportError:
+        raise ValueError(f"{source}: spreadsheets need openpyxl, which is not installed; pip "
+                         "install openpyxl, or save the sheet as CSV") from None
+    try: book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{source} can't be read as a spreadsheet: "
+                         f"{_first_line(error)}") from error
+    yield 0, ["\t"]
+    width = None
+    for number, row in enumerate(book.worksheets[0].iter_rows(values_only=True), 1):
+        cells = ["" if value is None else _label(value) for value in row]
+        if not any(cell.strip() for cell in cells): continue
+        if width is None: width = max(k + 1 for k, cell in enumerate(cells) if cell.strip())
+        while len(cells) > width and not cells[-1].strip(): cells.pop()
+        yield number, cells + [""] * (width - len(cells))
+    book.close()
 
 # %% ../nbs/03_tables.ipynb #cell-030
 def open_table(path: str | os.PathLike,  # a file
@@ -296,22 +503,138 @@ def open_table(path: str | os.PathLike,  # a file
     try: return open(path, "rb")
     except OSError as error: raise type(error)(f"{path} can't be read: {error.strerror}") from error
 
+# %% ../nbs/03_tables.ipynb #cell-044
+def _mentioned(header, where):
+    "Columns of which a condition speaks."
+    return [name for name in header
+            if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", where)]
+
+
+def _holds(raw, where):
+    "For each row whether a condition holds."
+    import pandas as pd
+    if "@" in where or "__" in where:
+        raise ValueError(f"where may speak of columns only, without @ and __, got {where!r}")
+    spoken = _mentioned(raw.columns, where)
+    if not spoken: raise ValueError(f"where speaks of no column of {raw.source}: {where!r}")
+    frame = pd.DataFrame({name: _column(raw, name, _Faults("", "")) for name in spoken})
+    try: found = frame.eval(where, engine="python")
+    except Exception as error:  # whatever the condition makes pandas raise
+        raise ValueError(f"where can't be evaluated, {where!r}: {_first_line(error)}") from error
+    if not isinstance(found, pd.Series) or found.dtype != bool:
+        raise ValueError("where must be true or false for each row, as in 'T > 300', got "
+                         f"{where!r}")
+    return found.to_numpy()
+
+# %% ../nbs/03_tables.ipynb #cell-045
+def _column(raw, name, faults, labels=False):
+    "A column as numbers, or as text."
+    cells = raw.columns[name]
+    if isinstance(cells, np.ndarray) and cells.dtype != object: return cells
+    if hasattr(cells, "to_pylist"):
+        import pyarrow
+        if labels or not _holds_numbers(cells.type): return _groups(cells)
+        return cells.cast(pyarrow.float64(), safe=False).to_numpy()
+    return _as_labels(cells) if labels else _as_feature(name, cells, raw.numbers, raw.places,
+                                                        faults)
+
+
+def _keep(raw, kept):
+    "The same with some of its rows."
+    where = np.flatnonzero(kept)
+    def chosen(cells): return (cells[where] if isinstance(cells, np.ndarray) else cells.take(where)
+                               if hasattr(cells, "take") else [cells[k] for k in where])
+    raw.columns = {name: chosen(cells) for name, cells in raw.columns.items()}
+    new = dict(zip(where.tolist(), range(where.size)))
+    raw.bad = {name: {new[k]: text for k, text in found.items() if k in new}
+               for name, found in raw.bad.items()}
+    raw.places = raw.places[where]
+
+# %% ../nbs/03_tables.ipynb #cell-046
+def _select(raw, wanted, drop_missing, where):
+    "Leave out rows as asked, and count them."
+    if where is not None:
+        kept = _holds(raw, where)
+        raw.left_out["where"] = int((~kept).sum())
+        if not kept.any(): raise ValueError(f"{raw.source}: where leaves no row, {where!r}")
+        _keep(raw, kept)
+    if drop_missing:
+        kept = np.ones(len(raw.places), dtype=bool)
+        for name in wanted:
+            cells = raw.columns[name]
+            if isinstance(cells, np.ndarray):
+                gone = np.isnan(cells)
+                gone[list(raw.bad[name])] = False
+            else: gone = np.array([value is None or value in _GONE or value != value for value in
+                                   (cells.to_pylist() if hasattr(cells, "to_pylist") else cells)])
+            kept &= ~gone
+        raw.left_out["missing"] = int((~kept).sum())
+        if not kept.any():
+            raise ValueError(f"{raw.source}: every {raw.place} lacks a value of the columns "
+                             f"{', '.join(map(repr, wanted))}")
+        _keep(raw, kept)
+
+
+def _finish(raw, names, features, groups, kinds):
+    "A table of columns that hold what they should; else all faults in one message."
+    columns = {}
+    for name in [*names, *features, *groups]:
+        columns[name] = _column(raw, name, raw.faults, name in groups)
+        for k, text in raw.bad.get(name, {}).items():
+            hint = (": write a point before the decimals, and nothing between thousands"
+                    if re.fullmatch(r"[-+]?[\d.,'’ _]+", text) else "")
+            raw.faults.add((name, "number"), int(raw.places[k]), f"column {name!r} must hold "
+                           f"numbers, got {text[:40]!r}{hint}")
+        if name in kinds:
+            raw.faults.judge(name, columns[name], raw.places, kinds[name], raw.bad.get(name, ()))
+    raw.faults.refuse()
+    return Table(raw.source, columns, raw.places, raw.place, raw.left_out)
+
 # %% ../nbs/03_tables.ipynb #cell-017
-def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standard input
+def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .feather or .xlsx, or
+                                           # "-" for CSV on standard input
                names: Sequence[str],  # columns of numbers
                *,
                features: Sequence[str] = (),  # further columns, of numbers or text
+               groups: Sequence[str] = (),  # further columns of labels, which stay as they are
+               kinds: Mapping[str, str] | None = None,  # by column what it stands for: "number",
+                                                        # "positive", "error", "uncertainty",
+                                                        # "outcome", "probability" or "weight";
+                                                        # others are judged when they are used
+               decimal: str | None = None,  # "." or ","; by default a point, and where semicolons
+                                            # or tabs separate cells, what the first number shows
+               thousands: str | None = None,  # the mark between thousands, if there is one
+               encoding: str | None = None,  # of text; by default UTF-8, or what the mark at its
+                                             # beginning says
+               drop_missing: bool = False,  # leave out rows in which a column has no value
+               where: str | None = None,  # keep rows for which this holds, as in pandas' `query`
                ) -> Table:  # these columns, in this order
     """Named columns from a file.
 
     Parameters
     ----------
-    source : str
-        A CSV or .parquet file, or "-" for CSV on standard input.
+    source : str | os.PathLike
+        A file: CSV, .csv.gz, .parquet, .feather or .xlsx, or "-" for CSV on standard input.
     names : Sequence[str]
         Columns of numbers.
     features : Sequence[str], default ()
         Further columns, of numbers or text.
+    groups : Sequence[str], default ()
+        Further columns of labels, which stay as they are.
+    kinds : Mapping[str, str] | None, optional
+        By column what it stands for: "number", "positive", "error", "uncertainty",
+        "outcome", "probability" or "weight"; others are judged when they are used.
+    decimal : str | None, optional
+        "." or ","; by default a point, and where semicolons or tabs separate cells, what
+        the first number shows.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+    encoding : str | None, optional
+        Of text; by default UTF-8, or what the mark at its beginning says.
+    drop_missing : bool, default False
+        Leave out rows in which a column has no value.
+    where : str | None, optional
+        Keep rows for which this holds, as in pandas' `query`.
 
     Returns
     -------
@@ -325,29 +648,204 @@ def read_table(source: str,  # a CSV or .parquet file, or "-" for CSV on standar
         and the line.
     """
     names = list(dict.fromkeys(names))
-    features = [name for name in dict.fromkeys(features) if name not in names]
+    groups = [name for name in dict.fromkeys(groups) if name not in names]
+    features = [name for name in dict.fromkeys(features) if name not in [*names, *groups]]
+
+    def roles(header):
+        texts = [*features, *groups]
+        spoken = [name for name in _mentioned(header, where or "") if name not in names + texts]
+        return names, texts + spoken
+    raw = _read(source, roles, decimal, thousands, encoding)
+    _select(raw, [*names, *features, *groups], drop_missing, where)
+    return _finish(raw, names, features, groups, kinds or {})
+
+# %% ../nbs/03_tables.ipynb #cell-048
+def _read(source, roles, decimal, thousands, encoding):
+    "The raw columns of a file, whatever its form."
+    _Numbers(decimal, thousands)  # refuses marks that can't be
+    if encoding is not None:
+        try: "".encode(encoding)
+        except LookupError: raise ValueError(f"encoding is not known: {encoding!r}") from None
     if source == "-":
-        return _decoded(lambda: _read_csv(_text(sys.stdin.buffer), names, "standard input",
-                                          features), "standard input")
+        if sys.stdin is None: raise ValueError("standard input is closed")
+        return _read_text(sys.stdin.buffer, "standard input", roles, decimal, thousands, encoding)
     path = Path(source)
-    file = open_table(path)
-    if path.suffix.lower() in (".parquet", ".pq"):
-        file.close()
-        return _read_parquet(path, names, path.name, features)
-    with file:
-        return _decoded(lambda: _read_csv(_text(file), names, path.name, features), path.name)
+    name, suffix = display_name(path.name), path.suffix.lower()
+    with open_table(path) as file:
+        if suffix in (".parquet", ".pq", ".feather"): return _read_arrow(path, name, roles)
+        if suffix in (".xlsx", ".xlsm"):
+            return _read_csv(_sheet_records(path, name), name, roles, decimal, thousands, "row")
+        binary = gzip.open(file) if suffix == ".gz" else file
+        return _read_text(binary, name, roles, decimal, thousands, encoding)
 
 
-def _text(binary):
-    "Lines of UTF-8 text, with or without the mark that spreadsheets put first."
-    return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+def _read_text(binary, source, roles, decimal, thousands, encoding):
+    "The raw columns of a CSV file."
+    if not hasattr(binary, "peek"): binary = io.BufferedReader(binary)
+    try:
+        found = encoding or next((code for mark, code in _MARKS if binary.peek(4)[:4].startswith(
+            mark)), "utf-8-sig")
+        text = io.TextIOWrapper(binary, encoding=found, newline="")
+        try: return _read_csv(_records(text), source, roles, decimal, thousands)
+        finally: text.detach()
+    except UnicodeError:
+        where = f"{encoding} text; name another encoding" if encoding else (
+            "UTF-8 text; save it as CSV in UTF-8, or give a .parquet file, or name its encoding")
+        raise ValueError(f"{source} is not {where}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{source} can't be read as gzip: {error}") from None
 
 
-def _decoded(read, source):
-    "What `read` returns; its errors of decoding in words."
-    try: return read()
-    except UnicodeDecodeError:
-        raise ValueError(f"{source} is not UTF-8 text; save it as CSV in UTF-8, or give a .parquet "
-                         "file") from None
-    except csv.Error as error:
-        raise ValueError(f"{source} can't be read as CSV: {error}") from error
+_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
+          (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def display_name(name: str,  # of a file, perhaps in bytes that are no UTF-8
+                 ) -> str:  # the same where it can be shown, else with its bytes written out
+    """A file's name as it can be printed and stored.
+
+    Parameters
+    ----------
+    name : str
+        Of a file, perhaps in bytes that are no UTF-8.
+
+    Returns
+    -------
+    str
+        The same where it can be shown, else with its bytes written out.
+    """
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+# %% ../nbs/03_tables.ipynb #cell-050
+def read_errors(
+    source: str | os.PathLike,  # as in `read_table`
+    *,
+    error: str = "error",  # the column of errors
+    uncertainty: str = "uncertainty",  # the column of uncertainties
+    observed: str | None = None,  # the column of true values, in place of errors, with `predicted`
+    predicted: str | None = None,  # the column of predictions
+    **options: Any,  # of `read_table`: features, decimal, encoding, drop_missing and so on
+) -> tuple[np.ndarray, np.ndarray, Table]:  # errors, uncertainties, and the table they come from
+    """Errors and uncertainties from a file.
+
+    Parameters
+    ----------
+    source : str | os.PathLike
+        As in `read_table`.
+    error : str, default "error"
+        The column of errors.
+    uncertainty : str, default "uncertainty"
+        The column of uncertainties.
+    observed : str | None, optional
+        The column of true values, in place of errors, with `predicted`.
+    predicted : str | None, optional
+        The column of predictions.
+    **options : Any
+        Of `read_table`: features, decimal, encoding, drop_missing and so on.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, Table]
+        Errors, uncertainties, and the table they come from.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_table`, for values that are missing, infinite, too large or, among the
+        uncertainties, not positive, too.
+    """
+    if (observed is None) != (predicted is None):
+        raise ValueError("observed and predicted must be given together: the error is their "
+                         "difference")
+    names = [error] if observed is None else [observed, predicted]
+    kinds = {**dict.fromkeys(names, "error"), uncertainty: "uncertainty"}
+    kinds |= {name: "number" for key in ("features", "groups") for name in options.get(key, ())
+              if name not in kinds}
+    table = read_table(source, [*names, uncertainty], kinds=kinds, **options)
+    values = [table.columns[name] for name in names]
+    return (values[0] if observed is None else values[0] - values[1],
+            table.columns[uncertainty], table)
+
+# %% ../nbs/03_tables.ipynb #cell-051
+def read_probabilities(
+    source: str | os.PathLike,  # as in `read_table`
+    *,
+    outcome: str = "outcome",  # the column of outcomes, 0 or 1
+    score: str = "score",  # the column of stated probabilities of outcome 1
+    weight: str | None = None,  # the column of weights, if there is one
+    **options: Any,  # of `read_table`: decimal, encoding, drop_missing and so on
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Table]:  # outcomes, probabilities, weights
+                                                               # or None, and the table
+    """Outcomes and stated probabilities from a file.
+
+    Parameters
+    ----------
+    source : str | os.PathLike
+        As in `read_table`.
+    outcome : str, default "outcome"
+        The column of outcomes, 0 or 1.
+    score : str, default "score"
+        The column of stated probabilities of outcome 1.
+    weight : str | None, optional
+        The column of weights, if there is one.
+    **options : Any
+        Of `read_table`: decimal, encoding, drop_missing and so on.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray | None, Table]
+        Outcomes, probabilities, weights or None, and the table.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_table`, for values outside their range too.
+    """
+    kinds = {outcome: "outcome", score: "probability"} | ({weight: "weight"} if weight else {})
+    table = read_table(source, list(kinds), kinds=kinds, **options)
+    return (table.columns[outcome], table.columns[score],
+            table.columns[weight] if weight else None, table)
+
+
+def read_intervals(
+    source: str | os.PathLike,  # as in `read_table`
+    *,
+    value: str = "value",  # the column of true values
+    lower: str = "lower",  # the column of lower bounds
+    upper: str = "upper",  # the column of upper bounds
+    **options: Any,  # of `read_table`: decimal, encoding, drop_missing and so on
+) -> tuple[np.ndarray, np.ndarray, Table]:  # values, shape (n,); bounds, shape (n, 2); the table
+    """True values and the intervals that were stated for them, from a file.
+
+    Parameters
+    ----------
+    source : str | os.PathLike
+        As in `read_table`.
+    value : str, default "value"
+        The column of true values.
+    lower : str, default "lower"
+        The column of lower bounds.
+    upper : str, default "upper"
+        The column of upper bounds.
+    **options : Any
+        Of `read_table`: decimal, encoding, drop_missing and so on.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, Table]
+        Values, shape (n,); bounds, shape (n, 2); the table.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_table`, for crossed bounds too.
+    """
+    table = read_table(source, [value, lower, upper],
+                       kinds=dict.fromkeys((value, lower, upper), "error"), **options)
+    low, high = table.columns[lower], table.columns[upper]
+    if (wrong := low > high).any():
+        faults = _Faults(table.source, table.place)
+        for where in table.places[wrong].tolist():
+            faults.add("crossed", where, f"{lower!r} is above {upper!r}")
+        faults.refuse()
+    return table.columns[value], np.column_stack([low, high]), table

@@ -1,0 +1,238 @@
+"""Files and surroundings of the command line: what comes in is what is judged, what goes out is whole, and no surrounding ends in a traceback."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal.cli import main
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+QUICK = ["--n-boot", "60", "--n-resamples", "99", "--n-mc", "40", "--statistics", "zms"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def start(*args, given=None, environment=None, **options):
+    "The command in a process of its own, bytes in and bytes out."
+    code = "from uqcal.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", code, *args], input=given, capture_output=True, timeout=300,
+                          env={**os.environ, **(environment or {})}, **options)
+
+
+def run(capsys, *args, code=0):
+    with pytest.raises(SystemExit) as ended: main(args)
+    said = capsys.readouterr()
+    assert ended.value.code == code, said.err
+    if code == 2: assert said.out == "" and said.err.count("\n") == 1 and said.err.startswith("uqcal: "), said
+    return said.out if code == 0 else said.err
+
+
+def errors(n=60, **more):
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, n)
+    return pd.DataFrame({"error": u * rng.standard_normal(n), "uncertainty": u, **more}).round(4)
+
+
+def groups(labels):
+    rng, n = np.random.default_rng(1), 30 * len(labels)
+    return pd.DataFrame({"response": rng.integers(0, 2, n), "score": rng.uniform(size=n).round(3), "group": np.tile(labels, 30)})
+
+
+# --- what comes in
+
+@pytest.mark.parametrize("command", ["validate", "calibration", "compare"])
+def test_a_stray_quotation_mark_is_refused(capsys, command):
+    with open("made.csv", "w") as file:
+        file.write("error,uncertainty,outcome,response,score,group\n" + "1,2,1,1,0.5,a\n" * 100 + '1,2,1,1,0.25,"5 inch\n' + "1,2,0,0,0.5,b\n" * 1899)
+    assert "made.csv, line 102: a quotation mark opens a cell" in run(capsys, command, "made.csv", code=2)
+
+
+def test_labels_are_compared_as_they_stand(capsys):
+    groups(["007", "7", "10", "1e1"]).to_csv("made.csv", index=False)
+    assert "120 points in 4 groups" in run(capsys, "compare", "made.csv", "--everyone")
+    groups(["1234567890123456", "1234567890123457"]).to_csv("made.csv", index=False)
+    assert "groups 1234567890123456 and 1234567890123457" in " ".join(run(capsys, "compare", "made.csv").split())
+
+
+def test_whole_numbers_in_parquet_are_labels_to_the_last_digit(capsys):
+    pytest.importorskip("pyarrow")
+    groups([2**62, 2**62 + 1]).to_parquet("made.parquet")
+    assert f"groups {2**62} and {2**62 + 1}" in " ".join(run(capsys, "compare", "made.parquet").split())
+
+
+def test_a_question_mark_among_numbers_is_refused_unless_groups_are_meant(capsys):
+    mass = ["1", "2", "3"] * 20
+    mass[40] = "?"
+    errors(mass=mass).to_csv("made.csv", index=False)
+    args = ["validate", "made.csv", "--feature", "mass", *QUICK]
+    assert run(capsys, *args, code=2) == "uqcal: made.csv, line 42: column 'mass' holds numbers, and here '?'; say --as-groups mass if its cells are names of groups\n"
+    assert "mass" in run(capsys, *args, "--as-groups", "mass")
+    assert "give --feature kind with it" in run(capsys, *args, "--as-groups", "kind", code=2)
+
+
+def test_a_european_file_gives_its_verdict_in_one_command(capsys):
+    frame = errors(70, state=["done"] * 62 + ["open"] * 8)
+    frame.loc[3, "error"] = frame.loc[65, "error"] = np.nan
+    frame.to_csv("labor.csv", index=False, sep=";", decimal=",", encoding="utf-16")
+    args = ["validate", "labor.csv", "--where", "state == 'done'", "--drop-missing", *QUICK]
+    said = run(capsys, *args, "--json", "n.json", "--report", "r.html")
+    assert said.startswith("labor.csv: 61 points; left out: 8 for which the condition does not hold and 1 without a value\n")
+    assert json.load(open("n.json", encoding="utf-8"))["data"]["left_out"] == {"where": 8, "missing": 1}
+    assert "where: 8, missing: 1" in open("r.html", encoding="utf-8").read()
+    frame.to_csv("plain.csv", index=False)
+    assert run(capsys, "validate", "plain.csv", *args[2:]).split("\n", 1)[1] == said.split("\n\nReport")[0].split("\n", 1)[1] + "\n"
+
+
+@pytest.mark.parametrize("options", [["--where", "score > 0.1"], ["--drop-missing"], ["--decimal", ".", "--encoding", "latin-1"]])
+def test_other_commands_read_in_the_same_way(capsys, options):
+    frame = groups(["a", "b"]).assign(outcome=lambda t: t.response)
+    frame.to_csv("made.csv", index=False)
+    for command in (["compare"], ["calibration", "--n-boot", "60", "--n-resamples", "99"]):
+        out = run(capsys, command[0], "made.csv", *command[1:], *options)
+        assert ("left out: " in out.splitlines()[0]) == (options[0] != "--decimal")
+
+
+def test_options_of_reading_are_refused_as_they_were_typed(capsys):
+    errors().to_csv("made.csv", index=False)
+    for options, said in ((["--decimal", ";"], "--decimal must"), (["--thousands", "x"], "--thousands must"), (["--encoding", "x"], "--encoding is not known"),
+                          (["--where", "error >"], "--where can't be evaluated"), (["--where", "1 > 0"], "--where speaks of no column")):
+        assert run(capsys, "validate", "made.csv", *options, code=2).startswith(f"uqcal: {said}")
+
+
+# --- what goes out
+
+def test_recalibrated_rows_go_out_in_the_bytes_in_which_they_came():
+    done = start("recalibrate", "-", "--outcome", "y", "--score", "p", given="p,y,n\n0.5,1,日\n0.4,0,é\n".encode(),
+                 environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"})
+    assert done.returncode == 0 and [line.split(b",")[2].decode() for line in done.stdout.splitlines()] == ["n", "日", "é"]
+
+
+@pytest.mark.parametrize("name", ["a,b", 'a "b"', '"'])
+def test_a_name_with_marks_can_be_read_again(capsys, name):
+    with open("made.csv", "w") as file: file.write("p,y\n0.5,1\n0.4,0\n")
+    run(capsys, "recalibrate", "made.csv", "--outcome", "y", "--score", "p", "--name", name, "--out", "out.csv")
+    assert list(pd.read_csv("out.csv").columns) == ["p", "y", name]
+    run(capsys, "recalibrate", "out.csv", "--outcome", "y", "--score", name, "--out", "again.csv")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "", " ", " a", "\x1b[2J", "p"])
+def test_names_that_are_none(capsys, name):
+    with open("made.csv", "w") as file: file.write("p,y\n0.5,1\n0.4,0\n")
+    assert "--name must be" in (said := run(capsys, "recalibrate", "made.csv", "--outcome", "y", "--score", "p", "--name", name, code=2)) or "already" in said
+
+
+def test_an_endless_line_of_a_stream_is_refused_at_once():
+    begun = time.perf_counter()
+    done = start("recalibrate", "-", "--outcome", "y", "--score", "p", given=b"p,y\n0.5,1\n" + b"1" * 50_000_000)
+    assert done.returncode == 2 and b"standard input, line 3: longer than 1,048,576 characters" in done.stderr and time.perf_counter() - begun < 60
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_cleans_up(folder, number):
+    folder.joinpath("out.csv").write_text("before")
+    folder.joinpath(".out.csv.1.part").write_text("stale")
+    code = "from uqcal.cli import main; main()"
+    with subprocess.Popen([sys.executable, "-c", code, "recalibrate", "-", "--outcome", "y", "--score", "p", "--out", "out.csv"], stdin=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"p,y\n0.5,1\n")
+        process.stdin.flush()
+        for _ in range(600):
+            if len(list(folder.glob(".*.part"))) == 2: break
+            time.sleep(0.1)
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number and b"Traceback" not in process.stderr.read()
+    assert sorted(os.listdir()) == [".out.csv.1.part", "out.csv"] and folder.joinpath("out.csv").read_text() == "before"
+
+
+@pytest.mark.parametrize("options", [[], ["--a", "$a$b_{"], ["--everyone"]])
+def test_dollar_signs_in_group_names_are_drawn(capsys, options):
+    groups(["$a$b_{", "$x^$", "c"]).to_csv("made.csv", index=False)
+    run(capsys, "compare", "made.csv", *options, "--report", "r.html")
+    assert "$a$b_{" in open("r.html", encoding="utf-8").read()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
+def test_a_file_name_that_is_no_text(capsys):
+    name = os.fsdecode(b"a\xffb.csv")
+    errors().to_csv(name, index=False)
+    said = run(capsys, "validate", name, *QUICK, "--json", os.fsdecode(b"n\xff.json"), "--report", os.fsdecode(b"r\xff.html"))
+    assert said.startswith(r"a\xffb.csv: 60 points") and r"n\xff.json" in said and os.path.exists(os.fsdecode(b"r\xff.html"))
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys):
+    groups(["\x1b[2Ja", "b"]).to_csv("made.csv", index=False)
+    assert "\x1b" not in (said := run(capsys, "compare", "made.csv")) and r"\x1b[2Ja" in said
+    assert "\x1b" not in run(capsys, "compare", "made.csv", "--score", "\x1b[2J", code=2)
+
+
+# --- surroundings
+
+@pytest.mark.parametrize("args, said", [
+    (["validate", "-"], "standard input is empty"), (["validate", "--demo", "--n-boot", str(10**12)], "--n-boot must be at most 10,000,000"),
+    (["validate", "--demo", "--n-mc", str(10**12)], "--n-mc must be at most"), (["calibration", "-", "--n-resamples", str(10**12)], "--n-resamples must be at most"),
+])
+def test_refused_before_the_work(args, said):
+    done = start(*args, given=b",,\n")
+    assert done.returncode == 2 and done.stderr.decode().startswith(f"uqcal: {said}") and done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
+@pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("recalibrate", 0), ("recalibrate", 1)])
+def test_closed_streams_are_refused_in_words(command, closed):
+    done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal.cli import main; main()" {command} - {"<" if closed == 0 else ">"}&-', sys.executable],
+                          capture_output=True, timeout=120, **({"stdin": subprocess.DEVNULL} if closed else {}))
+    assert (done.returncode, done.stderr.decode()) == (2, f"uqcal: standard {('input', 'output')[closed]} is closed\n")
+
+
+def test_more_cores_than_there_are_is_no_fault(capsys):
+    errors().to_csv("made.csv", index=False)
+    assert run(capsys, "validate", "made.csv", *QUICK, "--jobs", "100000") == run(capsys, "validate", "made.csv", *QUICK)
+
+
+def test_kernels_need_no_folder(folder):
+    shutil.copytree(os.path.join(ROOT, "uqcal"), folder / "site" / "uqcal", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "site" / "uqcal" / "__pycache__").touch()  # nobody, not even root, can write below a file
+    (folder / "file").touch()
+    surroundings = {key: value for key, value in os.environ.items() if key not in ("HOME", "NUMBA_CACHE_DIR")}
+    done = subprocess.run([sys.executable, "-c", "from uqcal.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p", "--method", "ops"],
+                          input=b"p,y\n0.5,1\n", capture_output=True, timeout=300,
+                          env={**surroundings, "PYTHONPATH": str(folder / "site"), "XDG_CACHE_HOME": str(folder / "file" / "cache"), "MPLCONFIGDIR": str(folder)})
+    assert done.returncode == 0 and done.stdout.startswith(b"p,y,recalibrated\n0.5,1,"), done.stderr
+    lines = done.stderr.decode().splitlines()
+    assert sum("NUMBA_CACHE_DIR" in line for line in lines) == 1 and lines[0].startswith("uqcal: no folder can be written"), lines
+
+
+@pytest.mark.parametrize("ending, left", [("nbi", 0), ("nbi", 30), ("nbc", 0), ("nbc", 100)])
+def test_a_damaged_cache_is_compiled_anew(folder, ending, left):
+    cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    args = ["-c", "from uqcal.logistic import sigmoid; print(sigmoid(0.0))"]
+    for _ in range(3):
+        done = subprocess.run([sys.executable, *args], capture_output=True, text=True, timeout=300, env={**os.environ, **cache})
+        assert (done.returncode, done.stdout, done.stderr) == (0, "0.5\n", "")
+        files = list((folder / "cache").rglob(f"*.{ending}"))
+        assert files and all(file.stat().st_size > left for file in files)
+        for file in files: file.write_bytes(file.read_bytes()[:left])
+
+
+def test_every_module_with_kernels_lets_them_do_without_a_folder():
+    found = 0
+    for name in sorted(os.listdir(os.path.join(ROOT, "uqcal"))):
+        if not name.endswith(".py"): continue
+        with open(os.path.join(ROOT, "uqcal", name), encoding="utf-8") as file: before, kernel, _ = file.read().partition("\n@nb.")
+        if not kernel: continue
+        found += 1
+        assert any(f"from .{module} import" in before for module in ("kernels", "resampling", "logistic", "statistics")), name
+    assert found > 10

@@ -1,0 +1,178 @@
+"""Reading tables: what people have is read, what is faulty is refused with its place, nothing is swallowed, merged or guessed."""
+import gzip
+import io
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import uqcal
+from uqcal.tables import display_name, read_errors, read_intervals, read_probabilities, read_table
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fault(content, names=("E", "uE"), name="made.csv", read=read_table, **options):
+    "The message with which a file is refused."
+    with open(name, "wb") as file: file.write(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError) as refused: read(name, *([list(names)] if read is read_table else []), **options)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+# --- nothing silently swallowed
+
+@pytest.mark.parametrize("second", ["", '1,2,5" wide\n', '1,2,"a note"\n', '1,2,"7 inch"\n'])
+def test_a_stray_quotation_mark_swallows_no_rows(second):
+    rows = "1,2,x\n" * 100 + '1,2,"5 inch\n' + "1,2,x\n" * 1899 + second + "1,2,x\n" * 3
+    assert fault("E,uE,screen\n" + rows).startswith("made.csv, line 102: a quotation mark opens a cell and nothing closes it")
+
+
+def test_a_cell_of_several_lines_is_read():
+    with open("made.csv", "w") as file: file.write('E,uE,note\n1,2,"two\nlines, or\nthree"\n3,4,"a ""word"""\n')
+    table = read_table("made.csv", ["E"], groups=["note"])
+    assert list(table.feature("note")) == ["two\nlines, or\nthree", 'a "word"'] and list(table.places) == [2, 5]
+
+
+def test_an_endless_line_is_refused_at_once():
+    begun = time.perf_counter()
+    assert fault("E,uE\n1,2\n" + "1" * 20_000_000).startswith("made.csv, line 3: the line is longer than 1,048,576 characters")
+    assert fault("x" * 20_000_000).startswith("made.csv, line 1: the line is longer")
+    assert time.perf_counter() - begun < 5
+
+
+# --- labels stay what they are
+
+def test_labels_of_text_stay_text():
+    with open("made.csv", "w") as file: file.write("E,g\n1,007\n1,7\n1,10\n1,1e1\n1,1234567890123456\n1,1234567890123457\n")
+    assert list(read_table("made.csv", ["E"], groups=["g"]).feature("g")) == ["007", "7", "10", "1e1", "1234567890123456", "1234567890123457"]
+
+
+def test_whole_numbers_in_parquet_stay_whole():
+    pytest.importorskip("pyarrow")
+    labels = [1234567890123456, 1234567890123457, 2**62, 2**62 + 1]
+    pd.DataFrame({"E": 1.0, "g": labels}).to_parquet("made.parquet")
+    assert list(read_table("made.parquet", ["E"], groups=["g"]).feature("g")) == list(map(str, labels))
+
+
+def test_one_question_mark_makes_no_groups_of_numbers():
+    rows = [f"1,2,{k}" for k in range(1000)]
+    rows[600] = "1,2,?"
+    content = "E,uE,mass\n" + "\n".join(rows)
+    assert fault(content, features=["mass"]) == "made.csv, line 602: column 'mass' holds numbers, and here '?'; say as_groups mass if its cells are names of groups"
+    assert read_table("made.csv", ["E"], groups=["mass"]).feature("mass")[600] == "?"
+    assert fault("E,g\n1,a\n1,b\n1,7\n1,8\n1,c\n", names=["E"], features=["g"]).startswith("made.csv, line 4: column 'g' holds text, and here '7'; say as_groups g")
+
+
+# --- the tables people have
+
+EUROPEAN = "Größe;E;uE;Zustand\n1.204,5;0,31;0,25;fertig\n1.310,0;;0,25;fertig\n1.377,5;-0,12;0,20;fertig\n0,0;?;-1;offen\n"
+
+
+@pytest.mark.parametrize("encoding, given", [("latin-1", "latin-1"), ("utf-8", None), ("utf-8-sig", None), ("utf-16", None), ("utf-16-le", "utf-16-le")])
+def test_a_european_file_takes_one_call(encoding, given):
+    with open("labor.csv", "wb") as file: file.write(EUROPEAN.encode(encoding))
+    error, uncertainty, table = uqcal.read_errors("labor.csv", error="E", uncertainty="uE", features=["Größe"], decimal=",", thousands=".", encoding=given,
+                                                  drop_missing=True, where="Zustand == 'fertig'")
+    np.testing.assert_array_equal([error, uncertainty, table.feature("Größe")], [[0.31, -0.12], [0.25, 0.2], [1204.5, 1377.5]])
+    assert table.left_out == {"where": 1, "missing": 1} and list(table.places) == [2, 4]
+
+
+def test_all_faults_come_in_one_message():
+    content = "E,uE\n1,2\n?,2\n,-1\n1,inf\nno,0\n1,2,3\n1e200,2\n"
+    assert fault(content, read=read_errors, error="E", uncertainty="uE") == (
+        "made.csv, line 3: column 'E' must hold numbers, got '?', and in 1 more line; line 4: column 'E' has no value; "
+        "line 4: column 'uE' is not positive (-1), and in 1 more line; line 5: column 'uE' is infinite (inf); line 7: 3 cells where the header has 2; "
+        "line 8: column 'E' is too large for its square, above 1e150 (1e+200)")
+
+
+@pytest.mark.parametrize("content, expected", [("E;uE\n0,5;2\n1;3\n", [0.5, 1]), ("E\tuE\n-1,25e1\t2\n3\t1\n", [-12.5, 3]), ("E;uE\n0.5;2\n1;3\n", [0.5, 1])])
+def test_a_decimal_comma_is_recognised_where_commas_are_free(content, expected):
+    with open("made.csv", "w") as file: file.write(content)
+    np.testing.assert_array_equal(read_table("made.csv", ["E", "uE"]).numbers("E"), expected)
+
+
+def test_marks_are_not_mixed():
+    assert fault("E;uE\n0,5;2\n0.5;2\n").startswith("made.csv, line 3: column 'E' must hold numbers, got '0.5'")
+    assert fault("E;uE\n0.5;2\n0,5;2\n").startswith("made.csv, line 3: column 'E' must hold numbers, got '0,5'")
+    assert fault('E,uE\n"0,5",2\n').startswith("made.csv, line 2: column 'E' must hold numbers, got '0,5'")
+    assert fault("E;uE\n1.23;2\n", decimal=",", thousands=".").startswith("made.csv, line 2: column 'E' must hold numbers, got '1.23'")
+    for options in ({"decimal": ";"}, {"thousands": "x"}, {"decimal": ",", "thousands": ","}, {"thousands": "."}): assert "must be" in fault("E,uE\n1,2\n", **options)
+
+
+@pytest.mark.parametrize("mark, cell", [(" ", "1 234 567.5"), (" ", "1\u202f234\u00a0567.5"), ("'", "1’234'567.5"), (",", '"1,234,567.5"'), ("_", "1_234_567.5")])
+def test_thousands_are_read_where_their_mark_is_named(mark, cell):
+    with open("made.csv", "w", encoding="utf-8") as file: file.write(f"E,uE\n{cell},2\n12,3\n")
+    np.testing.assert_array_equal(read_table("made.csv", ["E"], thousands=mark).numbers("E"), [1234567.5, 12])
+
+
+@pytest.mark.parametrize("form", ["csv.gz", "parquet", "feather", "xlsx"])
+def test_forms_of_a_table(form):
+    pytest.importorskip({"parquet": "pyarrow", "feather": "pyarrow", "xlsx": "openpyxl"}.get(form, "gzip"))
+    frame = pd.DataFrame({"E": [0.5, -1.0, 2.0], "uE": [1.0, 2.0, 3.0], "g": ["a", "b", "a"], "k": [7, 8, 9]})
+    write = {"csv.gz": lambda name: frame.to_csv(name, index=False), "parquet": frame.to_parquet, "feather": frame.to_feather,
+             "xlsx": lambda name: frame.to_excel(name, index=False)}[form]
+    write(f"made.{form}")
+    table = read_table(f"made.{form}", ["E", "uE"], features=["k"], groups=["g"], where="k > 7")
+    np.testing.assert_array_equal([table.numbers("E"), table.feature("k")], [[-1, 2], [8, 9]])
+    assert list(table.feature("g")) == ["b", "a"] and table.left_out == {"where": 1}
+    assert list(table.places) == ([3, 4] if form in ("csv.gz", "xlsx") else [2, 3])
+
+
+@pytest.mark.parametrize("form", ["csv.gz", "feather", "xlsx", "parquet"])
+def test_a_damaged_file_is_refused_in_words(form):
+    pytest.importorskip({"parquet": "pyarrow", "feather": "pyarrow", "xlsx": "openpyxl"}.get(form, "gzip"))
+    assert "can't be read as" in fault(b"nonsense" * 30, name=f"made.{form}")
+    if form == "csv.gz": assert "can't be read as gzip" in fault(gzip.compress(b"E,uE\n1,2\n" * 99999)[:-20], name="made.csv.gz")
+
+
+@pytest.mark.parametrize("where, said", [("E >", "where can't be evaluated"), ("E + 1", "where must be true or false"), ("1 < 2", "speaks of no column"), ("@x > E", "without @"),
+                                         ("E > 100", "where leaves no row")])
+def test_conditions_that_can_not_be_used(where, said):
+    assert said in fault("E,uE\n1,2\n2,3\n", where=where)
+
+
+def test_a_condition_can_speak_of_any_column_and_of_missing_values():
+    with open("made.csv", "w") as file: file.write("id,E,uE,T/K\n001,1,2,300\n002,oh,2,\n003,3,4,310\n")
+    assert list(read_table("made.csv", ["E"], where="`T/K` > 305").places) == [4]
+    assert list(read_table("made.csv", ["E"], where="`T/K`.notna() and id > 0").places) == [2, 4]
+
+
+def test_encodings_that_do_not_fit():
+    assert fault("E,uE\n1,2\n", encoding="utf-99") == "encoding is not known: 'utf-99'"
+    assert fault("E,uE,é\n1,2,3\n", encoding="ascii") == "made.csv is not ascii text; name another encoding"
+
+
+def test_probabilities_and_intervals():
+    with open("made.csv", "w") as file: file.write("y,p,w,low,high\n1,0.5,2,0,1\n0,0.25,0,-1,1\n")
+    y, p, w, _ = read_probabilities("made.csv", outcome="y", score="p", weight="w")
+    values, bounds, _ = read_intervals("made.csv", value="y", lower="low", upper="high")
+    np.testing.assert_array_equal([y, p, w, values], [[1, 0], [0.5, 0.25], [2, 0], [1, 0]])
+    np.testing.assert_array_equal(bounds, [[0, 1], [-1, 1]])
+    assert fault("y,p\n2,0.5\n1,60\n0,-1\n", read=read_probabilities, outcome="y", score="p") == (
+        "made.csv, line 2: column 'y' must hold 0 or 1, got 2; line 3: column 'p' must hold probabilities from 0 to 1, got 60, and in 1 more line")
+    assert fault("value,lower,upper\n1,0,2\n1,3,2\n", read=read_intervals) == "made.csv, line 3: 'lower' is above 'upper'"
+
+
+def test_standard_input_without_peek(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("E,uE\n1,2\n".encode("utf-16"))))
+    assert list(read_table("-", ["E"]).numbers("E")) == [1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux")
+def test_a_file_name_that_is_no_text_is_shown():
+    name = os.fsdecode(b"a\xffb.csv")
+    assert fault("E,uE\n1,x\n", name=name) == r"a\xffb.csv, line 2: column 'uE' must hold numbers, got 'x'" and display_name(name).isprintable()
+
+
+def test_reading_needs_no_compiled_kernels():
+    code = "import sys; from uqcal import read_table; assert 'numba' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
