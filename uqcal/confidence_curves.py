@@ -237,7 +237,7 @@ class ConfidenceCurve(SignificanceTest):
     reference : np.ndarray
         What uncertainties in proportion to the errors give, shape (n_points,).
     null_band : np.ndarray
-        Limits of the null curves, pointwise, shape (2, n_points).
+        Limits of null curves, pointwise, shape (2, n_points).
     oracle : np.ndarray
         Error of the rest with the largest |E| removed, shape (n_points,).
     """
@@ -255,8 +255,7 @@ class ConfidenceCurve(SignificanceTest):
     # (2, n_points)
     reference: np.ndarray = field(repr=False, compare=False)  # what uncertainties in proportion to
     # the errors give, shape (n_points,)
-    null_band: np.ndarray = field(repr=False, compare=False)  # limits of the null curves,
-                                                              # pointwise,
+    null_band: np.ndarray = field(repr=False, compare=False)  # limits of null curves, pointwise,
     # shape (2, n_points)
     oracle: np.ndarray = field(repr=False, compare=False)  # error of the rest with the largest |E|
     # removed, shape (n_points,)

@@ -254,7 +254,8 @@ def read_vector(
     if array.dtype.kind in _KINDS:
         shown = repr(array[0].item()) if array.dtype.kind in "UST" else str(array[0])
         raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
-                        f"{array.dtype}), the first at position 0 ({shown:.40}){_text_hint(array[0])}")
+                        f"{array.dtype}), the first at position 0 "
+                        f"({shown:.40}){_text_hint(array[0])}")
     if array.dtype.kind == "O": array = _from_objects(array, name)
     with np.errstate(over="ignore"):
         vector = np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
@@ -271,7 +272,8 @@ def read_vector(
 
 # %% ../nbs/00_inputs.ipynb #cell-060
 def check_labels_agree(
-    **columns: Any,  # inputs by the names that the caller gives them; only pandas objects have labels
+    **columns: Any,  # inputs by the names that the caller gives them; only pandas objects have
+                     # labels
 ) -> None:
     """Refuse pandas inputs whose rows carry different labels, or the same ones in another order.
 

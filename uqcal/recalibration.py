@@ -76,7 +76,7 @@ class _Map(BaseEstimator):
         """
         return plot_map(self, ax)
 
-
+# %% ../nbs/44_recalibration.ipynb #cell-010
 class _Scaling(_Map):
     "Logistic regression on features of the score: what Platt and beta scaling share."
 

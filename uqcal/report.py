@@ -227,11 +227,11 @@ def _conclusions_section(validation):
              + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
     pictures = tuple(_graph_picture(one) for one in grounds
                      if isinstance(one.result, ConsistencyTest))
-    says = ("The tests behind the answers above assume nothing about the distribution of the scaled "
-            "errors, except that all points share one. They compare the data with shuffles of the same "
-            "data; the average is compared with 1, by bootstrap resamples. A small p-value speaks "
-            "against the uncertainties. For the link alone it speaks for them: shuffled errors "
-            "are those of uncertainties that know nothing.")
+    says = ("The tests behind the answers above assume nothing about the distribution of the "
+            "scaled errors, except that all points share one. They compare the data with shuffles "
+            "of the same data; the average is compared with 1, by bootstrap resamples. A small "
+            "p-value speaks against the uncertainties. For the link alone it speaks for them: "
+            "shuffled errors are those of uncertainties that know nothing.")
     return Section("Conclusions without an assumed distribution of the errors", paragraphs=(says,),
                    pictures=pictures, facts=facts)
 

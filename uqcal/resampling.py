@@ -24,10 +24,11 @@ __all__ = ['ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunk
            'shuffle_state', 'as_observed', 'under_shuffles', 'monte_carlo_pvalue', 'holm']
 
 # %% ../nbs/11_resampling.ipynb #cell-017
-def chunk_seeds(rng: int | np.random.Generator | None,  # seed, generator, None for fresh entropy
-                n: int,  # number of replicates, ≥ 1
-                size: int,  # replicates in a chunk, ≥ 1; the last chunk may hold fewer
-                ) -> list[tuple[int, int, np.random.SeedSequence]]:  # first replicate of each chunk, one
+def chunk_seeds(
+    rng: int | np.random.Generator | None,  # seed, generator, None for fresh entropy
+    n: int,  # number of replicates, ≥ 1
+    size: int,  # replicates in a chunk, ≥ 1; the last chunk may hold fewer
+) -> list[tuple[int, int, np.random.SeedSequence]]:  # first replicate of each chunk, one
                 # past its last, its seed
     """Cut n replicates into chunks with seeds of their own: results don't depend on who computes.
 

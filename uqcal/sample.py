@@ -237,7 +237,7 @@ def _along_groups(labels, name):
 class Sample(_Columns):
     """Errors and their stated standard uncertainties, checked once; each order is found once.
 
-    Both arrays are copies of what was given, and read-only.
+    Both arrays are read-only copies.
 
     Attributes
     ----------
@@ -290,8 +290,7 @@ class Sample(_Columns):
         Raises
         ------
         ValueError
-            For a feature that is constant, for fewer than two groups, or groups of one point
-            only.
+            For a constant feature, fewer than two groups, or groups of one point only.
         ValueError, TypeError
             As `uqcal.inputs.check_column`.
         """

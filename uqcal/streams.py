@@ -195,14 +195,13 @@ class RecalibratedClassifier(_Recalibrated):
         Raises
         ------
         ValueError
-            For labels that were not in the training.
+            For labels unknown to the training.
         NotFittedError
             Before the fit.
         """
         check_is_fitted(self)
         P = self.model_.predict_proba(_checked(X, y)[0])
-        label = _positions(y, self.classes_, len(P))
-        run = self.forecaster_.prequential
+        label, run = _positions(y, self.classes_, len(P)), self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
 
 # %% ../nbs/48_streams.ipynb #cell-010
