@@ -218,6 +218,9 @@ TABLE = {
     **rows("distributions", "simulate_errors", "errors"), **rows("distributions", "fit_inverse_gamma", "errors"),
     **rows("distributions", "fit_student fit_fisher_dof", "single"), **rows("distributions", "simulate_calibrated", "single"),
     **rows("sample", "Sample.along", "errors", of=lambda: SAMPLE),
+    **rows("sample", "Sample.keep RegressionErrors.keep", "single", given={"rows": np.arange(4)}, kinds={"rows": "array"}, of=lambda: SAMPLE),
+    **rows("sample", "Sample.with_error", "errors", of=lambda: SAMPLE),
+    **rows("sample", "RegressionErrors.with_error", "errors", given={"error": np.arange(2040) % 7 / 4}, of=lambda: load_demo()),
 
     # errors and uncertainties
     **rows("statistics", "zms nll nll_reference rce cc", "errors"),
@@ -304,7 +307,9 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
         "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
-        "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along",
+        "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
+        "sample.RegressionErrors.with_error",
+    ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep",
     ("constant", "one point"):
         "distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
         "cumulative.comparison_graph cumulative.subpopulation_graph streams.RecalibratedClassifier.fit",

@@ -202,6 +202,79 @@ def test_a_data_set_is_a_sample_whose_words_are_escaped():
     pd.testing.assert_frame_equal(shown.to_frame(), pd.DataFrame({"error": ERROR, "uncertainty": UNCERTAINTY}))
 
 
+# groups
+
+LABELS = [7, 3, 7, 3, 3, 9]
+
+
+@pytest.mark.parametrize("labels", [
+    LABELS, np.array(LABELS, dtype=float), np.array(LABELS) + 2**60, [f"patient {k}" for k in LABELS], pd.Categorical(LABELS), pd.Series(LABELS, dtype="Int64"),
+    np.array(LABELS, dtype="datetime64[D]"),
+])
+def test_rows_with_equal_labels_of_any_kind_are_one_group(labels):
+    groups = Sample(ERROR, UNCERTAINTY, labels).groups
+    assert groups.kind == "groups" and groups.codes.tolist() == [0, 1, 0, 1, 1, 2] and groups.counts.tolist() == [2, 3, 1]
+    assert groups.labels.tolist() == np.asarray(pd.unique(np.asarray(labels)), dtype=object).tolist()
+
+
+def test_no_groups_and_a_label_for_each_row_are_the_same():
+    assert Sample(ERROR, UNCERTAINTY).groups is None and Sample(ERROR, UNCERTAINTY, groups=None).groups is None
+    assert Sample(ERROR, UNCERTAINTY, groups=list("abcdef")).groups is None
+
+
+@pytest.mark.parametrize("labels, error, words", [
+    ([1] * 6, ValueError, "groups must hold at least two different labels, since one group is one independent observation: all 6 are 1"),
+    ([1, 2], ValueError, "groups must hold one label for each of the 6 points, got 2"),
+    ([1, 2, None, 1, 2, 1], ValueError, "groups must not hold missing labels"), ([1, 2, np.nan, 1, 2, 1], ValueError, "groups must not hold missing labels"),
+    ([1, "a", 1, "a", 1, 1], TypeError, "groups must hold labels of one kind"),
+    (pd.Series(LABELS, index=[5, 4, 3, 2, 1, 0]), ValueError, "error and groups must be in the same order"),
+    (Ordering.of(np.array([0, 0, 1]), "groups"), ValueError, "groups must be labels, or groups of these 6 points, got the order of 3 points by groups"),
+    (Ordering.of(ERROR), ValueError, "groups must be labels, or groups of these 6 points, got the order of 6 points by feature"),
+])
+def test_labels_that_make_no_groups_are_refused(labels, error, words):
+    with pytest.raises(error, match=words): Sample(pd.Series(ERROR), UNCERTAINTY, labels)
+
+
+def test_kept_rows_keep_their_groups_and_labels():
+    index = list("uvwxyz")
+    one = Sample(pd.Series(ERROR, index=index), UNCERTAINTY, LABELS)
+    for rows in (np.array([False, True, False, True, False, True]), pd.Series([False, True, False, True, False, True], index=index), [1, 3, 5]):
+        kept = one.keep(rows)
+        assert kept.error.tolist() == ERROR[[1, 3, 5]].tolist() and kept.uncertainty.tolist() == UNCERTAINTY[[1, 3, 5]].tolist()
+        assert kept.groups.labels.tolist() == [3, 9] and kept.groups.codes.tolist() == [0, 0, 1]
+    assert kept.along(pd.Series([3, 1, 2], index=list("vxz"))).order.tolist() == [1, 2, 0]
+    with pytest.raises(ValueError, match="error and by must have the same index"): kept.along(pd.Series([3, 1, 2]))
+    assert one.keep([5, 3, 0]).groups is None and one.keep([3, 0, 1]).error.tolist() == ERROR[[3, 0, 1]].tolist()
+    assert Sample(ERROR, UNCERTAINTY).keep([0, 2]).groups is None
+
+
+@pytest.mark.parametrize("rows, error, words", [
+    ([1, 3], ValueError, "all 2 are 3"), ([0, 1, 1], ValueError, "rows must be different positions, got 3 of which only 2 differ; for a mask use truth values"),
+    ([0, 6], ValueError, "rows must lie from 0 to 5, got 0 to 6"), ([-1, 2], ValueError, "rows must lie from 0 to 5"), ([0.0, 2.0], TypeError, "rows must be 6 truth values"),
+    ([True, False], TypeError, "rows must be 6 truth values"), ([False] * 6, ValueError, "rows must keep at least one row"), ("ab", TypeError, "rows"), (None, TypeError, "rows"),
+    (pd.Series([True] * 6, index=list("uvwxyz")), ValueError, "error and rows must have the same index"),
+])
+def test_rows_that_cannot_be_kept_are_refused(rows, error, words):
+    with pytest.raises(error, match=words): Sample(pd.Series(ERROR), UNCERTAINTY, LABELS).keep(rows)
+
+
+def test_other_errors_keep_uncertainties_groups_and_their_orders():
+    one = Sample(pd.Series(ERROR, index=list("uvwxyz")), UNCERTAINTY, LABELS)
+    order, other = one.by_uncertainty, one.with_error(2 * ERROR)
+    assert other.by_uncertainty is order and other.groups is one.groups and other.error.tolist() == (2 * ERROR).tolist()
+    assert other.zms == pytest.approx(4 * one.zms) and one.error.tolist() == ERROR.tolist()
+    with pytest.raises(ValueError, match="error and by"): other.along(pd.Series([3, 1, 2, 2, 5, 0]))
+    with pytest.raises(ValueError, match="same length"): one.with_error([1.0])
+    with pytest.raises(ValueError, match="uncertainty and error must have the same index"): one.with_error(pd.Series(ERROR))
+
+
+def test_a_data_set_with_groups_shows_them():
+    words = dict(name="a", unit="eV", title="b", source="c", doi="", licence="d")
+    shown = RegressionErrors(ERROR, UNCERTAINTY, LABELS, **words)
+    assert shown.to_frame()["group"].tolist() == LABELS and "groups of repeats</th><td>3" in shown._repr_html_()
+    assert list(RegressionErrors(ERROR, UNCERTAINTY, **words).to_frame()) == ["error", "uncertainty"]
+
+
 # bins
 
 @given(st.integers(2, 10**6), st.integers(1, 300))

@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .inputs import (check_column, check_count, check_errors, check_labels_agree, read_groups,
-                          read_labels)
+from .inputs import (check_column, check_count, check_errors, check_labels_agree, read_array,
+                          read_groups, read_labels)
 
 # %% auto #0
 __all__ = ['Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors', 'bin_starts',
@@ -177,6 +178,26 @@ def eleven_digits(x: np.ndarray,  # float64 ≥ 0, any shape
     """
     return (eleven_digit_keys(x) << 16).view(np.float64)
 
+# %% ../nbs/10_sample.ipynb #cell-000
+def _grouped(labels, names=None):
+    """Rows group by group, in the order in which groups first appear; None where no two rows share
+    one. The labels are names, or positions in `names`."""
+    codes, found = pd.factorize(labels)
+    found = np.asarray(found if names is None else names[found], dtype=object)
+    if found.size == 1:
+        raise ValueError("groups must hold at least two different labels, since one group is one "
+                         f"independent observation: all {codes.size} are {found[0]!r:.40}")
+    return None if found.size == codes.size else Ordering.of(codes, "groups", found)
+
+
+def _read_groups(groups, n):
+    "Groups from labels; what is ordered already is only counted."
+    if groups is None: return None
+    if not isinstance(groups, Ordering): return _grouped(read_labels(groups, n, "groups"))
+    if groups.kind == "groups" and groups.n == n: return groups
+    raise ValueError(f"groups must be labels, or groups of these {n} points, got the order of "
+                     f"{groups.n} points by {groups.kind}")
+
 # %% ../nbs/10_sample.ipynb #cell-033
 @dataclass(frozen=True, eq=False)
 class _Columns:
@@ -184,13 +205,17 @@ class _Columns:
 
     error: np.ndarray = field(repr=False)  # errors, reference minus prediction, shape (n,)
     uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), > 0
+    groups: Any = field(default=None, repr=False)  # which rows belong together (one molecule, one
+    # patient): labels of any kind, shape (n,), of which an `Ordering` is made; None: no two rows do
 
     def __post_init__(self):
         checked = check_errors(self.error, self.uncertainty)
-        labelled = [(name, getattr(self, name)) for name in ("error", "uncertainty")]
+        check_labels_agree(error=self.error, uncertainty=self.uncertainty, groups=self.groups)
+        labelled = [(name, getattr(self, name)) for name in ("error", "uncertainty", "groups")]
         rows = {name: pd.DataFrame(index=values.index) for name, values in labelled
                 if isinstance(values, pd.Series)}
         object.__setattr__(self, "_rows", dict(list(rows.items())[:1]))  # for columns to come
+        object.__setattr__(self, "groups", _read_groups(self.groups, checked[0].size))
         for name, values in zip(("error", "uncertainty"), checked):
             values = values.copy()
             values.flags.writeable = False
@@ -233,8 +258,86 @@ def _along_groups(labels, name):
                          f"its {labels.size} values are all different")
     return Ordering.of(codes, "groups", np.asarray(groups, dtype=object))
 
+# %% ../nbs/10_sample.ipynb #cell-002
+def _positions(rows, sample):
+    "Positions of the rows that a mask or a list of positions names."
+    place, n = read_array(rows, "rows"), sample.n
+    if place.dtype.kind == "O": place = np.array(place.tolist())  # a list, read as it is
+    if place.dtype.kind == "b" and place.size == n:
+        check_labels_agree(**sample._rows, rows=rows)
+        place = np.flatnonzero(place)
+    if place.dtype.kind not in "iu":
+        raise TypeError(f"rows must be {n} truth values or whole numbers from 0 to {n - 1}, got "
+                        f"{place.size} values of type {place.dtype}")
+    if not place.size: raise ValueError("rows must keep at least one row, got none")
+    if place.min() < 0 or place.max() >= n:
+        raise ValueError(f"rows must lie from 0 to {n - 1}, got {place.min()} to {place.max()}")
+    if np.unique(place).size < place.size:
+        raise ValueError(f"rows must be different positions, got {place.size} of which only "
+                         f"{np.unique(place).size} differ; for a mask use truth values")
+    return place
+
+# %% ../nbs/10_sample.ipynb #cell-004
+class _Table(_Columns):
+    "Two columns, of which some rows can be kept and one column be replaced."
+
+    def keep(self,
+             rows: ArrayLike,  # which: truth values, shape (n,), or different positions from 0
+             ) -> Sample:  # these rows, in this order; groups of one row each are none
+        """The sample of some of the rows; their groups go along.
+
+        Parameters
+        ----------
+        rows : ArrayLike
+            Which: truth values, shape (n,), or different positions from 0.
+
+        Returns
+        -------
+        Sample
+            These rows, in this order; groups of one row each are none.
+
+        Raises
+        ------
+        ValueError
+            For no row, a row that is not there or comes twice, or rows that all belong to one
+            group.
+        TypeError
+            For anything but truth values or whole numbers.
+        """
+        place = _positions(rows, self)
+        groups = self.groups and _grouped(self.groups.codes[place], self.groups.labels)
+        kept = Sample(self.error[place], self.uncertainty[place], groups)
+        kept.__dict__["_rows"] = {name: rows.iloc[place] for name, rows in self._rows.items()}
+        return kept
+
+    def with_error(self,
+                   error: ArrayLike,  # other errors of the same rows, shape (n,)
+                   ) -> Sample:  # the same uncertainties and groups
+        """The sample with other errors, for instance centred ones.
+
+        Parameters
+        ----------
+        error : ArrayLike
+            Other errors of the same rows, shape (n,).
+
+        Returns
+        -------
+        Sample
+            The same uncertainties and groups.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `uqcal.inputs.check_errors`.
+        """
+        for rows in self._rows.values(): check_labels_agree(uncertainty=rows, error=error)
+        other = Sample(error, self.uncertainty, self.groups)
+        other.__dict__["by_uncertainty"] = self.by_uncertainty
+        other.__dict__["_rows"] = self._rows or other._rows
+        return other
+
 # %% ../nbs/10_sample.ipynb #cell-036
-class Sample(_Columns):
+class Sample(_Table):
     """Errors and their stated standard uncertainties, checked once; each order is found once.
 
     Both arrays are read-only copies.
@@ -245,11 +348,18 @@ class Sample(_Columns):
         Errors, reference minus prediction, shape (n,).
     uncertainty : np.ndarray
         Standard uncertainties, shape (n,), > 0.
+    groups : Any
+        Which rows belong together (one molecule, one patient): labels of any kind, shape
+        (n,), of which an `Ordering` is made; None: no two rows do.
 
     Raises
     ------
     ValueError, TypeError
         As `uqcal.inputs.check_errors`.
+    ValueError, TypeError
+        As `uqcal.inputs.read_labels`.
+    ValueError
+        For groups that are all the same.
     """
 
     @functools.cached_property
@@ -328,6 +438,9 @@ class RegressionErrors(Sample):
         Errors, reference minus prediction, shape (n,).
     uncertainty : np.ndarray
         Standard uncertainties, shape (n,), > 0.
+    groups : Any
+        Which rows belong together (one molecule, one patient): labels of any kind, shape
+        (n,), of which an `Ordering` is made; None: no two rows do.
     name : str
         The name to load it by.
     unit : str
@@ -350,16 +463,19 @@ class RegressionErrors(Sample):
     licence: str  # of the file
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with the columns `error` and `uncertainty`, a row for each point.
+        """A table with the columns `error` and `uncertainty`, a row for each point, and `group` where rows belong together.
 
         Returns
         -------
         pd.DataFrame
         """
-        return pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
+        frame = pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
+        return frame if self.groups is None else frame.assign(
+            group=pd.Series(self.groups.labels[self.groups.codes]).infer_objects())
 
     def _repr_html_(self) -> str:
-        rows = {"points": f"{len(self):,}", "unit": self.unit,
+        groups = "" if self.groups is None else f"{self.groups.labels.size:,}"
+        rows = {"points": f"{len(self):,}", "groups of repeats": groups, "unit": self.unit,
                 "article": self.doi and f"doi:{self.doi}",
                 "source": self.source, "licence": self.licence}
         body = "".join(f"<tr><th>{key}</th><td>{escape(value)}</td></tr>"
