@@ -312,3 +312,12 @@ def test_bin_means_are_means(values, n_bins):
     start = bin_starts(values.size, n_bins)
     expected = [math.fsum(values[a:b]) / (b - a) for a, b in itertools.pairwise(start.tolist())]
     np.testing.assert_allclose(bin_means(values, start), expected, rtol=1e-12, atol=1e-8)
+
+
+def test_the_order_of_some_points_is_that_of_their_values():
+    values = np.array([3.0, 1, 3, 2, 1, 7, 7])
+    rows = np.array([5, 2, 0, 4])
+    kept, fresh = Ordering.of(values).keep(rows), Ordering.of(values[rows])
+    for name in ("order", "start", "labels"): np.testing.assert_array_equal(getattr(kept, name), getattr(fresh, name))
+    named = Sample(values, np.ones(7)).along(["b", "a", "b", "c", "c", "a", "a"]).keep(np.array([0, 1, 3, 4]))
+    assert named.kind == "groups" and named.labels.tolist() == ["b", "a", "c"] and named.counts.tolist() == [1, 1, 2]

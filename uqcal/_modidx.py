@@ -905,6 +905,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                               'uqcal.sample.Ordering._scattered': ('sample.html#ordering._scattered', 'uqcal/sample.py'),
                               'uqcal.sample.Ordering.codes': ('sample.html#ordering.codes', 'uqcal/sample.py'),
                               'uqcal.sample.Ordering.is_end': ('sample.html#ordering.is_end', 'uqcal/sample.py'),
+                              'uqcal.sample.Ordering.keep': ('sample.html#ordering.keep', 'uqcal/sample.py'),
                               'uqcal.sample.Ordering.places': ('sample.html#ordering.places', 'uqcal/sample.py'),
                               'uqcal.sample.Ordering.ranks': ('sample.html#ordering.ranks', 'uqcal/sample.py'),
                               'uqcal.sample.Ordering.runs': ('sample.html#ordering.runs', 'uqcal/sample.py'),

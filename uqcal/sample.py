@@ -117,6 +117,24 @@ class Ordering(_Runs):
         ends[self.start[1:] - 1] = True
         return ends
 
+    def keep(self,
+             rows: np.ndarray,  # positions of the points that stay, different ones from 0
+             ) -> Ordering:  # of these points, in the order of `rows`; runs left empty are gone
+        """The order of some of the points.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Positions of the points that stay, different ones from 0.
+
+        Returns
+        -------
+        Ordering
+            Of these points, in the order of `rows`; runs left empty are gone.
+        """
+        found = Ordering.of(self.codes[rows], self.kind)
+        return Ordering(found.order, found.start, self.labels[found.labels], self.kind)
+
     def _scattered(self, values):
         out = np.empty(self.n, values.dtype)
         out[self.order] = values
