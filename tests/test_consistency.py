@@ -165,6 +165,14 @@ def test_pvalue_counts_what_it_says(name):
     np.testing.assert_allclose(r.zeta, (r.statistic - r.null_mean) / facing)
 
 
+@pytest.mark.parametrize("n", [30, 40, 50])
+def test_zeta_is_zero_where_every_shuffle_gives_the_same(n):
+    error = np.ones(n)
+    error[3] = 2
+    result = consistency_test(error, np.ones(n), by=["a", "b"] * (n // 2), n_resamples=99, rng=1)
+    assert result.pvalue == 1 and np.ptp(result.null_distribution) < 1e-15 and result.zeta == 0
+
+
 def test_without_ties_the_statistics_are_those_of_the_statistics_module():
     demo = datasets.load_demo()
     scaled = demo.error / np.sqrt(statistics.zms(demo.error, demo.uncertainty))

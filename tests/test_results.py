@@ -2,9 +2,13 @@
 import copy
 import dataclasses
 import html.parser
+import io
+import json
+import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
+import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -234,6 +238,79 @@ def test_a_result_owns_what_it_holds():
     assert Holder(held=alone).held is alone  # nobody can change it
 
 
+@dataclass(frozen=True, kw_only=True)
+class Held(Result):
+    "A result that holds anything."
+
+    held: Any
+    drawn: Any = field(default=None, compare=False)
+
+
+CONTENTS = {
+    "number": (1.5, 1.5000001), "nan": (np.nan, 0.0), "numpy": (np.float64(0.3), np.float64(0.31)), "none": (None, np.nan), "word": ("a", "b"), "flag": (np.True_, False),
+    "array": (np.arange(4.0), np.arange(4.0) + 1e-12), "nan in array": (np.array([1, np.nan]), np.array([np.nan, 1])), "shape": (np.zeros(4), np.zeros((2, 2))),
+    "text": (np.array(["a", "b"]), np.array(["a", "c"])), "objects": (np.array([None, np.nan, "a"], dtype=object), np.array([None, np.nan, "b"], dtype=object)),
+    "table": (pd.DataFrame({"x": [1, np.nan]}), pd.DataFrame({"x": [1, 2.0]})), "column": (pd.DataFrame({"x": [1.0]}), pd.DataFrame({"y": [1.0]})),
+    "dict": ({"a": np.ones(2), "b": {"c": np.nan}}, {"a": np.ones(2), "b": {"c": 1.0}}), "key": ({"a": 1}, {"b": 1}), "length": ((1, np.ones(2)), (1, np.ones(2), 2)),
+    "interval": (Interval(0.0, np.nan), Interval(0.0, 1.0)), "result": (Held(held=np.ones(3)), Held(held=np.zeros(3))), "kinds": (np.ones(1), 1.0), "table or none": (pd.DataFrame(), None),
+    "missing": (pd.NA, 0), "time": (pd.NaT, pd.Timestamp("2020-01-01")),
+}
+
+
+@pytest.mark.parametrize("one, other", CONTENTS.values(), ids=CONTENTS)
+def test_results_are_equal_by_content(one, other):
+    first, second = Held(held=one), Held(held=copy.deepcopy(one), drawn=np.arange(3))
+    assert first == second and hash(first) == hash(second) and len({first, second}) == 1
+    assert first == pickle.loads(pickle.dumps(first))
+    assert first != Held(held=other) and Held(held=other) != first and not first == Held(held=other)
+
+
+def test_equal_fields_of_another_kind_are_another_result():
+    class Other(Held): pass
+
+    assert Held(held=1) != Other(held=1) and Held(held=1) != 1
+    assert hash(Held(held=1)) == hash(Held(held=1.0)) and Held(held=1) == Held(held=1.0)
+
+
+def test_a_dictionary_in_a_result_is_one_that_nobody_changes():
+    given = {"a": {"b": 1.5}, "c": np.arange(2)}
+    result = Held(held=given)
+    changes = [lambda d: d.clear(), lambda d: d.pop("a"), lambda d: d.popitem(), lambda d: d.update(a=1), lambda d: d.setdefault("z", 1), lambda d: d.__setitem__("a", 1),
+               lambda d: d.__delitem__("a"), lambda d: d.__ior__({"a": 2}), lambda d: d["a"].clear()]
+    for change in changes:
+        with pytest.raises(TypeError, match="never change"): change(result.held)
+    del given["a"]["b"]
+    assert result.held["a"] == {"b": 1.5} and repr(result.held["a"]) == "{'b': 1.5}"
+    yours = dict(result.held)
+    yours["a"] = 2
+    assert result.held | {"a": 2} == yours | {} and result.held["a"] == {"b": 1.5}
+
+
+def through_joblib(result):
+    file = io.BytesIO()
+    joblib.dump(result, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+COPIES = {"deepcopy": copy.deepcopy, "copy": copy.copy, "replace": dataclasses.replace, "joblib": through_joblib,
+          **{f"pickle {k}": lambda result, k=k: pickle.loads(pickle.dumps(result, k)) for k in range(pickle.HIGHEST_PROTOCOL + 1)}}
+
+
+@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+def test_copies_of_a_result_equal_it_and_never_change(made):
+    result = Held(held={"array": np.array([1, np.nan]), "frame": pd.DataFrame({"x": [1.0]}), "inner": (1, {"a": None})})
+    again = made(result)
+    assert again == result and type(again.held) is type(result.held) and type(again.held["inner"][1]) is type(result.held)
+    with pytest.raises(TypeError): again.held["inner"][1]["a"] = 1
+    assert joblib.hash(again) == joblib.hash(made(result))
+
+
+def test_a_result_with_a_dictionary_goes_into_json_and_asdict():
+    result = Held(held={"a": {"b": 1.5}, "c": [1, 2]})
+    assert json.loads(json.dumps(result.held)) == {"a": {"b": 1.5}, "c": [1, 2]} == dataclasses.asdict(result)["held"]
+
+
 CONTAINERS = {"array": np.asarray, "series": lambda values: pd.Series(values, copy=False)}
 
 
@@ -260,4 +337,5 @@ def test_results_stay_what_they_are_when_the_callers_arrays_change(make):
 
     for result, before in zip(results, kept):
         np.testing.assert_equal(plain(result), plain(before))
+        assert result == before and hash(result) == hash(before)
         assert result.sentence == before.sentence and result.to_frame().equals(before.to_frame())

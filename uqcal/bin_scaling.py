@@ -284,7 +284,7 @@ class BinScalingSimulation(Result):
     n_mc: int  # simulated sets for each number of points
     limits: dict[str, float]  # large-bin slope of each statistic; empty where the kurtosis is
                               # infinite
-    rows: pd.DataFrame = field(repr=False, compare=False)  # what `to_frame` returns
+    rows: pd.DataFrame = field(repr=False)  # what `to_frame` returns
 
     @property
     def sentence(self) -> str:
@@ -550,7 +550,7 @@ class Extrapolation(SignificanceTest):
                                    # counts
     confidence: float  # level of the interval and of the verdict
     verdict: str  # "valid" where the interval holds what is expected, otherwise "invalid"
-    points: pd.DataFrame = field(repr=False, compare=False)  # for each number of bins: n_bins,
+    points: pd.DataFrame = field(repr=False)  # for each number of bins: n_bins,
     # bin_size, x, value, is_fitted; after shuffles also their mean, shuffled, and the value's
     # pvalue
 

@@ -325,15 +325,22 @@ class _Sorted:
     n_bins: int
 
     @classmethod
-    def of(cls, names, sample, along, n_bins):
+    def of(cls, names,  # of statistics
+           sample,  # a Sample
+           along,  # its Order, by u or a feature
+           n_bins):  # bins of equal count
         """The points along an order, with the groups that the named statistics rank.
 
         Parameters
         ----------
         names
+            Of statistics.
         sample
+            A Sample.
         along
+            Its Order, by u or a feature.
         n_bins
+            Bins of equal count.
         """
         order, pairs = along.order, {}
         error, uncertainty = sample.error[order], sample.uncertainty[order]
@@ -611,7 +618,8 @@ def _callable_interval(statistic, sample, *, n_boot, confidence, rng, n_jobs, pr
         except ValueError:
             return np.nan
 
-    def values_of(size, generator):
+    def values_of(size,  # number of resamples
+                  generator):  # what draws them
         "The statistic of that many resamples."
         return np.array([value(draw) for draw in generator.integers(0, n, size=(size, n))])
 

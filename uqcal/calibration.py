@@ -161,8 +161,8 @@ class CalibrationReport(Result):
     error: CalibrationError  # calibration errors with intervals
     null: ECETest  # the ECE of a perfect model
     brier: BrierDecomposition  # the Brier score in three parts
-    diagram: ReliabilityDiagram = field(repr=False, compare=False)  # observed against stated
-    walk: Walk = field(repr=False, compare=False)  # the cumulative differences
+    diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
+    walk: Walk = field(repr=False)  # the cumulative differences
     confidence: float  # level of intervals and verdict
 
     @property

@@ -293,7 +293,7 @@ class CalibrationTests(Result):
     kolmogorov_smirnov: CalibrationTest  # by the largest distance from zero
     kuiper: CalibrationTest  # by the range
     spiegelhalter: CalibrationTest  # by the Brier score
-    walk: Walk = field(repr=False, compare=False)  # the cumulative differences
+    walk: Walk = field(repr=False)  # the cumulative differences
 
     @property
     def sentence(self) -> str:
@@ -391,9 +391,9 @@ class MulticlassTests(Result):
     n_classes : int
         Number of classes.
     """
-    table: pd.DataFrame = field(repr=False, compare=False)  # a row for each statement and test:
-                                                            # statistic, pvalue, adjusted (Holm,
-                                                            # within a test), method, n_resamples
+    table: pd.DataFrame = field(repr=False)  # a row for each statement and test:
+                                             # statistic, pvalue, adjusted (Holm,
+                                             # within a test), method, n_resamples
     n: int  # points with positive weight
     n_classes: int  # number of classes
 

@@ -885,7 +885,9 @@ def _message(error):
 def _signals_end(came):
     """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless somebody else looks after them;
     the list gets the number of the one that came."""
-    def end(number, frame):
+    def end(number,  # of the signal
+            frame):  # where it came, which does not matter
+        "Keep the number and interrupt, as Ctrl-C does."
         came.append(number)
         raise KeyboardInterrupt
     wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

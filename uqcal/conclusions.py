@@ -82,7 +82,7 @@ class Conclusion(Result):
     pvalue: float | None = None  # of that test, adjusted for the number of features; None where
                                  # there was nothing to test
     result: BootstrapInterval | ConsistencyTest | LinkTest | None = field(
-        default=None, repr=False, compare=False)  # the test's result; None where nothing was tested
+        default=None, repr=False)  # the test's result; None where nothing was tested
 
     @property
     def is_by_group(self) -> bool:

@@ -57,14 +57,19 @@ class _Groups:
     kept: np.ndarray  # the numbers of points that stay, falling from n
 
     @classmethod
-    def of(cls, sample, power, n_points):
-        """Group by uncertainty, sort by |error| within, scale, lay out n_points shares; power: q.
+    def of(cls, sample,  # a Sample
+           power,  # q
+           n_points):  # number of shares removed
+        """Group by uncertainty, sort by |error| within, scale, lay out the shares.
 
         Parameters
         ----------
         sample
+            A Sample.
         power
+            `q`.
         n_points
+            Number of shares removed.
         """
         along, size = sample.by_uncertainty, np.abs(sample.error)
         order = along.order
@@ -247,17 +252,17 @@ class ConfidenceCurve(SignificanceTest):
     confidence_interval: Interval  # bootstrap limits of the area
     confidence: float  # level of the interval and of all bands
     n_boot: int  # bootstrap resamples behind interval and band
-    removed: np.ndarray = field(repr=False, compare=False)  # share of the least certain points
+    removed: np.ndarray = field(repr=False)  # share of the least certain points
     # removed, shape (n_points,), 0 … < 1
-    value: np.ndarray = field(repr=False, compare=False)  # error of the rest, shape (n_points,), in
+    value: np.ndarray = field(repr=False)  # error of the rest, shape (n_points,), in
     # the quantity's unit
-    band: np.ndarray = field(repr=False, compare=False)  # bootstrap limits of it, pointwise, shape
+    band: np.ndarray = field(repr=False)  # bootstrap limits of it, pointwise, shape
     # (2, n_points)
-    reference: np.ndarray = field(repr=False, compare=False)  # what uncertainties in proportion to
+    reference: np.ndarray = field(repr=False)  # what uncertainties in proportion to
     # the errors give, shape (n_points,)
-    null_band: np.ndarray = field(repr=False, compare=False)  # limits of null curves, pointwise,
+    null_band: np.ndarray = field(repr=False)  # limits of null curves, pointwise,
     # shape (2, n_points)
-    oracle: np.ndarray = field(repr=False, compare=False)  # error of the rest with the largest |E|
+    oracle: np.ndarray = field(repr=False)  # error of the rest with the largest |E|
     # removed, shape (n_points,)
 
     @property

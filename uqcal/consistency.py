@@ -372,14 +372,15 @@ class ConsistencyTest(SignificanceTest):
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     zms: float  # mean squared scaled error of all points, before the scaling
     n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
-    graph: pd.DataFrame = field(repr=False, compare=False)  # the cumulative graph: by, count,
-                                                            # share,
+    graph: pd.DataFrame = field(repr=False)  # the cumulative graph: by, count,
+                                             # share,
     # cumulative, null_low, null_high for each distinct value of u or `by`; for groups: group,
     # count, excess, null_low, null_high
 
     @property
     def zeta(self) -> float:
         "Signed distance to `null_mean` in units of the half of `null_interval` that faces it."
+        if np.isclose(self.statistic, self.null_mean, rtol=1e-10, atol=1e-12): return 0.0
         return -zeta_score(self.null_mean, self.statistic, self.null_interval)
 
     @property
@@ -488,7 +489,9 @@ def _stretch(test):
              "above": slice(last + 1, None)}
     inside, below, above = ((total[part].sum(), share[part].sum()) for part in parts.values())
 
-    def factor(excess, part):
+    def factor(excess,  # sum of Z²/ZMS − 1 over some points, divided by n
+               part):  # their share of the points
+        "How many times as large as stated the errors are; None for ranks, or of no points."
         if test.name == "kuiper-rank" or part < 1e-9: return None
         return float(np.sqrt(test.zms * max(1 + excess / part, 0)))
 

@@ -248,14 +248,14 @@ class CumulativeGraph(_Secants, _Shown, Result):
         Sets shuffled or drawn; None where there were none.
     """
     kind: str  # "calibration", "subpopulation" or "comparison"
-    abscissa: np.ndarray = field(repr=False, compare=False)  # A, shape (n_steps + 1,), share of the
-                                                             # weight, from 0 to 1
-    ordinate: np.ndarray = field(repr=False, compare=False)  # C, same shape, from 0, in the unit of
-                                                             # the response
-    score: np.ndarray = field(repr=False, compare=False)  # at each step, ascending
-    covariance: np.ndarray = field(repr=False, compare=False)  # of each step's rise with itself,
-                                                               # the next and the one after, shape
-                                                               # (steps, 3)
+    abscissa: np.ndarray = field(repr=False)  # A, shape (n_steps + 1,), share of the
+                                              # weight, from 0 to 1
+    ordinate: np.ndarray = field(repr=False)  # C, same shape, from 0, in the unit of
+                                              # the response
+    score: np.ndarray = field(repr=False)  # at each step, ascending
+    covariance: np.ndarray = field(repr=False)  # of each step's rise with itself,
+                                                # the next and the one after, shape
+                                                # (steps, 3)
     n: int  # number of observations
     n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand
                     # for
@@ -1115,12 +1115,12 @@ class Screening(Result):
     data : pd.DataFrame
         Response, score, group and, where given, weight of each point.
     """
-    table: pd.DataFrame = field(repr=False, compare=False)  # a row for each comparison, the largest
-                                                            # deviation first
+    table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
+                                             # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # pairs whose scores never interleave
     against: str  # "pairs" or "all"
-    data: pd.DataFrame = field(repr=False, compare=False)  # response, score, group and, where
-                                                           # given, weight of each point
+    data: pd.DataFrame = field(repr=False)  # response, score, group and, where
+                                            # given, weight of each point
 
     @property
     def sentence(self) -> str:
@@ -1432,9 +1432,9 @@ class PairedReliability(Result):
         A row for each group and bin: group, count, score, response, standard_error.
     """
     strategy: str  # "uniform" or "noise"
-    bins: pd.DataFrame = field(repr=False, compare=False)  # a row for each group and bin: group,
-                                                           # count, score, response,
-                                                           # standard_error
+    bins: pd.DataFrame = field(repr=False)  # a row for each group and bin: group,
+                                            # count, score, response,
+                                            # standard_error
 
     @property
     def sentence(self) -> str:

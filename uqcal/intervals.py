@@ -869,15 +869,16 @@ class _Features:
         if self.is_series: return _series_features(self.place[part], self.scale)
         return _grid_features(self.place[part])
 
-    def combine(
-        self, amount, size=4096,
-    ):  # of each width; widths in a piece, which stays near the processor
+    def combine(self, amount,  # of each width, shape (n,)
+                size=4096):  # widths in a piece, which stays near the processor
         """The sum of amount × features.
 
         Parameters
         ----------
         amount
+            Of each width, shape (n,).
         size, default 4096
+            Widths in a piece, which stays near the processor.
         """
         total = np.zeros(self.cells)
         for start in range(0, amount.size, size):

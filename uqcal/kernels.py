@@ -19,26 +19,47 @@ __all__ = ['keep_kernels']
 class _ForgivingCache(FunctionCache):
     "Keeps compiled kernels in files; a file that can't be read or written costs time only."
 
-    def load_overload(self, sig, target_context):
+    def load_overload(self, sig,  # types of the arguments
+                      target_context):  # what the code is for
+        """The compiled form; None where it is not kept, or not whole.
+
+        Parameters
+        ----------
+        sig
+            Types of the arguments.
+        target_context
+            What the code is for.
+        """
         try: return super().load_overload(sig, target_context)
         except Exception:  # a damaged file can make unpickling raise anything
             with contextlib.suppress(OSError): self.flush()
             return None
 
-    def save_overload(self, sig, data):
+    def save_overload(self, sig,  # types of the arguments
+                      data):  # the compiled form
+        """Keep a compiled form, or say once why that can't be.
+
+        Parameters
+        ----------
+        sig
+            Types of the arguments.
+        data
+            The compiled form.
+        """
         try: super().save_overload(sig, data)
         except (OSError, EOFError) as error:
-            _say_once(f"uqcal: compiled kernels can't be kept in {self.cache_path} "
-                      f"({getattr(error, 'strerror', None) or error}), so that each run compiles "
-                      "them anew; set NUMBA_CACHE_DIR to a folder that can be written")
+            reason = getattr(error, "strerror", None) or error
+            _say_once(f"{self.cache_path}: {reason}")
 
 
 _said = set()
 
 
-def _say_once(text):
-    if not _said and sys.stderr is not None: print(text, file=sys.stderr)
-    _said.add(text)
+def _say_once(reason):
+    if not _said and sys.stderr is not None:
+        print("uqcal: compiled kernels can't be kept, so that each run compiles them anew; set "
+              f"NUMBA_CACHE_DIR to a folder that can be written ({reason})", file=sys.stderr)
+    _said.add(reason)
 
 # %% ../nbs/04_kernels.ipynb #cell-008
 def _cache_of(function):
@@ -46,9 +67,7 @@ def _cache_of(function):
     if not function.__module__.startswith("uqcal"): return FunctionCache(function)
     try: return _ForgivingCache(function)
     except RuntimeError as error:
-        if "cannot cache" not in str(error): raise
-        _say_once("uqcal: no folder can be written to keep compiled kernels, so that each run "
-                  "compiles them anew; set NUMBA_CACHE_DIR to a folder that can be")
+        _say_once(error)
         return NullCache()
 
 

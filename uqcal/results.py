@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from html import escape
+from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -111,9 +112,23 @@ def html_table(frame: pd.DataFrame,  # any table; its cells and names may come f
     return shown + (f"<p>and {left:,} more rows</p>" if left > 0 else "")
 
 # %% ../nbs/01_results.ipynb #cell-030
+class _ReadOnly(dict):
+    "A dictionary that refuses changes; `dict(…)` of it is a copy that allows them."
+
+    def _refuse(self, *args, **options):
+        raise TypeError("results never change: dict(…) makes a copy that may")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self):
+        return _ReadOnly, (dict(self),)
+
+
 def _owned(value):
     "A value that nobody else can change: arrays and tables are copied, also in a dict or tuple."
-    if type(value) is dict: return {name: _owned(one) for name, one in value.items()}
+    if isinstance(value, dict):
+        return _ReadOnly((name, _owned(one)) for name, one in value.items())
     if type(value) is tuple: return tuple(map(_owned, value))
     if isinstance(value, pd.DataFrame): return value.copy()
     if not isinstance(value, np.ndarray): return value
@@ -123,7 +138,27 @@ def _owned(value):
         value.flags.writeable = False
     return value
 
+# %% ../nbs/01_results.ipynb #cell-003
+def _same(a, b):
+    "Whether two values agree in content; NaN agrees with NaN."
+    if a is b: return True
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[name], b[name]) for name in a)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if dataclasses.is_dataclass(a):
+        return type(a) is type(b) and all(_same(getattr(a, one.name), getattr(b, one.name))
+                                          for one in dataclasses.fields(a) if one.compare)
+    if isinstance(a, (pd.DataFrame, pd.Series, pd.Index)):
+        return type(a) is type(b) and a.equals(b)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        if a.shape != b.shape or a.dtype.kind != b.dtype.kind: return False
+        if a.dtype == object: return all(map(_same, a.flat, b.flat))
+        return np.array_equal(a, b, equal_nan=a.dtype.kind in "fcmM")
+    agree = a == b
+    return isinstance(agree, (bool, np.bool_)) and bool(agree or (a != a and b != b))
 
+# %% ../nbs/01_results.ipynb #cell-005
 @dataclass(frozen=True, kw_only=True)
 class Result:
     "A result with plain fields that never change; what all results of uqcal share."
@@ -131,6 +166,17 @@ class Result:
     def __post_init__(self):
         for one in dataclasses.fields(self):
             object.__setattr__(self, one.name, _owned(getattr(self, one.name)))
+
+    def __init_subclass__(cls):  # else the decorator gives each class an __eq__ that knows no array
+        for name in {"__eq__", "__hash__"} - vars(cls).keys(): setattr(cls, name, vars(Result)[name])
+
+    def __eq__(self, other):
+        return _same(self, other) if type(other) is type(self) else NotImplemented
+
+    def __hash__(self):
+        values = (getattr(self, one.name) for one in dataclasses.fields(self) if one.compare)
+        plain = (value for value in values if isinstance(value, (str, Number, np.bool_)))
+        return hash((type(self), *(0 if value != value else value for value in plain)))
 
     @property
     def sentence(self) -> str:

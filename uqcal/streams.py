@@ -420,12 +420,13 @@ class _Tally:
         self.curve.append((self.learnt, *error.tolist()))
         self.due = 1.05 * self.learnt
 
-    def summary(self, method):
+    def summary(self, method):  # its name
         """What has gone through so far.
 
         Parameters
         ----------
         method
+            Its name.
         """
         if self.learnt and (not self.curve or self.curve[-1][0] < self.learnt): self.note()
         before, after = (self.squares / max(self.learnt, 1)).tolist()

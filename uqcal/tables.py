@@ -126,27 +126,41 @@ class _Faults:
     def __init__(self, source, place):
         self.source, self.place, self.found = source, place, {}
 
-    def add(self, kind, where, text):
+    def add(self, kind,  # of fault; each is told once, where it comes first
+            where,  # line or row
+            text):  # what is wrong there
         """One more fault of a kind, at a place.
 
         Parameters
         ----------
         kind
+            Of fault; each is told once, where it comes first.
         where
+            Line or row.
         text
+            What is wrong there.
         """
         self.found.setdefault(kind, [where, text, 0])[2] += 1
 
-    def judge(self, name, values, places, kind, known=()):
-        """What a column that stands for something may not hold; `known` are rows judged before.
+    def judge(self, name,  # of the column
+              values,  # its cells, shape (n,)
+              places,  # line or row of each, shape (n,)
+              kind,  # what the column stands for, a key of _KINDS
+              known=()):  # positions of rows that were judged before
+        """What a column that stands for something may not hold.
 
         Parameters
         ----------
         name
+            Of the column.
         values
+            Its cells, shape (n,).
         places
+            Line or row of each, shape (n,).
         kind
+            What the column stands for, a key of _KINDS.
         known, default ()
+            Positions of rows that were judged before.
         """
         if values.dtype == object:
             wrong = np.array([value is None for value in values], dtype=bool)
@@ -238,12 +252,13 @@ class _Numbers:
         self.grouped = re.compile(rf"[-+]?\d{{1,3}}({mark}\d{{3}})+(?!\d)") if thousands else None
         self.mark, self.plain = re.compile(mark), decimal == "." and thousands is None
 
-    def read(self, text):
+    def read(self, text):  # of one cell
         """The number in a cell, or None where it is none.
 
         Parameters
         ----------
         text
+            Of one cell.
         """
         if self.grouped and (found := self.grouped.match(text)):
             text = self.mark.sub("", found[0]) + text[found.end():]
@@ -256,12 +271,13 @@ class _Numbers:
         if decimal != self.decimal: self.decimal = decimal
         return float(text)
 
-    def cell(self, text):
+    def cell(self, text):  # all that stands in it
         """The number in a cell, NaN where it says that there is none; or None, where it is neither.
 
         Parameters
         ----------
         text
+            All that stands in it.
         """
         if self.plain and "_" not in text:
             try: return float(text)
@@ -542,8 +558,10 @@ def _column(raw, name, faults, labels=False):
 def _keep(raw, kept):
     "The same with some of its rows."
     where = np.flatnonzero(kept)
-    def chosen(cells): return (cells[where] if isinstance(cells, np.ndarray) else cells.take(where)
-                               if hasattr(cells, "take") else [cells[k] for k in where])
+    def chosen(cells):  # a column: an array of numpy or pyarrow, or a list
+        "The cells of these rows."
+        if isinstance(cells, np.ndarray): return cells[where]
+        return cells.take(where) if hasattr(cells, "take") else [cells[k] for k in where]
     raw.columns = {name: chosen(cells) for name, cells in raw.columns.items()}
     new = dict(zip(where.tolist(), range(where.size)))
     raw.bad = {name: {new[k]: text for k, text in found.items() if k in new}
@@ -651,7 +669,8 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
     groups = [name for name in dict.fromkeys(groups) if name not in names]
     features = [name for name in dict.fromkeys(features) if name not in [*names, *groups]]
 
-    def roles(header):
+    def roles(header):  # names of all columns
+        "The columns to read as numbers, and those to read as text."
         texts = [*features, *groups]
         spoken = [name for name in _mentioned(header, where or "") if name not in names + texts]
         return names, texts + spoken
