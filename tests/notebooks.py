@@ -43,8 +43,12 @@ def read(path):
 
 
 def run(path, timeout=1800):
-    "The notebook executed in a new kernel of this interpreter, started in the notebook's folder."
-    notebook = read(path)
+    "The notebook of a file executed afresh, in its folder."
+    return execute(read(path), path.parent, timeout)
+
+
+def execute(notebook, folder, timeout=1800):
+    "The same notebook, executed in a new kernel of this interpreter that is started in a folder."
     for cell in notebook.cells:
         if cell.cell_type == "code": cell.outputs, cell.execution_count = [], None
     specs = KernelSpecManager(kernel_dirs=[], ensure_native_kernel=True)  # no kernel that a user may have installed
@@ -52,7 +56,7 @@ def run(path, timeout=1800):
     profile = ROOT / ".cache" / "ipython"  # nor a user's startup files, nor another place for figures than the notebook
     profile.mkdir(parents=True, exist_ok=True)
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"} | {"IPYTHONDIR": str(profile)}
-    client = NotebookClient(notebook, km=kernel, timeout=timeout, resources={"metadata": {"path": str(path.parent)}})
+    client = NotebookClient(notebook, km=kernel, timeout=timeout, resources={"metadata": {"path": str(folder)}})
     client.execute(env=environment, cleanup_kc=True)  # a kernel of our own would outlive the notebook
     return notebook
 

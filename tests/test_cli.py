@@ -103,6 +103,7 @@ def test_output_survives_a_terminal_without_greek():
     assert json.loads(done.stdout)["scores"].keys() == {"zms", "cc", "ence", "zmse"}
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
 def test_a_reader_that_goes_away_is_no_error():
     script = f"{sys.executable} -c 'from uqcal.cli import main; main([\"datasets\"])' | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
@@ -124,6 +125,7 @@ def test_help_is_plain_and_fits_80_columns(capsys, args):
     assert max(map(len, out.splitlines())) <= 80 and not re.search("[\u2500-\u257f\x1b]", out) and "[[" not in out
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
 def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     pd.DataFrame({"y": data()["E"] + 1, "yhat": 1.0, "u": data()["uE"]}).to_csv("test.csv", index=False)
     examples = {line.strip() for args in ([], ["validate", "--help"], ["datasets", "--help"]) for line in run(capsys, *args)[1].splitlines()

@@ -72,6 +72,14 @@ def test_help_describes_every_parameter(module):
     assert not silent, "no comment beside the parameter in the notebook:\n" + "\n".join(silent)
 
 
+@pytest.mark.parametrize("module", MODULES)
+def test_help_says_what_comes_of_no_seed(module):
+    for name, thing in public(module):
+        if isinstance(thing, property) or fields(thing) or (inspect.isclass(thing) and not is_ours(thing.__init__)): continue
+        seed = inspect.signature(thing).parameters.get("rng")
+        if seed and seed.default is None: assert "None" in described(thing, "Parameters")["rng"], name
+
+
 MODULE = '''\
     from dataclasses import dataclass
 
@@ -80,6 +88,7 @@ MODULE = '''\
                                         # lower first
               *,
               kind: str = "mean",  # n_bins or "mean"
+              rng: int | np.random.Generator | None = None,  # seed or generator
               ) -> float:  # in the unit of y
         """Mean width of all.
 
@@ -113,6 +122,8 @@ EXPECTED = '''\
             Bounds, shape (n, 2), lower first.
         kind : str, default "mean"
             `n_bins` or "mean".
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
 
         Returns
         -------

@@ -4,6 +4,7 @@ A notebook says each thing once: what a parameter means in the comment beside it
 and sources in the sentences "Raises X for …" and "Source: …" that close a docstring. `help()` reads docstrings only, so the export
 makes sections of them: Parameters (Attributes of a dataclass that functions return), Returns, Raises, References. Public functions,
 classes and methods are rewritten, everything else stays as it is, byte for byte; a docstring that has its sections stays too.
+What None means for a generator is the same everywhere and said here.
 
     python tools/docstrings.py [FOLDER]        FOLDER holds the modules; uqcal/ unless given
 """
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 WIDTH = 88
 SECTION = re.compile(r"(?m)^ *(Parameters|Attributes|Returns|Yields|Raises|References)\n *-+$")
+FRESH = "; None draws fresh entropy: numbers differ from run to run."
 REFERENCES = r"`[\w.]+`(?:(?:, | and |, and )`[\w.]+`)*"
 
 
@@ -80,7 +82,9 @@ class Module:
         for (stars, arg, default), following in zip(rows, starts):
             last = max(node.end_lineno for node in (arg, default) if node)
             comment = self.comment(arg.lineno, last) if last != following else ""  # the last one on a line owns its comment
-            found.append(Parameter(stars + arg.arg, self.type(arg.annotation), self.source(default), comment))
+            one = Parameter(stars + arg.arg, self.type(arg.annotation), self.source(default), comment)
+            if one.default == "None" and "Generator" in one.type and comment and "None" not in comment: one = one._replace(comment=comment.rstrip(".") + FRESH)
+            found.append(one)
         return [one for k, one in enumerate(found) if k or one.name not in ("self", "cls")]
 
     def returned(self, function):

@@ -1,7 +1,7 @@
 """The oldest release of each dependency that settings.ini allows, as constraints for pip.
 
     python tools/oldest.py > oldest.txt
-    python -m pip install --constraint oldest.txt --editable ".[dask,parquet]"
+    python -m pip install --constraint oldest.txt --editable ".[dask,parquet,excel]"
 
 What only developers need (notebooks, tests, rendering) is left at its newest. A bound holds if the tests pass with it.
 """

@@ -228,7 +228,8 @@ class BrownianDistribution(_Probabilities):
         size : int | tuple[int, ...] | None, optional
             Shape of the result; None for one number.
         rng : int | np.random.Generator | None, optional
-            Seed or generator.
+            Seed or generator; None draws from fresh entropy, so that numbers differ from run to
+            run.
 
         Returns
         -------

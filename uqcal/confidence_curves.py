@@ -368,7 +368,8 @@ def confidence_curve(
     confidence : float, default 0.95
         Level of bands and interval, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -425,7 +426,8 @@ def curve_of(
     confidence : float, default 0.95
         Level of bands and interval, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

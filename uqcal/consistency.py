@@ -644,7 +644,8 @@ def consistency_test(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1; fewer above 200,000 points.
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -696,7 +697,8 @@ def consistency_of(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1.
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -818,7 +820,8 @@ def link_test(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1; fewer above 200,000 points.
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -860,7 +863,8 @@ def link_of(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1.
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
