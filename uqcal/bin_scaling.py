@@ -420,8 +420,7 @@ def simulate_bin_scaling(
     n_mc : int, default 10_000
         Simulated sets for each n, ≥ 2.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -679,8 +678,7 @@ def extrapolate(
     confidence : float, default 0.95
         Level of the interval and the verdict, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -747,8 +745,7 @@ def extrapolation_of(
     confidence : float, default 0.95
         Level of the interval and the verdict, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

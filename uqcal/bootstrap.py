@@ -415,8 +415,7 @@ def bca_intervals(
         What these bins are sorted by and "correlation" refers to, shape (n,): the
         uncertainties unless given.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -474,8 +473,7 @@ def intervals_of(
     n_bins : int, default 20
         Bins of equal count for "ence" and "zmse", from 1 to n // 2.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -572,8 +570,7 @@ def bca_interval(
     by : ArrayLike | None, optional
         What the bins are sorted by and "correlation" refers to, shape (n,); for names only.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

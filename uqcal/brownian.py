@@ -228,8 +228,7 @@ class BrownianDistribution(_Probabilities):
         size : int | tuple[int, ...] | None, optional
             Shape of the result; None for one number.
         rng : int | np.random.Generator | None, optional
-            Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-            run.
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
 
         Returns
         -------

@@ -438,8 +438,8 @@ class FosterForecaster(_Game):
     pivot : int, default 0
         The cell that is played first, from 0 to n_cells − 1.
     rng : int | np.random.Generator | None, optional
-        A seed or generator for the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
 
     References
     ----------
@@ -594,8 +594,8 @@ class Hedging(_Games):
     bin_width : float, default 0.1
         Of bins and games' cells, a whole fraction of 1.
     rng : int | np.random.Generator | None, optional
-        A seed or generator for the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
 
     References
     ----------
@@ -708,8 +708,8 @@ def hops(*,
     bin_width : float, default 0.1
         Width of the bins and cells, a whole fraction of 1.
     rng : int | np.random.Generator | None, optional
-        A seed or generator for the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
     **platt : Any
         Options of `OnlinePlattScaling`.
 
@@ -759,8 +759,8 @@ def hobs(*,
     bin_width : float, default 0.1
         Width of the bins and cells, a whole fraction of 1.
     rng : int | np.random.Generator | None, optional
-        A seed or generator for the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
     **beta : Any
         Options of `OnlineBetaScaling`.
 

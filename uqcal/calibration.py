@@ -256,8 +256,7 @@ def calibration_report(
     n_boot : int, default 5000
         Bootstrap resamples of the errors' intervals.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

@@ -96,8 +96,8 @@ def tests_of(
     n_resamples : int, default 9999
         Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
@@ -146,8 +146,8 @@ def kolmogorov_smirnov_test(
     n_resamples : int, default 9999
         Draws of the exact method.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
@@ -198,8 +198,8 @@ def kuiper_test(
     n_resamples : int, default 9999
         Draws of the exact method.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
@@ -253,8 +253,8 @@ def spiegelhalter_test(
     n_resamples : int, default 9999
         Draws of the exact method.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
@@ -359,8 +359,8 @@ def binary_calibration_tests(
     n_resamples : int, default 9999
         Draws of the exact method.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
@@ -465,8 +465,8 @@ def multiclass_calibration_tests(
     n_resamples : int, default 9999
         Draws of the exact method.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False

@@ -244,8 +244,7 @@ def conclusions_of(
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -340,8 +339,7 @@ def draw_conclusions(
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

@@ -644,8 +644,7 @@ def consistency_test(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1; fewer above 200,000 points.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -697,8 +696,7 @@ def consistency_of(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -820,8 +818,7 @@ def link_test(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1; fewer above 200,000 points.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -863,8 +860,7 @@ def link_of(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

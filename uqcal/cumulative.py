@@ -380,8 +380,8 @@ def calibration_graph(
     n_resamples : int, default 9999
         Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
@@ -765,8 +765,8 @@ def comparison_graph(
     n_resamples : int, default 9999
         Shuffles; fewer above 2e8 shuffled points, never under 199.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles and perturbation; None draws from fresh entropy, so
-        that numbers differ from run to run.
+        Seed or generator of shuffles and perturbation; None draws fresh entropy: numbers
+        differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the shuffles.
     progress : bool, default False
@@ -1011,8 +1011,8 @@ def subpopulation_graph(
     n_resamples : int, default 9999
         Shuffles; fewer above 2e8 shuffled points, never under 199.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles; None draws from fresh entropy, so that numbers differ
-        from run to run.
+        Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the shuffles.
     progress : bool, default False
@@ -1229,8 +1229,8 @@ def screen(
         Shuffles of each such row; fewer, down to 999, where all of them together would
         shuffle more than 1e8 points.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles; None draws from fresh entropy, so that numbers differ
-        from run to run.
+        Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

@@ -152,8 +152,7 @@ def simulate_errors(uncertainty: ArrayLike,  # standard uncertainties, shape (n,
     size : int | None, optional
         Number of error sets; None for one.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
 
     Returns
     -------
@@ -194,8 +193,7 @@ def simulate_calibrated(
     distribution : Any, default "normal"
         Distribution of ε, see `standard_distribution`.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
 
     Returns
     -------

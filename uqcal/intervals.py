@@ -1073,8 +1073,7 @@ def hsic_test(
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1; fewer above 200,000 points.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

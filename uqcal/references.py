@@ -233,8 +233,7 @@ def references_of(
     confidence : float, default 0.95
         Share of the simulated values in each interval, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -361,8 +360,7 @@ def simulated_reference(
     confidence : float, default 0.95
         Share of the simulated values in the interval, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

@@ -300,8 +300,7 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
     n_resamples : int
         Number of shuffles.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

@@ -45,8 +45,8 @@ def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hob
     method : str
         "ops", "tops", "hops", "obs", "tobs" or "hobs".
     rng : int | np.random.Generator | None, optional
-        Seed or generator, for hedging; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator, for hedging; None draws fresh entropy: numbers differ from run to
+        run.
 
     Returns
     -------

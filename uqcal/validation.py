@@ -532,8 +532,7 @@ def validate(
     confidence : float, default 0.95
         Level of intervals, in (0, 1); tests reject at 1 − confidence.
     rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws from fresh entropy, so that numbers differ from run to
-        run.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False

@@ -512,8 +512,8 @@ def significance_of(
     n_resamples : int, default 9999
         Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
     rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws from fresh entropy, so that numbers
-        differ from run to run.
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores for the draws.
     progress : bool, default False
