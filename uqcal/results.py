@@ -168,7 +168,8 @@ class Result:
             object.__setattr__(self, one.name, _owned(getattr(self, one.name)))
 
     def __init_subclass__(cls):  # else the decorator gives each class an __eq__ that knows no array
-        for name in {"__eq__", "__hash__"} - vars(cls).keys(): setattr(cls, name, vars(Result)[name])
+        own = vars(cls).copy()
+        for name in ("__eq__", "__hash__"): setattr(cls, name, own.get(name, vars(Result)[name]))
 
     def __eq__(self, other):
         return _same(self, other) if type(other) is type(self) else NotImplemented
