@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from .inputs import check_choice, check_count, printable
 from .references import zeta_score
 from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
-from .results import SignificanceTest, new_axes, plain_text, plot_null
+from .results import (SignificanceTest, new_axes, plain_text, plot_null,
+                           visible_points)
 from .sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
 from .statistics import bucket_table, product_room, rank_correlation_of_products
 
@@ -556,13 +557,14 @@ def _plot_graph(test, ax):
     ax, graph = new_axes(ax), test.graph
     share, path, half = (np.concatenate([[0], graph[column]])
                          for column in ("share", "cumulative", "null_high"))
-    ax.fill_between(share, -half, half, color="0.88", lw=0)
+    shown = visible_points(share, path)
+    ax.fill_between(share[shown], -half[shown], half[shown], color="0.88", lw=0)
     ax.axhline(0, color="0.6", lw=0.8)
-    ax.plot(share, path, color="#0072B2", lw=1.2)
+    ax.plot(share[shown], path[shown], color="#0072B2", lw=1.2)
     edge = 1.45 * max(np.abs(path).max(), half.max())
     if test.pvalue <= 0.05:
         first, last = _climb(graph)
-        inside, climbs = slice(first, last + 2), path[last + 1] > path[first]
+        inside, climbs = shown[(shown >= first) & (shown <= last + 1)], path[last + 1] > path[first]
         ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4,
                 ls="-" if climbs else (0, (4, 1)))
         factor = None if test.stretch is None else test.stretch.factor

@@ -25,8 +25,9 @@ from .inputs import (check_choice, check_count, check_fraction, check_generator,
                           check_labels_agree, check_outcomes, check_ratio, printable, read_labels,
                           read_vector)
 from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
-                              shuffle_state, shuffle_within)
-from .results import Interval, Result, html_table, new_axes, plain_text
+                              shuffle_last, shuffle_state, shuffle_within)
+from .results import (Interval, Result, html_table, new_axes, plain_text,
+                           visible_points)
 from .walk import significance_of, sort_by_score, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -290,18 +291,6 @@ def _ratio(value, scale):
     return value / scale if scale > 0 else np.inf if value > 0 else 0.0
 
 # %% ../nbs/43_cumulative.ipynb #cell-016
-def _decimated(x, y, n_columns=1000):
-    "The points that show on a page: first, lowest, highest and last in each of n_columns columns."
-    if x.size <= 4 * n_columns: return x, y
-    column = np.minimum((x * n_columns).astype(np.int64), n_columns - 1)
-    first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
-    last = np.r_[first[1:], x.size] - 1
-    group = np.repeat(np.arange(first.size), last - first + 1)
-    by_height = np.lexsort((y, group))
-    kept = np.unique(np.r_[first, last, by_height[first], by_height[last]])
-    return x[kept], y[kept]
-
-
 def _score_ticks(graph):
     """Positions of round scores along the abscissa that have room for their labels; evenly spaced
     ones where too few have."""
@@ -332,7 +321,9 @@ def _plot_graph(graph, ax, expectation):
             alpha=0.8, zorder=1.5)
     for line, style in ((expectation, dict(color="#E69F00", ls="--", lw=1.8)),
                         (graph, dict(color="#0072B2", lw=1.2))):
-        if line is not None: ax.plot(*_decimated(line.abscissa, line.ordinate), **style)
+        if line is None: continue
+        shown = visible_points(line.abscissa, line.ordinate)
+        ax.plot(line.abscissa[shown], line.ordinate[shown], **style)
     low, high = ax.get_ylim()
     if np.isfinite(graph.scale):
         ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":",
@@ -858,7 +849,7 @@ def _graph_of(a, b, unit, bounded, shuffles):
     total, steps = weight.sum(), blocks[3][block]
     scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
     found = _significance(_ratio(kuiper, null_scale), _ratio(largest, null_scale), effective,
-                          a.key.size + b.key.size, shuffles, functools.partial(_cells_of, a, b))
+                          shuffles, functools.partial(_cells_of, a, b))
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
     return CumulativeGraph(
         kind="comparison", abscissa=_shares(weight), ordinate=ordinate, score=blocks[4][block],
@@ -877,12 +868,12 @@ class _Shuffles(NamedTuple):
     progress: bool
 
 
-def _significance(kuiper, largest, effective, n, asked, prepare: Callable):
+def _significance(kuiper, largest, effective, asked, prepare: Callable):
     """P-values of two statistics over their null scale: in the limit, or by shuffles with the
-    kernel and the columns that prepare() gives."""
+    kernel, the columns and the number of points that prepare() gives."""
     if asked.method == "asymptotic" or asked.method == "auto" and effective >= 500:
         return _in_the_limit(kuiper, largest)
-    kernel, columns = prepare()
+    (kernel, columns), n = prepare()
     null = run_chunks(functools.partial(_permuted, kernel, columns),
                       affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
                       n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
@@ -906,8 +897,8 @@ def _cells_of(a, b):
     place[order] = np.arange(key.size)
     start, response = _cells(key[order], order >= a.key.size, 2), np.r_[a.response, b.response][
         order]
-    return _shuffled, (a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:],
-                       response, start)
+    return (_shuffled, (a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:],
+                        response, start)), key.size
 
 
 def _in_order(group, order):
@@ -979,6 +970,47 @@ def _shuffled_against_all(state, n_resamples, score, response, weight, is_member
             out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
     return out
 
+# %% ../nbs/43_cumulative.ipynb #cell-092
+@nb.njit(cache=True, nogil=True)
+def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count):
+    """Studentised statistics of members who draw their responses from the cells of the pool, count
+    from each, against a mean that stays as it is."""
+    out, pool, drawn = np.zeros((n_resamples, 2)), pool.copy(), np.empty(score.size)
+    for r in range(n_resamples):
+        k = 0
+        for c in range(count.size):
+            shuffle_last(pool[start[c]:start[c + 1]], count[c], state)
+            drawn[k:k + count[c]] = pool[start[c + 1] - count[c]:start[c + 1]]
+            k += count[c]
+        variance, at, high, low, spread = _local_variance(score, drawn), 0.0, 0.0, 0.0, 0.0
+        for i in range(score.size):
+            at += weight[i] * (drawn[i] - mean[i])
+            spread += weight[i] * weight[i] * variance[i]
+            if i + 1 == score.size or score[i + 1] > score[i]:
+                high, low = max(high, at), min(low, at)
+        for s, value in enumerate((high - low, max(high, -low))):
+            out[r, s] = value / np.sqrt(spread) if spread > 0 else np.inf if value > 0 else 0.0
+    return out
+
+
+def _shuffles_of(everyone, member):
+    "What shuffles a subpopulation, and how many points a shuffle handles."
+    key, score, response, weight = everyone
+    start = _cells(score, member, 2)
+    whole = (_shuffled_against_all, (score, response, weight, member, start)), member.size
+    if member.size <= 20_000 or member.sum() < 2: return whole
+    cell = np.repeat(np.arange(start.size - 1), np.diff(start))
+    mean = (np.bincount(cell, response) / np.diff(start))[cell]
+    variance = (np.bincount(cell, (response - mean)**2) / np.diff(start))[cell]
+    own, rest = (_against_all(score, mean, weight, variance * chosen, member)
+                 for chosen in (member, ~member))
+    if rest[3].sum() > 0.02 * own[3].sum(): return whole
+    share = _against_all(score, member.astype(float), weight, np.zeros(score.size), member)[4]
+    step = np.searchsorted(own[0], score[member])
+    loads = (weight[member] if weight.size else 1.0) * (1 - share)[step]
+    return (_drawn_members, (score[member], loads, own[4][step], response, start,
+                             np.add.reduceat(member.astype(np.int64), start[:-1]))), step.size
+
 # %% ../nbs/43_cumulative.ipynb #cell-047
 def subpopulation_graph(
     response: ArrayLike,  # responses of the whole population, shape (n,), in their unit
@@ -1037,23 +1069,33 @@ def subpopulation_graph(
     y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
     check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member)
     member = _members(member, y.size)
-    order = np.lexsort((w, y, member, s) if w.size else (y, member, s))
-    everyone, member = _Group(s[order], s[order], y[order], w[order] if w.size else w), member[
-        order]
+    everyone, order = _population(y, s, w)
+    return _subpopulation_of(everyone, member[order], _Shuffles(method, n_resamples, rng, n_jobs,
+                                                                progress))
+
+# %% ../nbs/43_cumulative.ipynb #cell-048
+def _population(y, s, w):
+    "Everyone sorted by score, in an order that the rows' order can't change, and that order."
+    order = np.lexsort((w, y, s) if w.size else (y, s))
+    return _Group(s[order], s[order], y[order], w[order] if w.size else w), order
+
+
+def _subpopulation_of(everyone, member, shuffles):
+    "The graph of members against everyone, both sorted by score."
+    order = np.lexsort((member, everyone.score))
+    everyone, member, y = _in_order(everyone, order), member[order], everyone.response[order]
     (scaled,), unit = _in_units(everyone)
     variance = _split_variances(scaled.score, scaled.response, member)
     score, weight, rise, spread, mean = _against_all(*scaled[1:], variance, member)
-    scale = (_published_scale(weight, mean * unit + everyone.response[0]) if y.min() >= 0
-             and y.max() <= 1 else np.nan)
+    scale = (_published_scale(weight, mean * unit + y[0]) if y.min() >= 0 and y.max() <= 1
+             else np.nan)
     kuiper, largest, _, null_scale, effective = _walk_size(weight, rise, spread)
     found = _significance(_ratio(kuiper, null_scale), _ratio(largest, null_scale), effective,
-                          y.size, _Shuffles(method, n_resamples, rng, n_jobs, progress),
-                          lambda: (_shuffled_against_all, (
-                              *scaled[1:], member, _cells(scaled.score, member, 2))))
+                          shuffles, functools.partial(_shuffles_of, scaled, member))
     return _independent_steps("subpopulation", score, weight, rise * unit, spread * unit**2, y.size,
                               scale, found)
 
-# %% ../nbs/43_cumulative.ipynb #cell-048
+
 def _published_scale(weight, mean):
     "σ of a subpopulation from everyone's mean responses in [0, 1]."
     return np.sqrt(np.sum(weight**2 * np.maximum(mean * (1 - mean), 0))) / weight.sum()
@@ -1262,7 +1304,8 @@ def screen(
     pieces = np.array([(code,) for code in range(labels.size)] if against == "all"
                       else list(itertools.combinations(range(labels.size), 2)))
     work, unit = _screen_work(columns, codes, against)
-    found = _in_chunks(work, pieces, n_jobs, progress)
+    found = _in_chunks(work, pieces, codes.size if against == "all" else
+                       2 * int(np.bincount(codes).max()), n_jobs, progress)
     found[:, :4] *= unit
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, pieces, labels, np.bincount(codes))
@@ -1306,9 +1349,9 @@ def _screen_work(columns, codes, against):
                              response=points.response, weight=weight, variance=variance), unit
 
 
-def _in_chunks(work, pieces, n_jobs, progress):
-    "Rows of work(pieces), computed in chunks by joblib."
-    chunks = np.array_split(pieces, min(len(pieces), 64))
+def _in_chunks(work, pieces, points, n_jobs, progress):
+    "Rows of work(pieces), each of so many points, computed in short chunks by joblib."
+    chunks = np.array_split(pieces, min(len(pieces), max(64, len(pieces) * points >> 22)))
     with tqdm(total=len(pieces), desc="comparisons", disable=not progress, unit="") as bar:
         rows = []
         for part in Parallel(n_jobs=n_jobs, prefer="threads",
@@ -1352,13 +1395,27 @@ def _replace_small(screening, n_resamples, rng, n_jobs, progress):
         rows.size * len(screening.data))
     n_resamples = min(n_resamples, max(999, 10**8 // max(int(points), 1)))
     seeds = rng.integers(2**32, size=rows.size)
+    graph_of = screening.graph if screening.against == "pairs" else _against_population(screening)
     graphs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(screening.graph)(int(row), method="permutation", n_resamples=n_resamples,
-                                 rng=int(seed)) for row, seed in zip(rows, seeds))
+        delayed(graph_of)(int(row), method="permutation", n_resamples=n_resamples, rng=int(seed))
+        for row, seed in zip(rows, seeds))
     for row, graph in zip(rows, tqdm(graphs, total=rows.size, desc="permutations",
                                      disable=not progress, unit="")):
         table.loc[row, [*names, "method", "n_resamples"]] = (
             graph.kuiper_pvalue, graph.kolmogorov_smirnov_pvalue, graph.method, graph.n_resamples)
+
+
+def _against_population(screening):
+    "What makes the graph of a row, from everyone sorted once."
+    data = screening.data
+    everyone, order = _population(*(data[name].to_numpy() if name in data else np.empty(0)
+                                    for name in ("response", "score", "weight")))
+    group = data["group"].to_numpy()[order]
+
+    def graph(row, method, n_resamples, rng):
+        return _subpopulation_of(everyone, group == screening.table["a"][row], _Shuffles(
+            method, n_resamples, check_generator(rng), 1, False))
+    return graph
 
 
 def _correct_pvalues(table):

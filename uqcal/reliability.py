@@ -478,6 +478,45 @@ def _null_task(p, w, end, weight, norm, n, rng):
     sums[..., 1], sums[..., 3] = weight, _null_gaps(p, w, end, n, rng)
     return _norm(sums, norm)
 
+# %% ../nbs/40_reliability.ipynb #cell-060
+def _is_counted(p, w, edges, n_sets):
+    "Whether sets are drawn by their numbers in bins: many points, few bins, no weights."
+    return p.size * n_sets > 2 * 10**8 and edges.size * 1000 < p.size and w.min() == w.max()
+
+
+@nb.njit(cache=True, nogil=True)
+def _characteristic(p, t):
+    "∏(1 − p + p·exp(it)) at each frequency t, shape (frequencies,)."
+    cos, sin = np.cos(t) - 1, np.sin(t)
+    real, imaginary = np.ones(t.size), np.zeros(t.size)
+    for i in range(p.size):
+        for j in range(t.size):
+            a, b = 1 + p[i] * cos[j], p[i] * sin[j]
+            real[j], imaginary[j] = real[j] * a - imaginary[j] * b, real[j] * b + imaginary[j] * a
+    return real + 1j * imaginary
+
+
+def _number_of_ones(p):
+    "The least number of ones that can occur, and the distribution function from there on."
+    mean, deviation = p.sum(), np.sqrt((p * (1 - p)).sum())
+    low = max(int(mean - 9 * deviation) - 10, 0)
+    size = min(int(mean + 9 * deviation) + 10, p.size) - low + 1
+    used = min(size // 2, int(size * 9 / (2 * np.pi * max(deviation, 1e-9))) + 1) + 1
+    spectrum = np.zeros(size // 2 + 1, dtype=complex)
+    t = 2 * np.pi * np.arange(used) / size
+    spectrum[:used] = _characteristic(p, t) * np.exp(-1j * t * low)
+    below = np.cumsum(np.maximum(np.fft.irfft(spectrum.conj(), size), 0))
+    return low, below / below[-1]
+
+
+def _counted_null_task(ones, expected, weight, norm, n, rng):
+    "What `_null_task` gives, from the distributions of the numbers of ones."
+    sums = np.zeros((n, len(ones), 4))
+    for b, (low, below) in enumerate(ones):
+        sums[:, b, 3] = low + np.searchsorted(below, rng.random(n), side="right") - expected[b]
+    sums[..., 1], sums[..., 3] = weight, np.abs(sums[..., 3])
+    return _norm(sums, norm)
+
 # %% ../nbs/40_reliability.ipynb #cell-031
 @dataclass(frozen=True, kw_only=True)
 class ECETest(SignificanceTest):
@@ -576,17 +615,31 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     check_choice(norm, "norm", _NORMS)
-    n_resamples = affordable(check_count(n_resamples, "n_resamples"), y.size)
+    n_resamples = check_count(n_resamples, "n_resamples")
     edges, regular = _edges(p, n_bins, strategy)
     observed = float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular), norm)[0])
-    order, end = _by_bin(p, edges)
-    task = functools.partial(_null_task, p[order], w[order], end,
-                             np.add.reduceat(w[order], np.concatenate([[0], end[:-1]])), norm)
-    drawn = run_chunks(task, n_resamples, max(1, min(2**21 // y.size, 2**19 // end.size)), rng,
-                       n_jobs=n_jobs, progress=progress, description="drawn outcomes")
+    task, cost, bins = _null_of(p, w, edges, norm, n_resamples)
+    drawn = run_chunks(task, affordable(n_resamples, cost),
+                       max(1, min(2**21 // cost, 2**19 // bins)), rng, n_jobs=n_jobs,
+                       progress=progress, description="drawn outcomes")
     return ECETest(statistic=observed, pvalue=monte_carlo_pvalue(observed, drawn),
-                   alternative="greater", method="exact", n=y.size, n_resamples=n_resamples,
+                   alternative="greater", method="exact", n=y.size, n_resamples=drawn.size,
                    null_distribution=drawn, n_bins=edges.size - 1)
+
+
+def _null_of(p, w, edges, norm, n_resamples):
+    """What draws the calibration error of a perfect model, the numbers that a draw handles, and the
+    bins that hold points."""
+    if _is_counted(p, w, edges, n_resamples):
+        p = np.sort(p)
+        end = np.unique(np.searchsorted(p, edges[1:], side="right"))
+        bins = [one for one in np.split(p, end[:-1]) if one.size]
+        expected, size = ([count(one) for one in bins] for count in (np.sum, len))
+        return functools.partial(_counted_null_task, [_number_of_ones(one) for one in bins],
+                                 expected, np.array(size), norm), len(bins), len(bins)
+    order, end = _by_bin(p, edges)
+    return functools.partial(_null_task, p[order], w[order], end, np.add.reduceat(
+        w[order], np.concatenate([[0], end[:-1]])), norm), p.size, end.size
 
 
 def _by_bin(p, edges):
@@ -632,6 +685,36 @@ def _bootstrap_task(p, y, w, bins, gaps, n, rng):
 def _gaps(sums):
     "Each bin's signed share of the ECE."
     return (sums[..., 3] - sums[..., 2]) / sums[..., 1].sum(axis=-1, keepdims=True)
+
+# %% ../nbs/40_reliability.ipynb #cell-062
+def _resampling_cells(p, y, edges):
+    "Number of points, mean and variance of p, outcome and bin of each cell, by bin."
+    cells = []
+    for outcome in (0.0, 1.0):
+        values = np.sort(p[y == outcome])
+        border = np.r_[0, np.searchsorted(values, edges[1:-1], side="right"), values.size]
+        start = [np.unique(np.linspace(i, j, 17).astype(np.int64)) for i, j in
+                 zip(border[:-1], border[1:])]
+        bins = np.repeat(np.arange(border.size - 1), [one.size - 1 for one in start])
+        if not bins.size: continue
+        first = np.concatenate([one[:-1] for one in start])
+        count = np.diff(np.r_[first, values.size])
+        mean = np.add.reduceat(values, first) / count
+        values -= np.repeat(mean, count)
+        cells.append((count, mean, np.add.reduceat(values**2, first) / count,
+                      np.full(bins.size, outcome), bins))
+    order = np.argsort(np.concatenate([one[-1] for one in cells]), kind="stable")
+    return [np.concatenate(column)[order] for column in zip(*cells)]
+
+
+def _counted_bootstrap_task(count, mean, variance, outcome, bins, gaps, n, rng):
+    "What `_bootstrap_task` gives, from the numbers of points drawn from each cell."
+    drawn = rng.multinomial(count.sum(), count / count.sum(), size=n)
+    stated = drawn * mean + np.sqrt(drawn * variance) * rng.standard_normal(drawn.shape)
+    sums, (held, first) = np.zeros((n, gaps.size, 5)), np.unique(bins, return_index=True)
+    for k, column in enumerate((drawn, drawn, stated, drawn * outcome, drawn)):
+        sums[:, held, k] = np.add.reduceat(column, first, axis=1)
+    return np.column_stack([_debiased(sums), _gaps(sums) - gaps])
 
 # %% ../nbs/40_reliability.ipynb #cell-036
 @dataclass(frozen=True, kw_only=True)
@@ -785,18 +868,27 @@ def calibration_error_interval(
         Where every bin holds a single point, and for bad input.
     """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
-    confidence, n_boot, rng = (check_fraction(confidence, "confidence"), affordable(
-                                   check_count(n_boot, "n_boot"), y.size), check_generator(rng))
+    confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
+                               check_count(n_boot, "n_boot"), check_generator(rng))
     edges, regular = _edges(p, n_bins, strategy)
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)
     squared, (ece,), (l2,), gaps = _squared(sums[0]), _norm(sums, "l1"), _norm(sums, "l2"), _gaps(
         sums[0])
-    task = functools.partial(_bootstrap_task, p, y, w, np.searchsorted(edges[1:-1], p, side="left"),
-                             gaps)
-    drawn = run_chunks(task, n_boot, max(1, min(2**21 // y.size, 2**18 // edges.size)), rng,
-                       n_jobs=n_jobs, progress=progress, description="bootstrap")
+    task, cost = _bootstrap_of(p, y, w, edges, gaps, n_boot)
+    drawn = run_chunks(task, affordable(n_boot, cost),
+                       max(1, min(2**21 // cost, 2**18 // edges.size)), rng, n_jobs=n_jobs,
+                       progress=progress, description="bootstrap")
     low, high = np.quantile(drawn[:, 0], [(1 - confidence) / 2, (1 + confidence) / 2])
     return CalibrationError(
-        squared=squared, ece=float(ece), confidence=confidence, n_boot=n_boot,
+        squared=squared, ece=float(ece), confidence=confidence, n_boot=len(drawn),
         squared_interval=Interval(float(squared + l2**2 - high), float(squared + l2**2 - low)),
         ece_interval=Interval(*map(float, _left_open(ece, gaps, drawn[:, 1:], confidence))))
+
+# %% ../nbs/40_reliability.ipynb #cell-063
+def _bootstrap_of(p, y, w, edges, gaps, n_boot):
+    "What resamples, and the numbers that a resample handles."
+    if _is_counted(p, w, edges, n_boot):
+        cells = _resampling_cells(p, y, edges)
+        return functools.partial(_counted_bootstrap_task, *cells, gaps), cells[0].size
+    bins = np.searchsorted(edges[1:-1], p, side="left")
+    return functools.partial(_bootstrap_task, p, y, w, bins, gaps), p.size

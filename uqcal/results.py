@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts sta
 
 # %% auto #0
 __all__ = ['Interval', 'three_digits', 'enumerated', 'html_table', 'Result', 'SignificanceTest', 'new_axes', 'plot_null',
-           'plain_ticks', 'plain_text']
+           'plain_ticks', 'plain_text', 'visible_points']
 
 # %% ../nbs/01_results.ipynb #cell-017
 class Interval(NamedTuple):
@@ -384,3 +384,32 @@ def plain_text(text: Any,  # a name from data
         For matplotlib.
     """
     return str(text).replace("$", r"\$")
+
+
+def visible_points(x: np.ndarray,  # abscissae in ascending order, shape (n,)
+                   y: np.ndarray,  # ordinates, shape (n,)
+                   n_columns: int = 1000,  # columns of equal width
+                   ) -> np.ndarray:  # positions, ascending; all where there are few
+    """The points that show on a page: first, lowest, highest and last in each column.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        Abscissae in ascending order, shape (n,).
+    y : np.ndarray
+        Ordinates, shape (n,).
+    n_columns : int, default 1000
+        Columns of equal width.
+
+    Returns
+    -------
+    np.ndarray
+        Positions, ascending; all where there are few.
+    """
+    if x.size <= 4 * n_columns: return np.arange(x.size)
+    column = np.minimum(((x - x[0]) * (n_columns / (x[-1] - x[0] or 1.0))).astype(np.int64),
+                        n_columns - 1)
+    first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
+    last = np.r_[first[1:], x.size] - 1
+    by_height = np.lexsort((y, column))
+    return np.unique(np.r_[first, last, by_height[first], by_height[last]])

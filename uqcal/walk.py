@@ -20,7 +20,7 @@ from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .inputs import (check_binary, check_choice, check_count, check_labels_agree,
                           check_probabilities, check_weights)
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
-from .results import SignificanceTest, new_axes
+from .results import SignificanceTest, new_axes, visible_points
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -407,7 +407,8 @@ def _plot_walk(walk, ax):
     band = kolmogorov_smirnov_null.isf(0.05) * walk.scale
     ax.axhspan(-band, band, color="0.93")
     ax.axhline(0, color="0.6", lw=0.8)
-    ax.plot(frame["share"], frame["cumulative"], color="#0072B2", lw=1.3)
+    shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]
+    ax.plot(shown["share"], shown["cumulative"], color="#0072B2", lw=1.3)
     ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4),
                 textcoords="offset points", va="top", color="0.35", fontsize=9)
     shares = np.linspace(0, 1, 6)
