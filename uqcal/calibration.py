@@ -16,7 +16,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtr
-from sklearn.metrics import brier_score_loss
 
 from .calibration_tests import TITLES, CalibrationTest, tests_of
 from .inputs import check_binary, check_fraction, check_generator
@@ -111,16 +110,15 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
     BrierDecomposition
         The same as of `brier_decomposition`.
     """
-    kept = walk.weight > 1e-100
+    kept = slice(None) if walk.weight.min() > 1e-100 else walk.weight > 1e-100
     y, p, w = walk.outcome[kept], walk.score[kept], walk.weight[kept]
     first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
     weight, ones = np.add.reduceat(w, first), np.add.reduceat(w * y, first)
     best = isotonic_regression(np.minimum(ones / weight, 1), weights=weight).x.clip(0, 1)
-    forecasts = (p, np.repeat(best, np.diff(np.r_[first, p.size])),
-                 np.full(p.size, min(ones.sum() / weight.sum(), 1.0)))
-    stated, recalibrated, constant = (float(brier_score_loss(y, forecast, sample_weight=w,
-                                                             pos_label=1))
-                                      for forecast in forecasts)
+    total, zeros = weight.sum(), weight - ones
+    stated, recalibrated, constant = (
+        float((ones @ (1 - forecast)**2 + zeros @ forecast**2) / total)
+        for forecast in (p[first], best, np.full(first.size, min(ones.sum() / total, 1.0))))
     return BrierDecomposition(brier=stated, miscalibration=max(stated - recalibrated, 0.0),
                               discrimination=max(constant - recalibrated, 0.0),
                               uncertainty=constant)

@@ -9,6 +9,7 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 import os
 import re
 import sys
@@ -22,6 +23,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from tqdm import tqdm
+
+from .inputs import printable
 
 # %% auto #0
 __all__ = ['Table', 'UnknownColumn', 'open_table', 'read_table', 'display_name', 'read_errors', 'read_probabilities',
@@ -320,11 +324,58 @@ class _Unreadable(ValueError):
     "A line after which nothing can be read."
 
 
-def _records(text):
-    "The delimiter of a CSV file, then its rows as lists of cells, numbered; the header first."
-    lines = enumerate(iter(lambda: text.readline(_LONGEST + 1), ""), 1)
+class _Lines:
+    "Numbered lines of a text, or many of them at once."
+
+    def __init__(self, text, seen):
+        self.text, self.number, self.seen = text, 0, seen
+        self.ahead, self.left = io.StringIO(), 0
+
+    def __iter__(self): return self
+
+    def __next__(self):
+        line = self.ahead.readline(_LONGEST + 1) or self.text.readline(_LONGEST + 1)
+        if not line: raise StopIteration
+        self.number, self.left = self.number + 1, self.left - len(line)
+        return self.number, line
+
+    def columns(self, delimiter, width):
+        """The next megabyte as columns of cells, if each of its lines is a plain row; else None, and the lines come one by one.
+
+        That is where none holds a quotation mark or too many characters, and none is short or
+        blank.
+
+        Parameters
+        ----------
+        delimiter
+        width
+        """
+        if self.left > 0: return None
+        block = self.text.read(1 << 20)
+        if block and block[-1] != "\n": block += self.text.readline(_LONGEST + 1)
+        self.seen()
+        lines = block.removesuffix("\n").split("\n")
+        if (width > 1 and '"' not in block and block.count("\r") == block.count("\r\n")
+            and max(map(len, lines)) <= _LONGEST
+            and set(map(str.count, lines, itertools.repeat(delimiter))) == {width - 1}):
+            self.number += len(lines)
+            cells = delimiter.join(lines).split(delimiter)
+            return tuple(cells[k::width] for k in range(width))
+        self.ahead, self.left = io.StringIO(block, newline=""), len(block)
+
+
+def _records(text, seen=lambda: None):
+    """The delimiter of a CSV file, then its rows as lists of cells, numbered; the header first.
+    Where many plain rows follow each other, a tuple of columns with the number of the first."""
+    lines = _Lines(text, seen)
     width, delimiter = None, None
-    for number, line in lines:
+    while True:
+        first = lines.number + 1
+        if width is not None and (columns := lines.columns(delimiter, width)):
+            yield first, columns
+            continue
+        number, line = next(lines, (0, None))
+        if line is None: return
         if len(line) > _LONGEST:
             raise _Unreadable(number, f"the line is longer than {_LONGEST:,} characters")
         if not line.strip(): continue
@@ -382,7 +433,7 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
     places, bad, faults = array("q"), {name: {} for name in names}, _Faults(source, place)
     wanted = [(name, at, columns[name].append, name in names) for name, at in positions.items()]
     try:
-        for number, row in records:
+        for number, row in _one_by_one(records, numbers, positions, columns, places):
             if len(row) != len(header):
                 faults.add("width", number, f"{len(row)} cells where the header has {len(header)}")
                 continue
@@ -396,9 +447,30 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
     if not places:
         faults.refuse()
         raise ValueError(f"{source} holds the names of its columns but no {place} of numbers")
-    return _Raw(source, place, numbers, {name: np.array(column) if name in names else column
+    return _Raw(source, place, numbers, {name: np.frombuffer(column) if name in names else column
                                          for name, column in columns.items()},
-                np.array(places), bad, faults)
+                np.frombuffer(places, np.int64), bad, faults)
+
+# %% ../nbs/03_tables.ipynb #cell-012
+def _one_by_one(records, numbers, positions, columns, places):
+    "The rows that need a closer look; columns of plain numbers are taken as they are."
+    for number, row in records:
+        if not isinstance(row, tuple):
+            yield number, row
+            continue
+        try: read = [_plain(row[at], isinstance(columns[name], array), numbers.plain)
+                     for name, at in positions.items()]
+        except ValueError: yield from zip(itertools.count(number), map(list, zip(*row)))
+        else:
+            for name, cells in zip(positions, read): columns[name].extend(cells)
+            places.extend(range(number, number + len(row[0])))
+
+
+def _plain(cells, is_number, is_point):
+    "Cells as numbers, if all are and their decimals follow a point, or as text."
+    if not is_number: return [cell.strip() for cell in cells]
+    if not is_point or "_" in "".join(cells): raise ValueError
+    return array("d", map(float, cells))
 
 # %% ../nbs/03_tables.ipynb #cell-014
 def _read_arrow(path, source, roles):
@@ -626,6 +698,7 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
                                              # beginning says
                drop_missing: bool = False,  # leave out rows in which a column has no value
                where: str | None = None,  # keep rows for which this holds, as in pandas' `query`
+               progress: bool = False,  # show a bar on standard error where it takes a while
                ) -> Table:  # these columns, in this order
     """Named columns from a file.
 
@@ -653,6 +726,8 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
         Leave out rows in which a column has no value.
     where : str | None, optional
         Keep rows for which this holds, as in pandas' `query`.
+    progress : bool, default False
+        Show a bar on standard error where it takes a while.
 
     Returns
     -------
@@ -674,12 +749,12 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
         texts = [*features, *groups]
         spoken = [name for name in _mentioned(header, where or "") if name not in names + texts]
         return names, texts + spoken
-    raw = _read(source, roles, decimal, thousands, encoding)
+    raw = _read(source, roles, decimal, thousands, encoding, progress)
     _select(raw, [*names, *features, *groups], drop_missing, where)
     return _finish(raw, names, features, groups, kinds or {})
 
 # %% ../nbs/03_tables.ipynb #cell-048
-def _read(source, roles, decimal, thousands, encoding):
+def _read(source, roles, decimal, thousands, encoding, progress):
     "The raw columns of a file, whatever its form."
     _Numbers(decimal, thousands)  # refuses marks that can't be
     if encoding is not None:
@@ -695,17 +770,20 @@ def _read(source, roles, decimal, thousands, encoding):
         if suffix in (".xlsx", ".xlsm"):
             return _read_csv(_sheet_records(path, name), name, roles, decimal, thousands, "row")
         binary = gzip.open(file) if suffix == ".gz" else file
-        return _read_text(binary, name, roles, decimal, thousands, encoding)
+        with tqdm(total=path.stat().st_size, desc=f"reading {printable(name)}", unit="B",
+                  unit_scale=True, delay=1, disable=not progress) as bar:
+            return _read_text(binary, name, roles, decimal, thousands, encoding,
+                              lambda: bar.update(file.tell() - bar.n))
 
 
-def _read_text(binary, source, roles, decimal, thousands, encoding):
-    "The raw columns of a CSV file."
+def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda: None):
+    "The raw columns of a CSV file; `seen` is called now and then."
     if not hasattr(binary, "peek"): binary = io.BufferedReader(binary)
     try:
         found = encoding or next((code for mark, code in _MARKS if binary.peek(4)[:4].startswith(
             mark)), "utf-8-sig")
         text = io.TextIOWrapper(binary, encoding=found, newline="")
-        try: return _read_csv(_records(text), source, roles, decimal, thousands)
+        try: return _read_csv(_records(text, seen), source, roles, decimal, thousands)
         finally: text.detach()
     except UnicodeError:
         where = f"{encoding} text; name another encoding" if encoding else (
