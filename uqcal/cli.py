@@ -14,6 +14,8 @@ import shutil
 import signal
 import sys
 import textwrap
+import threading
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,12 +94,20 @@ _Where = Annotated[str | None, _said(
     "Use the rows for which this holds, such as 'T > 300'.", "CONDITION")]
 _Drop = Annotated[bool, _said("Leave out rows in which a column has no value.", None,
                               "--drop-missing")]
+_Progress = Annotated[bool | None, _said(
+    "Show on standard error how far the work is.  [default: where that is a terminal]", None,
+    "--progress/--no-progress")]
 
 
-def _how(decimal, thousands, encoding, where, drop_missing):
+def _shown(progress):
+    "Whether bars are shown."
+    return sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
+
+
+def _how(decimal, thousands, encoding, where, drop_missing, progress):
     "The options of `read_table`."
     return dict(decimal=decimal, thousands=thousands, encoding=encoding, where=where,
-                drop_missing=drop_missing)
+                drop_missing=drop_missing, progress=_shown(progress))
 
 
 def _left_out(table):
@@ -290,7 +300,8 @@ def _validate(
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None,
     as_groups: _AsGroups = None, decimal: _Decimal = None, thousands: _Thousands = None,
-    encoding: _Encoding = None, where: _Where = None, drop_missing: _Drop = False):
+    encoding: _Encoding = None, where: _Where = None, drop_missing: _Drop = False,
+    progress: _Progress = None):
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
     _check_features(feature, no_conclusions, as_groups)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -298,13 +309,14 @@ def _validate(
         distribution=distribution, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples,
         confidence=confidence, rng=seed, n_jobs=_cores(jobs))
     _check_outputs(source, jobs, report=report, json=json_file)
-    how = _how(decimal, thousands, encoding, where, drop_missing) | {"groups": as_groups or ()}
+    how = _how(decimal, thousands, encoding, where, drop_missing, progress) | {
+        "groups": as_groups or ()}
     errors, stated, table, features = _demo_errors() if demo else _read_errors(
         source, names, not (error or observed), feature or (), how)
 
     from uqcal.validation import validate
     result = validate(errors, stated, **options, conclusions=not no_conclusions,
-                      features=features or None, progress=sys.stderr.isatty())
+                      features=features or None, progress=_shown(progress))
     data = {"source": table.source, "columns": names} | (
         {"features": list(features)} if features else {}) | _source_facts(table)
     _deliver(_first_words(table, f"{errors.size:,} points") + "\n\n"
@@ -456,17 +468,18 @@ def _calibration(
         str | None, _option("With invalid: end with exit code 1 if the probabilities are not "
                             "calibrated.", "STATUS", "--fail-on")] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False):
+    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     from uqcal.inputs import check_choice
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid",))
     _check_outputs(file, jobs, report=report, json=json_file)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples)
     y, p, w, table = _read_scores(file, outcome, score, weight,
-                                  _how(decimal, thousands, encoding, where, drop_missing))
+                                  _how(decimal, thousands, encoding, where, drop_missing,
+                                       progress))
     from uqcal.calibration import calibration_report
     result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot,
                                 n_resamples=n_resamples, confidence=confidence, rng=seed,
-                                n_jobs=_cores(jobs), progress=sys.stderr.isatty())
+                                n_jobs=_cores(jobs), progress=_shown(progress))
     _write_calibration(result, {"source": table.source, "columns": [
         outcome, score, *([weight] if weight else [])]} | _source_facts(table), seed, report,
         json_file, _first_words(table, f"{y.size:,} points"))
@@ -533,7 +546,8 @@ def _recalibrate(
     method: Annotated[str, _METHOD] = "tops", out: Annotated[str, _OUT] = "-",
     name: Annotated[str, _option("Name of the column that is added.", "NAME",
                                  default=True)] = "recalibrated", seed: Annotated[int, _SEED] = 0,
-    report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None):
+    report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
+    progress: _Progress = None):
     from uqcal.inputs import check_choice
     check_choice(method, "--method", ("ops", "tops", "hops", "obs", "tobs", "hobs"))
     if not name.strip() or name != name.strip() or not name.isprintable():
@@ -545,6 +559,7 @@ def _recalibrate(
     with contextlib.ExitStack() as opened:
         source = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
         write = opened.enter_context(_rows_to(out))
+        source = opened.enter_context(_watched(source, file, label, _shown(progress)))
         summary = _recalibrated(source, write, label, dict(score=score, outcome=outcome,
                                                            method=method, name=name, rng=seed))
     if report is not None: _recalibration_report(summary, label, report)
@@ -567,6 +582,13 @@ def _rows_to(out):
         if target.exists(): shutil.copymode(target, part)
         os.replace(part, target)
     finally: part.unlink(missing_ok=True)
+
+
+def _watched(source, file, label, is_shown):
+    "The bytes of a file, with a bar that tells how many of them were read."
+    from tqdm import tqdm
+    size = os.path.getsize(file) if file != "-" else None
+    return tqdm.wrapattr(source, "read1", total=size, desc=label, delay=1, disable=not is_shown)
 
 
 def _recalibrated(source, write, label, options):
@@ -647,12 +669,13 @@ def _compare(
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False):
+    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     _check_outputs(file, jobs, report=report, json=json_file)
     table, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group,
-                                _how(decimal, thousands, encoding, where, drop_missing))
+                                _how(decimal, thousands, encoding, where, drop_missing, progress))
     sides = _compared_groups(frame["group"], a, b, everyone)
-    result = _comparison(frame, sides, everyone, seed, _cores(jobs))
+    result = _comparison(frame, sides, everyone, dict(rng=seed, n_jobs=_cores(jobs),
+                                                      progress=_shown(progress)))
     text = _screening_text(result, _width()) if sides is None else _graph_text(
         result, sides, _width())
     columns = ", ".join(filter(None, (response, score, group, weight)))
@@ -698,21 +721,20 @@ def _compared_groups(groups, a, b, everyone):
     return (a, b) if a is not None else tuple(known) if len(known) == 2 and not everyone else None
 
 
-def _comparison(frame, sides, everyone, seed, jobs):
+def _comparison(frame, sides, everyone, options):
     "The graph of two sides, or the screening of all."
     from uqcal.cumulative import comparison_graph, screen, subpopulation_graph
     weight = "weight" if "weight" in frame else None
     if sides is None:
         return screen(frame, response="response", score="score", groups="group", weight=weight,
-                      against="all" if everyone else "pairs", rng=seed, n_jobs=jobs,
-                      progress=sys.stderr.isatty())
+                      against="all" if everyone else "pairs", **options)
     first, second = (frame[frame["group"] == side] for side in sides)
     if sides[1] is None:
         return subpopulation_graph(frame["response"], frame["score"], frame["group"] == sides[0],
-                                   sample_weight=frame[weight] if weight else None, rng=seed)
+                                   sample_weight=frame[weight] if weight else None, **options)
     weights = {"weight_a": first[weight], "weight_b": second[weight]} if weight else {}
     return comparison_graph(first["response"], first["score"], second["response"], second["score"],
-                            **weights, rng=seed)
+                            **weights, **options)
 
 # %% ../nbs/70_cli.ipynb #cell-053
 def _graph_headline(graph, sides):
@@ -890,13 +912,34 @@ def _signals_end(came):
         "Keep the number and interrupt, as Ctrl-C does."
         came.append(number)
         raise KeyboardInterrupt
-    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    try: taken = [one for one in wanted if signal.getsignal(one) == signal.SIG_DFL
-                  and not signal.signal(one, end)]
-    except ValueError: taken = []  # only the main thread may
+    usual, taken = (signal.SIG_DFL, signal.default_int_handler), {}
+    try:
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number and signal.getsignal(number) in usual:
+                taken[number] = signal.signal(number, end)
+    except ValueError: pass  # only the main thread may
     try: yield
     finally:
-        for one in taken: signal.signal(one, signal.SIG_DFL)
+        for number, handler in taken.items(): signal.signal(number, handler)
+
+
+def _end_in_time(came, patience=0.6):
+    """End this process if a signal has come and a compiled loop keeps the main thread from hearing
+    of it, or if leaving takes long."""
+    if os.name != "posix" or threading.current_thread() is not threading.main_thread(): return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+
+    def watch():
+        number = 0
+        while number not in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", 0)):
+            number = os.read(heard, 1)[0]
+        time.sleep(patience)
+        if came: time.sleep(5)
+        os._exit(128 + number)
+    threading.Thread(target=watch, daemon=True).start()
 
 # %% ../nbs/70_cli.ipynb #cell-063
 def main(
@@ -915,6 +958,7 @@ def main(
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:
         with _signals_end(came):
+            if args is None: _end_in_time(came)  # the process is this command's own
             code = typer.main.get_command(app).main(args=args, prog_name="uqcal",
                                                     standalone_mode=False)
         if sys.stdout is not None: sys.stdout.flush()

@@ -451,7 +451,7 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
                                          for name, column in columns.items()},
                 np.frombuffer(places, np.int64), bad, faults)
 
-# %% ../nbs/03_tables.ipynb #cell-012
+# %% ../nbs/03_tables.ipynb #cell-053
 def _one_by_one(records, numbers, positions, columns, places):
     "The rows that need a closer look; columns of plain numbers are taken as they are."
     for number, row in records:
@@ -771,9 +771,12 @@ def _read(source, roles, decimal, thousands, encoding, progress):
             return _read_csv(_sheet_records(path, name), name, roles, decimal, thousands, "row")
         binary = gzip.open(file) if suffix == ".gz" else file
         with tqdm(total=path.stat().st_size, desc=f"reading {printable(name)}", unit="B",
-                  unit_scale=True, delay=1, disable=not progress) as bar:
+                  unit_scale=True, delay=_BAR_AFTER, disable=not progress) as bar:
             return _read_text(binary, name, roles, decimal, thousands, encoding,
                               lambda: bar.update(file.tell() - bar.n))
+
+
+_BAR_AFTER = 1  # seconds
 
 
 def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda: None):
