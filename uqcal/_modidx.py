@@ -282,6 +282,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                            'uqcal.cli._graph_text': ('cli.html#_graph_text', 'uqcal/cli.py'),
                            'uqcal.cli._how': ('cli.html#_how', 'uqcal/cli.py'),
                            'uqcal.cli._json': ('cli.html#_json', 'uqcal/cli.py'),
+                           'uqcal.cli._leave': ('cli.html#_leave', 'uqcal/cli.py'),
                            'uqcal.cli._left_out': ('cli.html#_left_out', 'uqcal/cli.py'),
                            'uqcal.cli._list': ('cli.html#_list', 'uqcal/cli.py'),
                            'uqcal.cli._message': ('cli.html#_message', 'uqcal/cli.py'),

@@ -270,6 +270,7 @@ _FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid;
                 "also if a conclusion is undecided.", "STATUS", "--fail-on")
 _JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE",
                 "--json")
+_REPORT = _option("Write an HTML report with pictures.", "FILE")
 _N_RESAMPLES = _option("Shuffles for each conclusion.", "NUMBER", "--n-resamples", default=True)
 _JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "NUMBER",
                 default=True)
@@ -297,11 +298,10 @@ def _validate(
     n_resamples: Annotated[int, _N_RESAMPLES] = 9999, n_mc: Annotated[str, _N_MC] = "10000",
     confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
-    report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[str | None, _FAIL] = None,
-    as_groups: _AsGroups = None, decimal: _Decimal = None, thousands: _Thousands = None,
-    encoding: _Encoding = None, where: _Where = None, drop_missing: _Drop = False,
-    progress: _Progress = None):
+    report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
+    fail_on: Annotated[str | None, _FAIL] = None, as_groups: _AsGroups = None,
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
     _check_features(feature, no_conclusions, as_groups)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -309,11 +309,10 @@ def _validate(
         distribution=distribution, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples,
         confidence=confidence, rng=seed, n_jobs=_cores(jobs))
     _check_outputs(source, jobs, report=report, json=json_file)
-    how = _how(decimal, thousands, encoding, where, drop_missing, progress) | {
-        "groups": as_groups or ()}
+    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    how["groups"] = as_groups or ()
     errors, stated, table, features = _demo_errors() if demo else _read_errors(
         source, names, not (error or observed), feature or (), how)
-
     from uqcal.validation import validate
     result = validate(errors, stated, **options, conclusions=not no_conclusions,
                       features=features or None, progress=_shown(progress))
@@ -536,6 +535,7 @@ _OUT = _option("Write the rows to this file, which appears when the last row is 
                "standard output.", "FILE", default=True)
 
 
+# %% ../nbs/70_cli.ipynb #cell-010
 @app.command("recalibrate", help=_RECALIBRATE)
 def _recalibrate(
     file: Annotated[str, _FILE],
@@ -559,7 +559,7 @@ def _recalibrate(
     with contextlib.ExitStack() as opened:
         source = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
         write = opened.enter_context(_rows_to(out))
-        source = opened.enter_context(_watched(source, file, label, _shown(progress)))
+        source = opened.enter_context(_watched(source, file, label, progress))
         summary = _recalibrated(source, write, label, dict(score=score, outcome=outcome,
                                                            method=method, name=name, rng=seed))
     if report is not None: _recalibration_report(summary, label, report)
@@ -584,11 +584,12 @@ def _rows_to(out):
     finally: part.unlink(missing_ok=True)
 
 
-def _watched(source, file, label, is_shown):
+def _watched(source, file, label, progress):
     "The bytes of a file, with a bar that tells how many of them were read."
     from tqdm import tqdm
     size = os.path.getsize(file) if file != "-" else None
-    return tqdm.wrapattr(source, "read1", total=size, desc=label, delay=1, disable=not is_shown)
+    return tqdm.wrapattr(source, "read1", total=size, desc=label, delay=1,
+                         disable=not _shown(progress))
 
 
 def _recalibrated(source, write, label, options):
@@ -924,6 +925,14 @@ def _signals_end(came):
         for number, handler in taken.items(): signal.signal(number, handler)
 
 
+# %% ../nbs/70_cli.ipynb #cell-009
+def _leave(code):
+    "End this process without taking its modules apart, which can take a second."
+    with contextlib.suppress(OSError, ValueError):
+        for stream in filter(None, (sys.stdout, sys.stderr)): stream.flush()
+    os._exit(code)
+
+
 def _end_in_time(came, patience=0.6):
     """End this process if a signal has come and a compiled loop keeps the main thread from hearing
     of it, or if leaving takes long."""
@@ -933,6 +942,7 @@ def _end_in_time(came, patience=0.6):
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
 
     def watch():
+        "Wait for a signal, then for the main thread."
         number = 0
         while number not in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", 0)):
             number = os.read(heard, 1)[0]
@@ -973,4 +983,5 @@ def main(
     except Exception:
         traceback.print_exc()
         code = 70
+    if came and args is None: _leave(128 + came[0])
     sys.exit(128 + came[0] if came else code if isinstance(code, int) else 0)

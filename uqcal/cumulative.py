@@ -1351,7 +1351,7 @@ def _screen_work(columns, codes, against):
 
 def _in_chunks(work, pieces, points, n_jobs, progress):
     "Rows of work(pieces), each of so many points, computed in short chunks by joblib."
-    chunks = np.array_split(pieces, min(len(pieces), max(64, len(pieces) * points >> 22)))
+    chunks = np.array_split(pieces, min(len(pieces), max(64, len(pieces) * points >> 20)))
     with tqdm(total=len(pieces), desc="comparisons", disable=not progress, unit="") as bar:
         rows = []
         for part in Parallel(n_jobs=n_jobs, prefer="threads",
@@ -1413,6 +1413,7 @@ def _against_population(screening):
     group = data["group"].to_numpy()[order]
 
     def graph(row, method, n_resamples, rng):
+        "One group against everyone."
         return _subpopulation_of(everyone, group == screening.table["a"][row], _Shuffles(
             method, n_resamples, check_generator(rng), 1, False))
     return graph

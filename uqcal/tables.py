@@ -339,7 +339,9 @@ class _Lines:
         self.number, self.left = self.number + 1, self.left - len(line)
         return self.number, line
 
-    def columns(self, delimiter, width):
+    def columns(self, delimiter,  # between cells
+                width,  # cells in a row
+                ):
         """The next megabyte as columns of cells, if each of its lines is a plain row; else None, and the lines come one by one.
 
         That is where none holds a quotation mark or too many characters, and none is short or
@@ -348,7 +350,9 @@ class _Lines:
         Parameters
         ----------
         delimiter
+            Between cells.
         width
+            Cells in a row.
         """
         if self.left > 0: return None
         block = self.text.read(1 << 20)
@@ -363,7 +367,7 @@ class _Lines:
             return tuple(cells[k::width] for k in range(width))
         self.ahead, self.left = io.StringIO(block, newline=""), len(block)
 
-
+# %% ../nbs/03_tables.ipynb #cell-012
 def _records(text, seen=lambda: None):
     """The delimiter of a CSV file, then its rows as lists of cells, numbered; the header first.
     Where many plain rows follow each other, a tuple of columns with the number of the first."""
@@ -388,6 +392,7 @@ def _records(text, seen=lambda: None):
         yield number, cells
 
 
+# %% ../nbs/03_tables.ipynb #cell-055
 def _quoted(number, text, lines, delimiter, width):
     "The cells of a row that holds quotation marks; a cell may go on in the next line."
     while True:
@@ -776,6 +781,7 @@ def _read(source, roles, decimal, thousands, encoding, progress):
                               lambda: bar.update(file.tell() - bar.n))
 
 
+# %% ../nbs/03_tables.ipynb #cell-056
 _BAR_AFTER = 1  # seconds
 
 
