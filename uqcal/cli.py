@@ -584,12 +584,30 @@ def _rows_to(out):
     finally: part.unlink(missing_ok=True)
 
 
+class _Watched:
+    "A file whose reading moves a bar."
+
+    def __init__(self, source, bar): self.source, self.bar = source, bar
+
+    def read(self, *size):
+        """Bytes, as many as are there.
+
+        Parameters
+        ----------
+        *size
+        """
+        data = getattr(self.source, "read1", self.source.read)(*size)
+        self.bar.update(len(data))
+        return data
+
+
+@contextlib.contextmanager
 def _watched(source, file, label, progress):
     "The bytes of a file, with a bar that tells how many of them were read."
     from tqdm import tqdm
     size = os.path.getsize(file) if file != "-" else None
-    return tqdm.wrapattr(source, "read1", total=size, desc=label, delay=1,
-                         disable=not _shown(progress))
+    with tqdm(total=size, desc=label, unit="B", unit_scale=True, delay=1,
+              disable=not _shown(progress)) as bar: yield _Watched(source, bar)
 
 
 def _recalibrated(source, write, label, options):
