@@ -626,7 +626,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                    alternative="greater", method="exact", n=y.size, n_resamples=drawn.size,
                    null_distribution=drawn, n_bins=edges.size - 1)
 
-
+# %% ../nbs/40_reliability.ipynb #cell-064
 def _null_of(p, w, edges, norm, n_resamples):
     """What draws the calibration error of a perfect model, the numbers that a draw handles, and the
     bins that hold points."""
