@@ -502,6 +502,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.cumulative._published_scale': ('cumulative.html#_published_scale', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._ratio': ('cumulative.html#_ratio', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._replace_small': ('cumulative.html#_replace_small', 'uqcal/cumulative.py'),
+                                  'uqcal.cumulative._row_against': ('cumulative.html#_row_against', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._score_ticks': ('cumulative.html#_score_ticks', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._screen_all': ('cumulative.html#_screen_all', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._screen_columns': ('cumulative.html#_screen_columns', 'uqcal/cumulative.py'),

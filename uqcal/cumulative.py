@@ -1411,12 +1411,13 @@ def _against_population(screening):
     everyone, order = _population(*(data[name].to_numpy() if name in data else np.empty(0)
                                     for name in ("response", "score", "weight")))
     group = data["group"].to_numpy()[order]
+    return functools.partial(_row_against, everyone, group, screening.table["a"])
 
-    def graph(row, method, n_resamples, rng):
-        "One group against everyone."
-        return _subpopulation_of(everyone, group == screening.table["a"][row], _Shuffles(
-            method, n_resamples, check_generator(rng), 1, False))
-    return graph
+
+def _row_against(everyone, group, labels, row, method, n_resamples, rng):
+    "The graph of a row's group against everyone."
+    return _subpopulation_of(everyone, group == labels[row], _Shuffles(
+        method, n_resamples, check_generator(rng), 1, False))
 
 
 def _correct_pvalues(table):
