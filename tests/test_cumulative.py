@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uqcal.cumulative import CumulativeGraph, _decimated, calibration_graph, comparison_graph, paired_reliability, screen, subpopulation_graph
+from uqcal.cumulative import CumulativeGraph, calibration_graph, comparison_graph, paired_reliability, screen, subpopulation_graph
+from uqcal.results import visible_points
 
 # ---- the paper's synthetic examples: n, Kuiper, Kolmogorov-Smirnov, their ratios to sigma as printed; Kuiper, KS, sigma with weights
 
@@ -496,7 +497,8 @@ def test_steepest_finds_the_deviation():
 def test_decimation_keeps_extremes_and_order():
     y = np.cumsum(np.random.default_rng(1).normal(size=200_000))
     x = np.linspace(0, 1, y.size)
-    kept_x, kept_y = _decimated(x, y)
+    kept = visible_points(x, y)
+    kept_x, kept_y = x[kept], y[kept]
     assert kept_x.size <= 4000 and (np.diff(kept_x) > 0).all()
     for column in range(0, 1000, 37):
         full, kept = np.minimum((x * 1000).astype(int), 999) == column, np.minimum((kept_x * 1000).astype(int), 999) == column
