@@ -22,6 +22,7 @@ _CONTENTS = {
     "references": ["simulated_reference"],
     "validation": ["validate"],
     "consistency": ["consistency_test", "link_test"],
+    "bias": ["bias_test"],
     "conclusions": ["draw_conclusions"],
     "bin_scaling": ["extrapolate"],
     "confidence_curves": ["confidence_curve"],

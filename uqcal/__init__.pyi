@@ -1,3 +1,4 @@
+from uqcal import bias as bias
 from uqcal import bin_scaling as bin_scaling
 from uqcal import bootstrap as bootstrap
 from uqcal import brownian as brownian
@@ -29,6 +30,7 @@ from uqcal import streams as streams
 from uqcal import tables as tables
 from uqcal import validation as validation
 from uqcal import walk as walk
+from uqcal.bias import bias_test as bias_test
 from uqcal.bin_scaling import extrapolate as extrapolate
 from uqcal.bootstrap import bca_interval as bca_interval
 from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor
