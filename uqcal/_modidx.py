@@ -30,6 +30,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                             'uqcal.bias._mean_test': ('bias.html#_mean_test', 'uqcal/bias.py'),
                             'uqcal.bias._most_biased': ('bias.html#_most_biased', 'uqcal/bias.py'),
                             'uqcal.bias._named_stretch': ('bias.html#_named_stretch', 'uqcal/bias.py'),
+                            'uqcal.bias._parts': ('bias.html#_parts', 'uqcal/bias.py'),
                             'uqcal.bias._plot_graph': ('bias.html#_plot_graph', 'uqcal/bias.py'),
                             'uqcal.bias._plot_groups': ('bias.html#_plot_groups', 'uqcal/bias.py'),
                             'uqcal.bias._points_needed': ('bias.html#_points_needed', 'uqcal/bias.py'),
