@@ -230,6 +230,8 @@ TABLE = {
     **rows("bootstrap", "bca_intervals", "errors", kinds={"by": "feature -None"}, aliases={"names": "statistic"}),
     **rows("references", "simulated_reference", "errors", given={"statistic": "zmse"}, kinds={"by": "feature -None"}),
     **rows("consistency", "consistency_test link_test", "errors"),
+    **rows("bias", "bias_test", "errors", kinds={"groups": "free"}),
+    **rows("bias", "bias_test+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("conclusions", "draw_conclusions", "errors"),
     **rows("validation", "validate", "errors", nan=True, kinds={"distribution": "choice -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
     **rows("bin_scaling", "extrapolate", "errors", given={"n_bins": (2, 3, 4, 6)}, kinds={"n_bins": "counts"}),
@@ -308,7 +310,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
-        "sample.RegressionErrors.with_error",
+        "sample.RegressionErrors.with_error bias.bias_test",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep",
     ("constant", "one point"):
         "distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
@@ -327,7 +329,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points", "zeros"):
         "distributions.fit_fisher_dof statistics.zmse",
     ("ties", "constant", "one point", "two points"):
-        "calibration_tests.multiclass_calibration_tests",
+        "calibration_tests.multiclass_calibration_tests bias.bias_test+groups",
     ("one point", "certain"):
         "calibration.calibration_report",
 }.items() for name in names.split()}
