@@ -296,7 +296,68 @@ def _most_biased(table):
 
 # %% ../nbs/26_bias.ipynb #cell-021
 @dataclass(frozen=True, kw_only=True)
-class BiasTest(SignificanceTest):
+class _BiasFields(SignificanceTest):
+    "What is kept of a test of bias."
+
+    estimate: float  # mean of Z
+    confidence_interval: Interval  # of that mean
+    confidence: float  # of all intervals here
+    standard_error: float  # of that mean
+    mean_pvalue: float  # probability of a mean as far from zero, if errors are not biased
+    sd: float  # standard deviation of Z, divisor n − 1
+    sd_error: float  # its standard error
+    by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
+    n_groups: int | None = None  # groups of repeats; None where each row stands alone
+    stretches: pd.DataFrame = field(repr=False, compare=False)  # every stretch that holds a fifth
+    # of the points, or every group: first, last, count, share, mean, low, high, standard_error;
+    # the limits hold for all rows at once
+    graph: pd.DataFrame = field(repr=False, compare=False)  # by, count, share, cumulative of Z less
+    # its mean per point, for each distinct value of u or `by`
+    band: pd.DataFrame = field(repr=False, compare=False)  # share and half-width of the band that
+    # holds 95 % of the graphs of errors whose mean does not change; no rows for groups
+    along: Ordering = field(repr=False, compare=False)  # the order of the points
+
+# %% ../nbs/26_bias.ipynb #cell-022
+class _BiasNumbers(_BiasFields):
+    "What follows from it in numbers."
+
+    @property
+    def variance(self) -> float:
+        "The variance of Z, which is one for calibrated errors (Pernot 2024, Eq. 13)."
+        return self.sd**2
+
+    @property
+    def relative_bias(self) -> float:
+        "The size of the mean in percent of the standard deviation, the b_Z of Pernot (2024)."
+        return 100 * abs(self.estimate) / self.sd if self.sd else float("nan")
+
+    @property
+    def stretch_interval(self) -> Interval | None:
+        """Holds the means of all stretches or groups that have limits, at once; None where none has."""
+        limits = self.stretches[["low", "high"]].replace([-np.inf, np.inf], np.nan)
+        if limits.isna().all(axis=None): return None
+        return Interval(float(limits["low"].min()), float(limits["high"].max()))
+
+    @property
+    def adjusted_pvalues(self) -> tuple[float, float]:
+        "The p-values of the mean and of its change, after Holm's correction."
+        if self.along.is_constant: return self.mean_pvalue, 1.0
+        mean, change = holm([self.mean_pvalue, self.pvalue]).tolist()
+        return mean, change
+
+    @property
+    def mean_is_biased(self) -> bool:
+        "Whether the mean of all scaled errors is shown not to be zero."
+        return self.adjusted_pvalues[0] <= 1 - self.confidence + 1e-12
+
+    @property
+    def bias_changes(self) -> bool:
+        "Whether the mean is shown to change along the order or among the groups."
+        return self.adjusted_pvalues[1] <= 1 - self.confidence + 1e-12
+
+
+# %% ../nbs/26_bias.ipynb #cell-023
+class BiasTest(_BiasNumbers):
     """Whether errors are biased, on the whole or somewhere; what `bias_test` returns.
 
     Means are those of the scaled errors Z = E/u, in stated uncertainties. `statistic` and
@@ -349,62 +410,10 @@ class BiasTest(SignificanceTest):
         The order of the points.
     """
 
-    estimate: float  # mean of Z
-    confidence_interval: Interval  # of that mean
-    confidence: float  # of all intervals here
-    standard_error: float  # of that mean
-    mean_pvalue: float  # probability of a mean as far from zero, if errors are not biased
-    sd: float  # standard deviation of Z, divisor n − 1
-    sd_error: float  # its standard error
-    by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
-    n_groups: int | None = None  # groups of repeats; None where each row stands alone
-    stretches: pd.DataFrame = field(repr=False, compare=False)  # every stretch that holds a fifth
-    # of the points, or every group: first, last, count, share, mean, low, high, standard_error;
-    # the limits hold for all rows at once
-    graph: pd.DataFrame = field(repr=False, compare=False)  # by, count, share, cumulative of Z less
-    # its mean per point, for each distinct value of u or `by`
-    band: pd.DataFrame = field(repr=False, compare=False)  # share and half-width of the band that
-    # holds 95 % of the graphs of errors whose mean does not change; no rows for groups
-    along: Ordering = field(repr=False, compare=False)  # the order of the points
-
-    @property
-    def variance(self) -> float:
-        "The variance of Z, which is one for calibrated errors (Pernot 2024, Eq. 13)."
-        return self.sd**2
-
-    @property
-    def relative_bias(self) -> float:
-        "The size of the mean in percent of the standard deviation, the b_Z of Pernot (2024)."
-        return 100 * abs(self.estimate) / self.sd if self.sd else float("nan")
-
     @property
     def stretch(self) -> BiasStretch | None:
         "Where the limits of the mean are farthest from zero; None where there are no limits."
         return _named_stretch(self)
-
-    @property
-    def stretch_interval(self) -> Interval | None:
-        """Holds the means of all stretches or groups that have limits, at once; None where none has."""
-        limits = self.stretches[["low", "high"]].replace([-np.inf, np.inf], np.nan)
-        if limits.isna().all(axis=None): return None
-        return Interval(float(limits["low"].min()), float(limits["high"].max()))
-
-    @property
-    def adjusted_pvalues(self) -> tuple[float, float]:
-        "The p-values of the mean and of its change, after Holm's correction."
-        if self.along.is_constant: return self.mean_pvalue, 1.0
-        mean, change = holm([self.mean_pvalue, self.pvalue]).tolist()
-        return mean, change
-
-    @property
-    def mean_is_biased(self) -> bool:
-        "Whether the mean of all scaled errors is shown not to be zero."
-        return self.adjusted_pvalues[0] <= 1 - self.confidence + 1e-12
-
-    @property
-    def bias_changes(self) -> bool:
-        "Whether the mean is shown to change along the order or among the groups."
-        return self.adjusted_pvalues[1] <= 1 - self.confidence + 1e-12
 
     @property
     def sentence(self) -> str:
@@ -483,7 +492,7 @@ class BiasTest(SignificanceTest):
         """
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
-# %% ../nbs/26_bias.ipynb #cell-022
+# %% ../nbs/26_bias.ipynb #cell-024
 def _named_stretch(test):
     row = _most_biased(test.stretches)
     if row is None: return None
@@ -507,7 +516,7 @@ def _points_needed(test, tolerance, of):
     if not np.isfinite(half).all(): return float("inf")
     return float(np.ceil(test.n * np.max(half / np.maximum(size, tolerance - size))**2))
 
-# %% ../nbs/26_bias.ipynb #cell-023
+# %% ../nbs/26_bias.ipynb #cell-025
 _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
 
 
@@ -544,7 +553,7 @@ def _where(test, what):
              f"{three_digits(at.last)} ({100 * at.share:.0f} % of the points)")
     return (f"{three_digits(at.mean)} ({_limits(at.confidence_interval)}) {place}{rest}")
 
-# %% ../nbs/26_bias.ipynb #cell-024
+# %% ../nbs/26_bias.ipynb #cell-026
 def _plot_graph(test, ax):
     ax, graph = new_axes(ax), test.graph
     share, path = (np.concatenate([[0], graph[name]]) for name in ("share", "cumulative"))
@@ -573,7 +582,7 @@ def _plot_graph(test, ax):
            f"{'unit of u' if test.by == 'uncertainty' else 'own unit'})")
     return ax
 
-
+# %% ../nbs/26_bias.ipynb #cell-027
 def _plot_groups(test, ax):
     table = test.stretches.sort_values("mean", ascending=False, kind="stable")
     if len(table) > 14:
@@ -597,7 +606,7 @@ def _plot_groups(test, ax):
            ylabel="group (points)")
     return ax
 
-# %% ../nbs/26_bias.ipynb #cell-026
+# %% ../nbs/26_bias.ipynb #cell-058
 def bias_test(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 4
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
@@ -632,7 +641,7 @@ def bias_test(
     confidence : float, default 0.95
         Of the intervals, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -657,7 +666,7 @@ def bias_test(
     return bias_of(sample, sample.along(by), n_resamples=n_resamples, confidence=confidence,
                    rng=rng, n_jobs=n_jobs, progress=progress)
 
-# %% ../nbs/26_bias.ipynb #cell-027
+# %% ../nbs/26_bias.ipynb #cell-059
 def bias_of(
     sample: Sample,  # errors and uncertainties, and the groups of repeats
     along: Ordering | None = None,  # what to sort by, from `sample.along`; None: the uncertainties
@@ -681,7 +690,7 @@ def bias_of(
     confidence : float, default 0.95
         Of the intervals, in (0, 1).
     rng : int | np.random.Generator | None, optional
-        Seed or generator.
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
     progress : bool, default False
@@ -728,7 +737,7 @@ def bias_of(
         stretches=_group_table(z, group, along, confidence) if along.kind == "groups" else
         _stretch_table(plan, rows[:, 1], along, mean, confidence), band=_band(rows, plan[0]))
 
-# %% ../nbs/26_bias.ipynb #cell-028
+# %% ../nbs/26_bias.ipynb #cell-091
 def _repeats(sample):
     "The group of each point, and how many there are; each point is its own where none repeat."
     if sample.groups is None: group, size, what = np.arange(sample.n), sample.n, "points"
@@ -769,7 +778,7 @@ def _spread(z):
     excess = float(np.mean((residual**2 / variance)**2)) - 1
     return variance**0.5, float(np.sqrt(variance * max(excess, 0) / (4 * z.size)))
 
-# %% ../nbs/26_bias.ipynb #cell-059
+# %% ../nbs/26_bias.ipynb #cell-093
 def centred_of(
     sample: Sample,  # errors and uncertainties
     tests: BiasTest | Sequence[BiasTest],  # what was found of them, by `bias_of`
