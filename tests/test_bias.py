@@ -111,7 +111,7 @@ def test_a_spread_that_changes_along_u_is_no_bias():
 
 
 def test_skewed_errors_of_mean_zero_are_no_bias():
-    "Student's test finds one in 8 % of these sets."
+    "Student's test finds one in 7 to 8 % of these sets."
     def draw(seed):
         u, _, rng = drawn(seed, n=20)
         return u * (rng.exponential(size=20) - 1), u, rng
