@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx
 
-from .inputs import check_generator, read_vector, refuse
+from .inputs import check_generator, plain_array, read_vector, refuse
 
 # %% auto #0
 __all__ = ['kolmogorov_smirnov_null', 'kuiper_null', 'BrownianDistribution']
@@ -240,7 +240,9 @@ class BrownianDistribution(_Probabilities):
 # %% ../nbs/13_brownian.ipynb #cell-013
 def _flat(values, name):
     "A vector without NaN, and the shape to give back."
-    array = np.ravel(values)
+    array = np.ravel(plain_array(values, name))
+    if array.dtype == object and {*map(type, array)} <= {float, np.float64}:
+        array = array.astype(np.float64)
     real = array.dtype.kind == "f"
     checked = read_vector(np.clip(array.astype(np.float64), -1e150, 1e150) if real else array, name)
     return (array.astype(np.float64) if real else checked), np.shape(values)

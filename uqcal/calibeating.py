@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,9 @@ __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_
 # %% ../nbs/46_calibeating.ipynb #cell-007
 def _edges(bin_width):
     "Right edges k/m of the bins, each the double nearest to it."
-    whole = not isinstance(bin_width, bool) and bin_width == 1
-    width = 1.0 if whole else check_fraction(bin_width, "bin_width")
+    whole = isinstance(bin_width, numbers.Real) and not isinstance(bin_width, bool)
+    width = 1.0 if whole and bin_width == 1 else check_fraction(bin_width, "bin_width")
+    if width < 1e-6: raise ValueError(f"bin_width must be at least 1e-6, got {width:g}")
     m = round(1 / width)
     if abs(m * width - 1) > 1e-9:
         raise ValueError(f"bin_width must divide 1 into whole bins, got {bin_width!r}: 1/bin_width "

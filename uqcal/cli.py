@@ -5,7 +5,10 @@
 # %% ../nbs/70_cli.ipynb #cell-007
 from __future__ import annotations
 
+import codecs
 import contextlib
+import gzip
+import io
 import json
 import os
 import re
@@ -17,6 +20,7 @@ import textwrap
 import threading
 import time
 import traceback
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -25,8 +29,8 @@ import numpy as np
 import typer
 
 from . import __version__
-from .tables import (Table, UnknownColumn, display_name, open_table, read_errors,
-                          read_probabilities, read_table)
+from .tables import (Table, UnknownColumn, check_encoding, display_name, encoding_of,
+                          open_table, read_errors, read_probabilities, read_table)
 
 # %% auto #0
 __all__ = ['app', 'main']
@@ -234,8 +238,8 @@ def _uqcal(context: typer.Context, show_version: Annotated[
 # %% ../nbs/70_cli.ipynb #cell-028
 _VALIDATE = """Judge the standard uncertainties of a regression model.
 
-FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard
-input. The errors are a column, or the difference of two.
+FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
+for CSV on standard input. The errors are a column, or the difference of two.
 
 \b
 Examples:
@@ -435,7 +439,8 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
 # %% ../nbs/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
 
-FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard input.
+FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
+for CSV on standard input.
 
 \b
 Examples:
@@ -518,8 +523,9 @@ def _write_calibration(result, data, seed, report, json_file, points):
 # %% ../nbs/70_cli.ipynb #cell-041
 _RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.
 
-FILE is a CSV file with a line of column names, oldest row first, or - for standard input. Each
-row is written again with a forecast that was made before its outcome was used. A row without an
+FILE is a CSV file (.csv or .csv.gz) with a line of column names, oldest row first, or - for
+standard input. Each row is written again, in the same encoding and with the same decimal mark,
+with a forecast that was made before its outcome was used. A row without an
 outcome gets a forecast and teaches nothing.
 
 \b
@@ -547,38 +553,75 @@ def _recalibrate(
     name: Annotated[str, _option("Name of the column that is added.", "NAME",
                                  default=True)] = "recalibrated", seed: Annotated[int, _SEED] = 0,
     report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: Annotated[str | None, typer.Option(hidden=True)] = None, drop_missing: Annotated[
+        bool, _option("Leave out rows without a score.", None, "--drop-missing")] = False,
     progress: _Progress = None):
     from uqcal.inputs import check_choice
     check_choice(method, "--method", ("ops", "tops", "hops", "obs", "tobs", "hobs"))
     if not name.strip() or name != name.strip() or not name.isprintable():
         raise ValueError("--name must be a name on one line, without blanks around it, got "
                          f"{name!r}")
+    _check_stream(file, out, where, encoding)
     _check_outputs(file, report=report, out=None if out == "-" else out)
-    if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
     label = "standard input" if file == "-" else display_name(Path(file).name)
     with contextlib.ExitStack() as opened:
-        source = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
-        write = opened.enter_context(_rows_to(out))
+        source = _stream(file, opened)
+        found = encoding or encoding_of(source.peek(4))
+        write = opened.enter_context(_rows_to(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
-        summary = _recalibrated(source, write, label, dict(score=score, outcome=outcome,
-                                                           method=method, name=name, rng=seed))
+        summary = _recalibrated(source, write, label, dict(
+            score=score, outcome=outcome, method=method, name=name, rng=seed, decimal=decimal,
+            thousands=thousands, encoding=found, drop_missing=drop_missing))
     if report is not None: _recalibration_report(summary, label, report)
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
 
 # %% ../nbs/70_cli.ipynb #cell-043
+def _check_stream(file, out, where, encoding):
+    "Refuse, before anything is read, what has no place where rows come one after another."
+    check_encoding(encoding)
+    if where is not None:
+        raise ValueError("--where can't be used with recalibrate: a condition may compare a row "
+                         "with all others, and here they come one after another; leave rows out "
+                         "before")
+    whole = (".parquet", ".pq", ".feather", ".xlsx", ".xlsm")
+    if file != "-" and file.lower().endswith(whole) and os.path.isfile(file):
+        raise ValueError(f"{display_name(Path(file).name)} is not read row by row; recalibrate "
+                         "needs the table as CSV")
+    if out.lower().endswith((*whole, ".gz")):
+        raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
+    if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
+
+
+def _stream(file, opened):
+    "The bytes of a CSV table."
+    binary = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
+    if file.lower().endswith(".gz"): binary = gzip.open(binary)
+    return binary if hasattr(binary, "peek") else io.BufferedReader(binary)
+
+
+def _writer(encoding, name):
+    "What turns lines into bytes of this encoding, which the new column's name must have."
+    try: name.encode(encoding)
+    except UnicodeError:
+        raise ValueError(f"--name must be a name that {encoding} text can hold, got "
+                         f"{name!r}") from None
+    return codecs.getincrementalencoder("utf-8" if encoding == "utf-8-sig" else encoding)().encode
+
+
 @contextlib.contextmanager
-def _rows_to(out):
+def _rows_to(out, encode):
     "A function that writes lines; a file gets its name only if all went well."
     if out == "-":
         binary = getattr(sys.stdout, "buffer", None)
         yield (lambda text: (sys.stdout.write(text), sys.stdout.flush())) if binary is None else (
-            lambda text: (binary.write(text.encode()), binary.flush()))
+            lambda text: (binary.write(encode(text)), binary.flush()))
         return
     from uqcal.page import check_target
     target = check_target(out)
     part = target.with_name(f".{target.name[:60]}.{secrets.token_hex(8)}.part")
     try:
-        with open(part, "x", encoding="utf-8", newline="\n") as file: yield file.write
+        with open(part, "xb") as file: yield lambda text: file.write(encode(text))
         if target.exists(): shutil.copymode(target, part)
         os.replace(part, target)
     finally: part.unlink(missing_ok=True)
@@ -605,7 +648,8 @@ class _Watched:
 def _watched(source, file, label, progress):
     "The bytes of a file, with a bar that tells how many of them were read."
     from tqdm import tqdm
-    size = os.path.getsize(file) if file != "-" else None
+    plain = file != "-" and not file.lower().endswith(".gz")
+    size = os.path.getsize(file) if plain else None
     with tqdm(total=size, desc=label, unit="B", unit_scale=True, delay=1,
               disable=not _shown(progress)) as bar: yield _Watched(source, bar)
 
@@ -614,14 +658,19 @@ def _recalibrated(source, write, label, options):
     from uqcal.streams import make_forecaster, recalibrate_rows
     make_forecaster(options["method"], rng=options["rng"])  # what it refuses is no fault of a line
     try: return recalibrate_rows(source, write, **options)
-    except UnicodeDecodeError:
-        raise ValueError(f"{label} is not UTF-8 text; save it as CSV in UTF-8") from None
+    except UnicodeError:
+        kind = "UTF-8" if options["encoding"] == "utf-8-sig" else options["encoding"]
+        raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
+                         "encoding with --encoding") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{label} can't be read as gzip: {error}") from None
     except ValueError as error: raise ValueError(f"{label}, {error}") from None
 
 # %% ../nbs/70_cli.ipynb #cell-044
 def _stream_text(summary):
     "What went through, in a few sentences."
-    known = f"{summary.rows:,} rows, {summary.learnt:,} with an outcome."
+    gone = f"; left out: {summary.left_out:,} without a score" if summary.left_out else ""
+    known = f"{summary.rows:,} rows, {summary.learnt:,} with an outcome{gone}."
     if not summary.learnt: return f"{known} Nothing could be learnt."
     rang = f"after {summary.alarm:,} outcomes" if summary.alarm else "never"
     return (f"{known}\nCalibration error {summary.error_before:.4f} as stated, "
@@ -655,8 +704,8 @@ def _recalibration_report(summary, label, path):
 # %% ../nbs/70_cli.ipynb #cell-047
 _COMPARE = """Compare groups at like scores, by cumulative differences.
 
-FILE is a CSV file with a line of column names, a .parquet file, or - for CSV on standard
-input. Without --a and --b all pairs of groups are compared.
+FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
+for CSV on standard input. Without --a and --b all pairs of groups are compared.
 
 \b
 Examples:

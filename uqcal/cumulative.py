@@ -22,8 +22,8 @@ from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .inputs import (check_choice, check_count, check_fraction, check_generator,
-                          check_labels_agree, check_outcomes, check_ratio, printable, read_labels,
-                          read_vector)
+                          check_jobs, check_labels_agree, check_outcomes, check_ratio, printable,
+                          read_labels, read_vector)
 from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
 from .results import (Interval, Result, html_table, new_axes, plain_text,
@@ -1354,7 +1354,7 @@ def _in_chunks(work, pieces, points, n_jobs, progress):
     chunks = np.array_split(pieces, min(len(pieces), max(64, len(pieces) * points >> 20)))
     with tqdm(total=len(pieces), desc="comparisons", disable=not progress, unit="") as bar:
         rows = []
-        for part in Parallel(n_jobs=n_jobs, prefer="threads",
+        for part in Parallel(n_jobs=check_jobs(n_jobs), prefer="threads",
                              return_as="generator")(delayed(work)(chunk) for chunk in chunks):
             rows.append(part)
             bar.update(len(part))

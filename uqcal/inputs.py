@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 # %% auto #0
 __all__ = ['refuse', 'printable', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
            'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
-           'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'check_count', 'check_fraction',
-           'check_choice', 'check_generator']
+           'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'check_count', 'check_jobs',
+           'check_fraction', 'check_choice', 'check_generator']
 
 # %% ../nbs/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -749,8 +749,35 @@ def check_count(
     if count is None or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be {span}, got {value!r:.40} ({type(value).__name__})")
     if count < minimum or (maximum is not None and count > maximum):
-        raise ValueError(f"{name} must be {span}, got {count}")
+        raise ValueError(f"{name} must be {span}, got {count!s:.40}")
     return count
+
+
+def check_jobs(n_jobs: int | None,  # cores, -1 for all; None for what joblib is set to
+               ) -> int | None:  # the same as a Python int
+    """A number of parallel jobs, as joblib counts them.
+
+    Parameters
+    ----------
+    n_jobs : int | None
+        Cores, -1 for all; None for what joblib is set to.
+
+    Returns
+    -------
+    int | None
+        The same as a Python int.
+
+    Raises
+    ------
+    TypeError
+        For anything but an integer or None.
+    ValueError
+        For 0 and for more than a million.
+    """
+    if n_jobs is None: return None
+    jobs = check_count(n_jobs, "n_jobs", minimum=-1_000_000, maximum=1_000_000)
+    if jobs == 0: raise ValueError("n_jobs must be a number of cores, or -1 for all, got 0")
+    return jobs
 
 # %% ../nbs/00_inputs.ipynb #cell-034
 def check_fraction(
@@ -782,7 +809,8 @@ def check_fraction(
         raise TypeError(f"{name} must be a number between 0 and 1, got {value!r:.40} "
                         f"({type(value).__name__})")
     if not 0 < value < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {float(value)}")
+        shown = value if abs(value) > _LARGEST else float(value)  # an integer may be no double
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {shown!s:.40}")
     return float(value)
 
 # %% ../nbs/00_inputs.ipynb #cell-036

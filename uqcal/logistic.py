@@ -40,7 +40,10 @@ def boxed(values: Any,  # one value, or several in one dimension
     Any
         A list with the one value; several values as they came.
     """
-    if isinstance(values, (list, tuple)) or np.ndim(values): return values
+    if isinstance(values, (list, tuple)): return values
+    try: several = np.ndim(values) > 0
+    except (TypeError, ValueError, RuntimeError): several = True  # refused by name where it is read
+    if several: return values
     return [values[()] if isinstance(values, np.ndarray) else values]
 
 

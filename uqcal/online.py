@@ -5,6 +5,8 @@
 # %% ../nbs/45_online.ipynb #cell-005
 from __future__ import annotations
 
+import math
+import numbers
 from typing import TYPE_CHECKING
 
 import numba as nb
@@ -58,8 +60,11 @@ def best_in_hindsight(features: ArrayLike,  # shape (n, d)
     """
     x, y = _stream(features, y_true)
     if radius is not None: _check_positive(radius, "radius")
+    if 0 < np.abs(x).max() < 1e-100:
+        raise ValueError("features must not all be smaller than 1e-100 in magnitude, so that "
+                         "products do not vanish")
     found = fit_logistic(x, y)
-    if not found.smoothed and (radius is None or np.linalg.norm(found.coef) <= radius):
+    if not found.smoothed and (radius is None or math.hypot(*found.coef) <= radius):
         return found.coef
     if radius is None:
         raise ValueError("y_true is separated by the features, so that no finite parameters are "
@@ -93,7 +98,11 @@ def regret(features: ArrayLike,  # shape (n, d)
     check_labels_agree(features=features, y_true=y_true, y_prob=y_prob)
     x, y = _stream(features, y_true)
     y, q, _ = check_binary(y, y_prob)
-    z = x @ read_vector(against, "against")
+    u = read_vector(against, "against")
+    if u.size != x.shape[1]:
+        raise ValueError(f"against must hold {x.shape[1]} numbers, as many as features has "
+                         f"columns, got {u.size}")
+    z = x @ u
     with np.errstate(divide="ignore"):
         own = -np.log(np.where(y == 1, q, 1 - q))
     return np.cumsum(own - np.logaddexp(0, z) + y * z)
@@ -152,18 +161,19 @@ def _stream(features, y_true, d=None):
 # %% ../nbs/45_online.ipynb #cell-010
 @nb.njit(cache=True, nogil=True)
 def _solve(A, b, L, out):
-    "out = A⁻¹b for positive definite A, by A = L D Lᵀ; L is scratch and holds D on its diagonal."
+    """out = A⁻¹b for positive definite A, by A = L D Lᵀ; L is scratch and holds D on its diagonal,
+    kept above what rounding makes of a matrix that is singular to the last digit."""
     d = b.size
     if d == 2:
         ratio = A[1, 0] / A[0, 0]
-        out[1] = (b[1] - ratio * b[0]) / (A[1, 1] - ratio * A[1, 0])
+        out[1] = (b[1] - ratio * b[0]) / max(A[1, 1] - ratio * A[1, 0], 1e-16 * A[1, 1])
         out[0] = (b[0] - A[0, 1] * out[1]) / A[0, 0]
         return
     for i in range(d):
         for j in range(i + 1):
             s = A[i, j]
             for k in range(j): s -= L[i, k] * L[j, k] * L[k, k]
-            L[i, j] = s if i == j else s / L[j, j]
+            L[i, j] = max(s, 1e-16 * A[i, i]) if i == j else s / L[j, j]
     for i in range(d):
         out[i] = b[i]
         for k in range(i): out[i] -= L[i, k] * out[k]
@@ -309,8 +319,11 @@ class _Optimizer(BaseEstimator):
 
 # %% ../nbs/45_online.ipynb #cell-017
 def _check_positive(value, name):
-    if not (np.isscalar(value) and np.isreal(value) and np.isfinite(value) and value > 0):
+    if not (isinstance(value, numbers.Real) and 0 < value < math.inf):
         raise ValueError(f"{name} must be a number > 0, got {value!r:.40}")
+    if not 1e-100 <= (value if isinstance(value, int) else float(value)) <= 1e100:
+        raise ValueError(f"{name} must lie between 1e-100 and 1e100, so that products stay finite, "
+                         f"got {value!s:.40}")
 
 # %% ../nbs/45_online.ipynb #cell-018
 class OnlineNewtonStep(_Optimizer):
@@ -342,7 +355,7 @@ class OnlineNewtonStep(_Optimizer):
                  ):
         self.start, self.gamma, self.rho, self.radius = start, gamma, rho, radius
 
-    def _begin(self, start): return (self.rho * np.eye(start.size),)
+    def _begin(self, start): return (float(self.rho) * np.eye(start.size),)
 
     def _run(self, x, y, out):
         _newton_run(x, y, *self.state_, float(self.gamma), float(self.radius), out)
@@ -368,6 +381,8 @@ class OnlineNewtonStep(_Optimizer):
             Nats.
         """
         u, start = read_vector(against, "against"), read_vector(self.start, "start")
+        if u.size != start.size:
+            raise ValueError(f"against must hold {start.size} numbers, as start, got {u.size}")
         growth = np.linalg.slogdet(self._now()[1])[1] - u.size * np.log(self.rho)
         return float(self.gamma * self.rho / 2 * np.sum((start - u)**2) + growth / (2 * self.gamma))
 
@@ -503,7 +518,8 @@ class Aioli(_Optimizer):
         centre = np.zeros(start.size) if self.centre is None else read_vector(self.centre, "centre")
         if centre.size != start.size:
             raise ValueError(f"centre must hold {start.size} numbers, as start, got {centre.size}")
-        return 2 * self.ridge * np.eye(start.size), 2 * self.ridge * centre
+        ridge = float(self.ridge)
+        return 2 * ridge * np.eye(start.size), 2 * ridge * centre
 
     def _run(self, x, y, out): _aioli_run(x, y, *self.state_, float(self.factor), True, out)
 

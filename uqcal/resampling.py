@@ -14,7 +14,8 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from .inputs import check_choice, check_count, check_generator, plain_array, read_vector
+from .inputs import (check_choice, check_count, check_generator, check_jobs, plain_array,
+                          read_vector)
 from .kernels import keep_kernels
 
 keep_kernels()
@@ -130,7 +131,7 @@ def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row
         All rows, in an order that does not depend on n_jobs.
     """
     pieces = chunk_seeds(rng, n, chunk)
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    parallel = Parallel(n_jobs=check_jobs(n_jobs), prefer="threads", return_as="generator")
     found = parallel(delayed(_seeded)(task, stop - start, seed) for start, stop, seed in pieces)
     results = []
     with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:

@@ -22,6 +22,7 @@ from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, to
 from .inputs import check_choice, check_labels_agree, plain_array, read_array
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
+from .tables import NumberReader, check_encoding, encoding_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -345,6 +346,8 @@ class StreamSummary(Result):
         did.
     curve : tuple[tuple[int, float, float], ...]
         Outcomes seen, calibration error before and after, at some times of the stream.
+    left_out : int
+        Rows without a score, where they were to be left out.
     """
 
     method: str  # the method's short name
@@ -356,6 +359,7 @@ class StreamSummary(Result):
     # it never did
     curve: tuple[tuple[int, float, float], ...] = field(repr=False)  # outcomes seen, calibration
     # error before and after, at some times of the stream
+    left_out: int = 0  # rows without a score, where they were to be left out
 
     @property
     def sentence(self) -> str:
@@ -389,7 +393,7 @@ class _Tally:
     "Sums from which the summary is made; their number is fixed."
 
     def __init__(self):
-        self.rows, self.learnt, self.due, self.curve = 0, 0, 1.0, []
+        self.rows, self.learnt, self.left_out, self.due, self.curve = 0, 0, 0, 1.0, []
         self.bins, self.squares = np.zeros((2, 2, 10)), np.zeros(2)
         self.monitor, self.edges = CalibrationMonitor(), np.arange(1, 11) / 10
 
@@ -433,32 +437,33 @@ class _Tally:
         before, after = (self.squares / max(self.learnt, 1)).tolist()
         return StreamSummary(method=method, rows=self.rows, learnt=self.learnt, brier_before=before,
                              brier_after=after, alarm=getattr(self.monitor, "alarm_", None),
-                             curve=tuple(self.curve))
+                             curve=tuple(self.curve), left_out=self.left_out)
 
 # %% ../nbs/48_streams.ipynb #cell-021
-def _arrived(source: BinaryIO) -> Iterator[list[str]]:
+def _arrived(source: BinaryIO, encoding: str | None) -> Iterator[list[str]]:
     "Complete lines, as many as are there, without waiting for more."
-    decode, rest = codecs.getincrementaldecoder("utf-8-sig")(), ""
-    read = getattr(source, "read1", source.read)
+    read, chunk, rest = getattr(source, "read1", source.read), b"", ""
+    while len(chunk) < 4 and (more := read(1 << 18)): chunk += more
+    decode = codecs.getincrementaldecoder(encoding or encoding_of(chunk))()
     while True:
-        chunk = read(1 << 18)
         rest += decode.decode(chunk, final=not chunk)
         *lines, rest = rest.split("\n")
         if not chunk and rest: lines, rest = [*lines, rest], ""
         if lines: yield lines
         if len(rest) > 1 << 20: raise _LongLine
         if not chunk: return
+        chunk = read(1 << 18)
 
 
 class _LongLine(Exception):
     "A line without end."
 
 
-def _bounded(source):
+def _bounded(source, encoding):
     "The same; a line without end is refused with its number."
     number = 1
     try:
-        for lines in _arrived(source):
+        for lines in _arrived(source, encoding):
             number += len(lines)
             yield lines
     except _LongLine:
@@ -469,26 +474,28 @@ _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1
              "yes": 1.0, **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
 
 
-def _row(line, delimiter, width, columns, names):
-    "Score and outcome of a line; a ValueError says what is wrong with it."
+def _row(line, delimiter, width, columns, numbers, names, drop_missing):
+    """Score and outcome of a line, None where it is to be left out; a ValueError says what is wrong
+    with it."""
     cells = line.split(delimiter) if '"' not in line else next(
         csv.reader([line], delimiter=delimiter, strict=True))
     if len(cells) != width: raise ValueError(f"{len(cells)} cells where the header has {width}")
     text, said = cells[columns[0]].strip(), cells[columns[1]].strip().lower()
-    try: p = float(text)
-    except ValueError:
-        raise ValueError(
-            f"column {names[0]!r} must hold a probability, got {text[:40]!r}") from None
+    p = numbers.cell(text)
+    if p is None:
+        raise ValueError(f"column {names[0]!r} must hold a probability, got {text[:40]!r}")
+    if p != p and drop_missing: return None
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
-    if said not in _OUTCOMES:
+        raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40] or 'nothing'}")
+    y = _OUTCOMES[said] if said in _OUTCOMES else numbers.read(said)
+    if y is None or y not in (0, 1) and y == y:
         raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome is "
                          f"not known, got {said[:40]!r}")
-    return p, _OUTCOMES[said]
+    return p, y
 
 # %% ../nbs/48_streams.ipynb #cell-022
-def _header(line, names, added):
-    "Delimiter, number of columns, and where score and outcome stand."
+def _header(line, names, added, decimal, thousands):
+    """Delimiter, number of columns, where score and outcome stand, and what reads their numbers."""
     delimiter = max(",;\t", key=line.count)
     header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     for name in names:
@@ -506,7 +513,8 @@ def _header(line, names, added):
         there = f"there is a column {added!r} already" if added.strip() in header else (
             f"a column can't be called {added!r}")
         raise ValueError(f"{there}; choose another name for the forecasts")
-    return delimiter, len(header), [header.index(name) for name in names]
+    numbers = NumberReader(decimal or ("." if delimiter == "," else None), thousands)
+    return delimiter, len(header), [header.index(name) for name in names], numbers
 
 
 def _cell(name, delimiter):
@@ -534,6 +542,12 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
                      method: str = "tops",  # a name that `make_forecaster` knows
                      name: str = "recalibrated",  # the column that is added
                      rng: int | None = 0,  # seed of hedging's draws, ≥ 0
+                     decimal: str | None = None,  # as in `read_table`; forecasts are written with
+                     # the mark that scores have
+                     thousands: str | None = None,  # the mark between thousands, if there is one
+                     encoding: str | None = None,  # of the bytes; None for what the mark at their
+                     # beginning says, else UTF-8
+                     drop_missing: bool = False,  # leave out rows without a score
                      ) -> StreamSummary:  # what went through
     """Write each row again with a forecast that was made before the row's outcome was used.
 
@@ -555,6 +569,14 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
         The column that is added.
     rng : int | None, default 0
         Seed of hedging's draws, ≥ 0.
+    decimal : str | None, optional
+        As in `read_table`; forecasts are written with the mark that scores have.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+    encoding : str | None, optional
+        Of the bytes; None for what the mark at their beginning says, else UTF-8.
+    drop_missing : bool, default False
+        Leave out rows without a score.
 
     Returns
     -------
@@ -567,18 +589,23 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
         For the first row that can't be used, naming its line, after all rows before it were
         written.
     """
+    NumberReader(decimal, thousands)  # refuses marks that can't be
     forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(), 0, None
-    for lines in _bounded(source):
+    for lines in _bounded(source, check_encoding(encoding)):
         kept, rows, fault = [], [], None
         for line in lines:
             number, line = number + 1, line.rstrip("\r")
             if not line.strip(): continue
             try:
                 if layout is None:
-                    layout = _header(line, (score, outcome), name)
+                    layout = _header(line, (score, outcome), name, decimal, thousands)
                     kept.append(line + layout[0] + _cell(name, layout[0]))
                     continue
-                rows.append(_row(line, *layout, (score, outcome)))
+                row = _row(line, *layout, (score, outcome), drop_missing)
+                if row is None:
+                    tally.left_out += 1
+                    continue
+                rows.append(row)
                 kept.append(line)
             except (ValueError, csv.Error) as error:
                 fault = ValueError(f"line {number}: {error}")
@@ -595,7 +622,10 @@ def _emit(write, kept, rows, forecaster, tally, layout):
     if rows:
         p, y = np.array(rows).T
         q = _forecast_rows(forecaster, p, y)
-        kept[len(kept) - len(rows):] = [f"{line}{layout[0]}{value!r}" for line, value in zip(
-                                            kept[len(kept) - len(rows):], q.tolist())]
+        numbers = layout[3]
+        if numbers.decimal is None: numbers.decimal = "."  # what is written decides for the rest
+        made = [repr(value).replace(".", numbers.decimal) for value in q.tolist()]
+        kept[-len(rows):] = [f"{line}{layout[0]}{cell}" for line, cell in zip(kept[-len(rows):],
+                                                                              made)]
         tally.add(p, y, q)
     if kept: write("\n".join(kept) + "\n")

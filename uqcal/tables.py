@@ -28,8 +28,8 @@ from tqdm import tqdm
 from .inputs import printable
 
 # %% auto #0
-__all__ = ['Table', 'UnknownColumn', 'open_table', 'read_table', 'display_name', 'read_errors', 'read_probabilities',
-           'read_intervals']
+__all__ = ['Table', 'UnknownColumn', 'NumberReader', 'open_table', 'read_table', 'encoding_of', 'check_encoding', 'display_name',
+           'read_errors', 'read_probabilities', 'read_intervals']
 
 # %% ../nbs/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
@@ -241,10 +241,26 @@ def _is_number(cell):
     return "_" not in cell
 
 # %% ../nbs/03_tables.ipynb #cell-035
-class _Numbers:
-    "Reads the numbers of one file, all with the same marks."
+class NumberReader:
+    """Reads the numbers of one file, all with the same marks.
 
-    def __init__(self, decimal=None, thousands=None):
+    Parameters
+    ----------
+    decimal : str | None, optional
+        "." or ","; None for what the first number shows.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+
+    Raises
+    ------
+    ValueError
+        For marks that can't be.
+    """
+
+    def __init__(self,
+                 decimal: str | None = None,  # "." or ","; None for what the first number shows
+                 thousands: str | None = None,  # the mark between thousands, if there is one
+                 ):
         if decimal not in (None, ".", ","):
             raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
         if thousands not in (None, ".", ",", " ", "'", "_") or (thousands and
@@ -256,13 +272,20 @@ class _Numbers:
         self.grouped = re.compile(rf"[-+]?\d{{1,3}}({mark}\d{{3}})+(?!\d)") if thousands else None
         self.mark, self.plain = re.compile(mark), decimal == "." and thousands is None
 
-    def read(self, text):  # of one cell
-        """The number in a cell, or None where it is none.
+    def read(self,
+             text: str,  # a cell, without blanks around it
+             ) -> float | None:  # None where it is no number
+        """The number in a cell.
 
         Parameters
         ----------
-        text
-            Of one cell.
+        text : str
+            A cell, without blanks around it.
+
+        Returns
+        -------
+        float | None
+            None where it is no number.
         """
         if self.grouped and (found := self.grouped.match(text)):
             text = self.mark.sub("", found[0]) + text[found.end():]
@@ -275,13 +298,21 @@ class _Numbers:
         if decimal != self.decimal: self.decimal = decimal
         return float(text)
 
-    def cell(self, text):  # all that stands in it
-        """The number in a cell, NaN where it says that there is none; or None, where it is neither.
+    def cell(self,
+             text: str,  # a cell, without blanks around it
+             ) -> float | None:  # NaN where the cell says that there is none; None where it is
+                                 # neither
+        """The number in a cell that may be empty.
 
         Parameters
         ----------
-        text
-            All that stands in it.
+        text : str
+            A cell, without blanks around it.
+
+        Returns
+        -------
+        float | None
+            NaN where the cell says that there is none; None where it is neither.
         """
         if self.plain and "_" not in text:
             try: return float(text)
@@ -414,7 +445,7 @@ class _Raw:
     "The wanted columns as they stand in a file."
     source: str
     place: str
-    numbers: _Numbers
+    numbers: NumberReader
     columns: dict  # arrays of numbers, lists of text
     places: np.ndarray
     bad: dict  # for a column of numbers: the text of cells that are none, by position
@@ -433,7 +464,7 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
     header = [cell.strip() for cell in header]
     names, texts = roles(header)
     positions = _positions(header, [*names, *texts], source)
-    numbers = _Numbers(decimal or ("." if delimiter == "," else None), thousands)
+    numbers = NumberReader(decimal or ("." if delimiter == "," else None), thousands)
     columns = {name: array("d") if name in names else [] for name in positions}
     places, bad, faults = array("q"), {name: {} for name in names}, _Faults(source, place)
     wanted = [(name, at, columns[name].append, name in names) for name, at in positions.items()]
@@ -503,7 +534,7 @@ def _read_arrow(path, source, roles):
         raise ValueError(f"{source} holds the names of its columns but no row of numbers")
     columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy() if name in names
                else table[name] for name in wanted}
-    return _Raw(source, "row", _Numbers("."), columns, np.arange(1, table.num_rows + 1),
+    return _Raw(source, "row", NumberReader("."), columns, np.arange(1, table.num_rows + 1),
                 {name: {} for name in names}, _Faults(source, "row"))
 
 
@@ -761,10 +792,8 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
 # %% ../nbs/03_tables.ipynb #cell-048
 def _read(source, roles, decimal, thousands, encoding, progress):
     "The raw columns of a file, whatever its form."
-    _Numbers(decimal, thousands)  # refuses marks that can't be
-    if encoding is not None:
-        try: "".encode(encoding)
-        except LookupError: raise ValueError(f"encoding is not known: {encoding!r}") from None
+    NumberReader(decimal, thousands)  # refuses marks that can't be
+    check_encoding(encoding)
     if source == "-":
         if sys.stdin is None: raise ValueError("standard input is closed")
         return _read_text(sys.stdin.buffer, "standard input", roles, decimal, thousands, encoding)
@@ -789,8 +818,7 @@ def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda:
     "The raw columns of a CSV file; `seen` is called now and then."
     if not hasattr(binary, "peek"): binary = io.BufferedReader(binary)
     try:
-        found = encoding or next((code for mark, code in _MARKS if binary.peek(4)[:4].startswith(
-            mark)), "utf-8-sig")
+        found = encoding or encoding_of(binary.peek(4))
         text = io.TextIOWrapper(binary, encoding=found, newline="")
         try: return _read_csv(_records(text, seen), source, roles, decimal, thousands)
         finally: text.detach()
@@ -804,6 +832,48 @@ def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda:
 
 _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
           (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def encoding_of(first: bytes,  # how a file begins, four bytes or more
+                ) -> str:  # what the mark at its beginning says, else UTF-8
+    """The encoding of a text file that nobody named.
+
+    Parameters
+    ----------
+    first : bytes
+        How a file begins, four bytes or more.
+
+    Returns
+    -------
+    str
+        What the mark at its beginning says, else UTF-8.
+    """
+    return next((code for mark, code in _MARKS if first.startswith(mark)), "utf-8-sig")
+
+
+def check_encoding(encoding: str | None,  # as a user names it
+                   ) -> str | None:  # the same
+    """The name of an encoding of text, if there is one.
+
+    Parameters
+    ----------
+    encoding : str | None
+        As a user names it.
+
+    Returns
+    -------
+    str | None
+        The same.
+
+    Raises
+    ------
+    ValueError
+        For another.
+    """
+    try: "".encode(encoding or "utf-8")
+    except (LookupError, ValueError):
+        raise ValueError(f"encoding is not known: {encoding!r}") from None
+    return encoding
 
 
 def display_name(name: str,  # of a file, perhaps in bytes that are no UTF-8
