@@ -237,3 +237,107 @@ def test_every_module_with_kernels_lets_them_do_without_a_folder():
         found += 1
         assert any(f"from .{module} import" in before for module in ("kernels", "resampling", "logistic", "statistics")), name
     assert found > 10
+
+
+# --- a stream is read as the other tables are
+
+def stream(capsys, content, *options, name="made.csv", code=0):
+    with open(name, "wb") as file: file.write(content)
+    return run(capsys, "recalibrate", name, "--outcome", "y", "--score", "p", "--out", "out.csv", *options, code=code)
+
+
+PLAIN = "p,y,n\n0.5,1,é\n0.25,0,b\n0.75,1,c\n"
+
+
+@pytest.mark.parametrize("content, options, encoding, mark", [
+    (PLAIN.replace(",", ";").replace(".", ",").encode(), [], "utf-8", ","), (PLAIN.encode("utf-16"), [], "utf-16", "."), (PLAIN.encode("cp1252"), ["--encoding", "cp1252"], "cp1252", "."),
+    (PLAIN.replace(",", "\t").replace(".", ",").encode(), ["--decimal", ","], "utf-8", ","), (PLAIN.encode(), ["--thousands", " "], "utf-8", "."), (PLAIN.encode("utf-8-sig"), [], "utf-8", "."),
+], ids=["semicolons", "utf-16", "named", "tabs", "thousands", "mark"])
+def test_a_stream_goes_out_with_the_marks_and_in_the_encoding_it_came_in(capsys, content, options, encoding, mark):
+    stream(capsys, PLAIN.encode())
+    with open("out.csv", "rb") as file: expected = file.read().decode()
+    stream(capsys, content, *options)
+    with open("out.csv", "rb") as file: found = file.read().decode(encoding)
+    assert [line.replace(";", "\t").replace(",", "." if mark == "," else "\t").split("\t") for line in found.splitlines()] == [line.split(",") for line in expected.splitlines()]
+    run(capsys, "recalibrate", "out.csv", "--outcome", "y", "--score", "recalibrated", "--name", "again", *options)
+
+
+def test_a_compressed_stream(capsys):
+    import gzip
+    stream(capsys, PLAIN.encode())
+    with open("out.csv", "rb") as file: expected = file.read()
+    stream(capsys, gzip.compress(PLAIN.encode()), name="made.csv.gz")
+    with open("out.csv", "rb") as file: assert file.read() == expected
+    for cut in (10, 30): assert "made.csv.gz can't be read as gzip" in stream(capsys, gzip.compress(PLAIN.encode())[:cut], name="made.csv.gz", code=2)
+
+
+def test_rows_without_a_score_are_left_out_where_that_is_asked_for(capsys):
+    content = b"p,y\n0.5,1\n,1\nNA,0\n0.25,\n"
+    assert "line 3: column 'p' must lie in [0, 1], got nothing" in stream(capsys, content, code=2)
+    assert "2 rows, 1 with an outcome; left out: 2 without a score." in stream(capsys, content, "--drop-missing")
+    assert list(pd.read_csv("out.csv")["p"]) == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--where", "p > 0.1"], "--where can't be used with recalibrate"), (["--decimal", ";"], "--decimal must"), (["--thousands", "x"], "--thousands must"), (["--encoding", "x"], "--encoding is not known"),
+    (["--encoding", "ascii"], "made.csv is not ascii text"), (["--encoding", "cp1252", "--name", "日"], "--name must be a name that cp1252 text can hold"), (["--out", "out.csv.gz"], "--out writes CSV"),
+    (["--encoding", "undefined"], "--encoding is not known"), (["--decimal", ","], "made.csv, line 2: column 'p' must hold a probability, got '0.5'"),
+])
+def test_what_a_stream_can_not_use_is_refused_by_name(capsys, options, said):
+    assert stream(capsys, PLAIN.encode(), *options, code=2).startswith(f"uqcal: {said}")
+    assert sorted(os.listdir()) == ["made.csv"]
+
+
+def test_a_table_that_is_not_read_row_by_row(capsys):
+    assert "made.parquet is not read row by row" in stream(capsys, b"PAR1", name="made.parquet", code=2)
+
+
+def test_the_mark_that_was_written_holds_for_the_rest(capsys):
+    assert "line 3: column 'p' must hold a probability, got '0,5'" in stream(capsys, b"p;y\n1;1\n0,5;0\n", code=2)
+
+
+@pytest.mark.parametrize("command", ["validate", "calibration", "compare", "recalibrate"])
+def test_a_line_without_end_is_refused_by_every_command(capsys, command):
+    "A long line in the midst of others, and one that never ends."
+    columns = "error,uncertainty,outcome,response,score,group,note\n1,2,1,1,0.5,a,x\n"
+    for line in ("1,2,1,1,0.25,a," + "x" * (1 << 20) + "\n1,2,0,0,0.5,b,y\n", "1" * 20_000_000):
+        with open("made.csv", "w") as file: file.write(columns + line)
+        begun = time.perf_counter()
+        assert "made.csv, line 3: " in (said := run(capsys, command, "made.csv", *(["--out", "out.csv"] if command == "recalibrate" else []), code=2)) and "longer than 1,048,576 characters" in said
+        assert time.perf_counter() - begun < 10
+
+
+# --- a container: nobody's user, no home, nothing that can be written
+
+def jailed(folder, *args, given=None):
+    "A command as a user who may read uqcal, write nowhere, and has no home; in an empty environment."
+    site, nowhere = folder / "site", folder / "nowhere"
+    if not site.exists():
+        shutil.copytree(os.path.join(ROOT, "uqcal"), site / "uqcal", ignore=shutil.ignore_patterns("__pycache__"))
+        nowhere.mkdir()
+        for path in (folder, site, nowhere, *site.rglob("*")): path.chmod(0o555 if path.is_dir() else 0o444)
+    other = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+    surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)]), "TMPDIR": str(nowhere)}
+    return subprocess.run([sys.executable, "-c", "from uqcal.cli import main; main()", *args], input=given, capture_output=True, timeout=600, cwd=nowhere, env=surroundings, **other)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users and rights of POSIX")
+def test_commands_run_where_nothing_can_be_written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("jail")
+    for above in folder.parents:  # the other user must reach the folder, if only by name
+        if above.stat().st_uid == os.getuid() and not above.stat().st_mode & 0o001: above.chmod(above.stat().st_mode | 0o011)
+    try:
+        found = jailed(folder, "recalibrate", "-", "--outcome", "y", "--score", "p", given=b"p,y\n0.5,1\n")
+        if b"No module named" in found.stderr or b"Permission denied" in found.stderr and b"python" in found.stderr: pytest.skip("another user can't read this Python")
+        lines = found.stderr.decode().splitlines()
+        assert found.returncode == 0 and found.stdout.startswith(b"p,y,recalibrated\n0.5,1,"), found.stderr
+        assert lines[0] == ("uqcal: no folder can be written to keep compiled kernels, so that each run compiles them anew; set NUMBA_CACHE_DIR to a folder that can be"), lines
+        assert sum("uqcal: " in line for line in lines) == 1 and "Traceback" not in found.stderr.decode()
+        found = jailed(folder, "validate", "-", *QUICK, given=errors().to_csv(index=False).encode())
+        assert found.returncode == 0 and b"standard input: 60 points\n\nThe stated" in found.stdout, found.stderr
+        assert sum(line.startswith("uqcal: ") for line in found.stderr.decode().splitlines()) == 1, found.stderr
+        for option in ("--report", "--json"):
+            found = jailed(folder, "validate", "-", *QUICK, option, "r.html", given=errors().to_csv(index=False).encode())
+            assert (found.returncode, found.stdout, found.stderr) == (2, b"", b"uqcal: r.html can't be written: permission denied\n")
+    finally:
+        for path in (folder, *folder.rglob("*")): path.chmod(0o755)

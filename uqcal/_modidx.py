@@ -306,6 +306,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                            'uqcal.cli._Watched.__init__': ('cli.html#_watched.__init__', 'uqcal/cli.py'),
                            'uqcal.cli._Watched.read': ('cli.html#_watched.read', 'uqcal/cli.py'),
                            'uqcal.cli._aligned': ('cli.html#_aligned', 'uqcal/cli.py'),
+                           'uqcal.cli._as_gzip': ('cli.html#_as_gzip', 'uqcal/cli.py'),
                            'uqcal.cli._bins_picture': ('cli.html#_bins_picture', 'uqcal/cli.py'),
                            'uqcal.cli._calibration': ('cli.html#_calibration', 'uqcal/cli.py'),
                            'uqcal.cli._check_features': ('cli.html#_check_features', 'uqcal/cli.py'),

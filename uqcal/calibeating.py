@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from .inputs import (check_binary, check_count, check_fraction, check_generator,
                           check_labels_agree, check_multiclass, check_outcomes, check_probabilities,
-                          read_array, read_vector, refuse)
+                          plain_array, read_array, read_vector, refuse)
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result, new_axes
@@ -910,7 +910,7 @@ class TopLabel(BaseEstimator):
 # %% ../nbs/46_calibeating.ipynb #cell-047
 def _class_probabilities(y_prob):
     "Class probabilities alone, without the labels."
-    return check_multiclass(np.zeros(len(y_prob) if hasattr(y_prob, "__len__") else 1), y_prob)[1]
+    return check_multiclass(np.zeros((plain_array(y_prob, "y_prob").shape or (1,))[0]), y_prob)[1]
 
 
 def _parts(reduction, n_classes):

@@ -565,7 +565,7 @@ def _recalibrate(
     _check_stream(file, out, where, encoding)
     _check_outputs(file, report=report, out=None if out == "-" else out)
     label = "standard input" if file == "-" else display_name(Path(file).name)
-    with contextlib.ExitStack() as opened:
+    with _as_gzip(label), contextlib.ExitStack() as opened:
         source = _stream(file, opened)
         found = encoding or encoding_of(source.peek(4))
         write = opened.enter_context(_rows_to(out, _writer(found, name)))
@@ -598,6 +598,14 @@ def _stream(file, opened):
     binary = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
     if file.lower().endswith(".gz"): binary = gzip.open(binary)
     return binary if hasattr(binary, "peek") else io.BufferedReader(binary)
+
+
+@contextlib.contextmanager
+def _as_gzip(label):
+    "Say of which file the bytes are damaged."
+    try: yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{label} can't be read as gzip: {error}") from None
 
 
 def _writer(encoding, name):
@@ -662,8 +670,6 @@ def _recalibrated(source, write, label, options):
         kind = "UTF-8" if options["encoding"] == "utf-8-sig" else options["encoding"]
         raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
                          "encoding with --encoding") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{label} can't be read as gzip: {error}") from None
     except ValueError as error: raise ValueError(f"{label}, {error}") from None
 
 # %% ../nbs/70_cli.ipynb #cell-044

@@ -1587,7 +1587,7 @@ def paired_reliability(
     Tygert (2021b), Remarks 4 and 5.
     """
     check_choice(strategy, "strategy", ("uniform", "noise"))
-    n_bins = check_count(n_bins, "n_bins")
+    n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
     groups = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b,
                                                                  "_b")
     edges = np.linspace(min(group.score[0] for group in groups),

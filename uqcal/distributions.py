@@ -246,9 +246,10 @@ def read_number(value: Any,  # a real number
     """
     if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isreal(value):
         raise TypeError(f"{name} must be a number ≥ {minimum}, got {value!r:.40}")
-    if not (np.isfinite(value) and value >= minimum):
-        raise ValueError(f"{name} must be a number ≥ {minimum}, got {value}")
-    return float(value)
+    number = np.inf if isinstance(value, int) and value > 1e300 else float(value)
+    if not (np.isfinite(number) and number >= minimum):
+        raise ValueError(f"{name} must be a number ≥ {minimum}, got {value!s:.40}")
+    return number
 
 # %% ../nbs/12_distributions.ipynb #cell-022
 @dataclass(frozen=True, kw_only=True)
@@ -442,7 +443,7 @@ def fit_inverse_gamma(
     Pernot (2024), Eq. B2.
     """
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
-    if np.all(uncertainty == uncertainty[0]):
+    if np.ptp(uncertainty) <= 1e-7 * uncertainty.max():  # beyond which rounding decides
         raise ValueError(f"uncertainty must vary for a fit: all {uncertainty.size} values are "
                          f"{uncertainty[0]:.6g}")
     typical = np.exp(np.mean(np.log(uncertainty)))

@@ -637,7 +637,7 @@ class _OnlineScaling(BaseEstimator):
             Forecasts in the present state, of the same shape.
         """
         engine = self._engine()
-        return map_scores(y_prob, lambda p: engine._forecast(self._features(p, self.clip)))
+        return map_scores(y_prob, lambda p: engine._forecast(self._features(p, float(self.clip))))
 
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
@@ -682,7 +682,7 @@ class _OnlineScaling(BaseEstimator):
         engine, out = self._engine(), np.empty(p.size)
         for i in range(0, p.size, 65536):
             part = slice(i, i + 65536)
-            engine._run(self._features(p[part], self.clip), y[part], out[part])
+            engine._run(self._features(p[part], float(self.clip)), y[part], out[part])
         return out
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
@@ -786,8 +786,8 @@ def _make_engine(scaling):
     "The optimiser that a scaling runs on, made when it is first needed."
     if not hasattr(scaling, "optimizer_"):
         _check_positive(scaling.clip, "clip")
-        if scaling.clip >= 0.5:
-            raise ValueError(f"clip must be a number in (0, ½), got {scaling.clip!r}")
+        if not 1e-15 <= scaling.clip < 0.5:  # 1 − clip must differ from 1
+            raise ValueError(f"clip must be a number from 1e-15 to ½, got {scaling.clip!r:.40}")
         made = OnlineNewtonStep(scaling.start, gamma=scaling.gamma, rho=scaling.rho,
                                 radius=scaling.radius)
         engine = made if scaling.optimizer is None else clone(scaling.optimizer)

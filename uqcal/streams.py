@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
-from .inputs import check_choice, check_labels_agree, plain_array, read_array
+from .inputs import check_choice, check_labels_agree, plain_array, read_array, refuse
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 from .tables import NumberReader, check_encoding, encoding_of
@@ -221,6 +221,9 @@ def _checked(X, y=None):
 def _positions(y, classes, n):
     "The position of each of n labels among the classes."
     values = read_array(y, "y")
+    if values.dtype == object:
+        refuse("y", "not hold missing values", np.array([one is np.ma.masked for one in values]),
+               "missing")
     if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
     if values.size != n:
         raise ValueError(f"y must hold one class for each of the {n} rows of X, got {values.size}")
@@ -450,9 +453,13 @@ def _arrived(source: BinaryIO, encoding: str | None) -> Iterator[list[str]]:
         *lines, rest = rest.split("\n")
         if not chunk and rest: lines, rest = [*lines, rest], ""
         if lines: yield lines
-        if len(rest) > 1 << 20: raise _LongLine
+        if len(rest) > _LONGEST: raise _LongLine
         if not chunk: return
         chunk = read(1 << 18)
+
+
+_LONGEST = 1 << 20
+_TOO_LONG = f"longer than {_LONGEST:,} characters"
 
 
 class _LongLine(Exception):
@@ -467,7 +474,7 @@ def _bounded(source, encoding):
             number += len(lines)
             yield lines
     except _LongLine:
-        raise ValueError(f"line {number}: longer than {1 << 20:,} characters") from None
+        raise ValueError(f"line {number}: {_TOO_LONG}") from None
 
 # %% ../nbs/48_streams.ipynb #cell-032
 _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
@@ -601,6 +608,7 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
                     layout = _header(line, (score, outcome), name, decimal, thousands)
                     kept.append(line + layout[0] + _cell(name, layout[0]))
                     continue
+                if len(line) > _LONGEST: raise ValueError(_TOO_LONG)
                 row = _row(line, *layout, (score, outcome), drop_missing)
                 if row is None:
                     tally.left_out += 1

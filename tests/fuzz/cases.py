@@ -11,6 +11,4 @@ def blocks(few, many):
     "Ranges of case numbers, the first of which run always and the others with the slow tests."
     few, many = round(few * SCALE), round(many * SCALE)
     starts = [*range(0, few, BLOCK), *range(few, many, 4 * BLOCK)]
-    for k, start in enumerate(starts):
-        stop = starts[k + 1] if k + 1 < len(starts) else many
-        yield pytest.param(range(start, stop), id=f"{start}-{stop - 1}", marks=[pytest.mark.slow] * (start >= few))
+    return [pytest.param(range(start, stop), id=f"{start}-{stop - 1}", marks=[pytest.mark.slow] * (start >= few)) for start, stop in zip(starts, [*starts[1:], many])]

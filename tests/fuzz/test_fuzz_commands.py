@@ -24,32 +24,30 @@ def written(folder, form, content=None, suffix=None):
 def asked(command, path, *more): return [command, path, *commands.QUICK[command], *more]
 
 
-def judged(command, path, *more):
+def judged(command, path, form, *more):
     "The numbers of a command that is to succeed; the rows that it wrote where it writes rows."
     streams = command == "recalibrate"
     said = commands.run(*asked(command, path, *([] if streams else ["--json", "-"]), *more))
     if fault := commands.broken_rule(said, streams): return None, fault
     if said.code: return None, f"refused: {said.err.strip()}"
     if not streams: return commands.numbers(said), None
-    rows = [line for line in said.out.decode("utf-8", "surrogateescape").splitlines() if line.strip()]
-    return [re.split("[,;\t]", row)[-1] for row in rows], None
+    return [row.rsplit(form.delimiter, 1)[-1].replace(",", ".") for row in re.split("\r?\n", said.out.decode(form.encoding)) if row.strip()], None
 
 
 def same_numbers(rng, command, folder):
     "The same table, written in another way."
     form, frame = damage.Form(frame := damage.healthy(rng, int(rng.integers(40, 90)))), frame
     plain = written(folder, form)
-    expected, fault = judged(command, plain)
+    expected, fault = judged(command, plain, form)
     if fault: return fault if "refused" not in fault else None  # too little of a group
     if command != "recalibrate" and rng.random() < 0.15:
-        found, fault = judged(command, written(folder, None, damage.as_parquet(frame), ".parquet"))
+        found, fault = judged(command, written(folder, None, damage.as_parquet(frame), ".parquet"), form)
         return fault or (None if found == expected else "parquet: other numbers")
     changes = [damage.SAME[k] for k in rng.permutation(len(damage.SAME))[:rng.choice([1, 1, 2, 3])]]
     if damage.compressed in changes and rng.random() < 0.8: changes.remove(damage.compressed)
     for change in sorted(changes, key=lambda change: change is damage.blanks): change(form, rng)
-    if command == "recalibrate" and (form.suffix != ".csv"): form.suffix = ".csv"
     if form.encoding == "utf-16": form.mark = b""
-    found, fault = judged(command, written(folder, form), *form.options)
+    found, fault = judged(command, written(folder, form), form, *form.options)
     what = ", ".join(change.__name__ for change in changes)
     return f"{what}: {fault}" if fault else None if found == expected else f"{what}: other numbers"
 
@@ -63,7 +61,7 @@ def refused(rng, command, folder):
     if command == "recalibrate" and (role == "outcome" and change is damage.no_value or change is damage.header_only): change = damage.text
     change(form, rng, role)
     if rng.random() < 0.3: damage.SAME[rng.integers(6)](form, rng)
-    if command != "recalibrate" and form.encoding == "utf-16": form.mark = b""
+    if form.encoding == "utf-16": form.mark = b""
     path = written(folder, form)
     said = commands.run(*asked(command, path))
     fault = commands.broken_rule(said, command == "recalibrate")

@@ -1,9 +1,22 @@
 """Every public function that takes data, against arguments drawn at random: a result, or ValueError or TypeError that names an argument; no warning, nothing else, no hang."""
+import decimal
+import fractions
+import warnings
+
 import hostile
 import numpy as np
 import pytest
 import test_refusals as table
 from cases import blocks
+from sklearn.linear_model import LogisticRegression
+
+from uqcal.bootstrap import bca_interval
+from uqcal.brownian import kuiper_null
+from uqcal.calibeating import OneAgainstAll, Tracking, sharpness
+from uqcal.cumulative import paired_reliability
+from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
+from uqcal.online import Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
+from uqcal.streams import RecalibratedClassifier
 
 NAMES = sorted(table.TABLE)
 MOST = {"n_boot": 200, "n_mc": 200, "n_resamples": 200, "n_points": 200, "size": 200, "n": 2000, "n_calibration": 200}
@@ -35,3 +48,56 @@ def test_calls(numbers):
         name, call, arguments, words = arguments_of(number)
         if fault := hostile.fault_of(call, arguments, words): faults.append(f"{number} {name}: {fault}")
     assert not faults, "\n".join(faults)
+
+
+# --- what was found, each under its name
+
+UNREADABLE = hostile.Lies(RuntimeError("no data"))
+P, Y, X = table.P, table.Y, table.FEATURES
+FOUND = {
+    "jobs that are none": ("n_jobs must be", lambda: statistics_interval(n_jobs=(1, 2))),
+    "jobs as an array": ("n_jobs must be", lambda: statistics_interval(n_jobs=np.zeros(3))),
+    "jobs as text that joblib would compute": ("n_jobs must be", lambda: statistics_interval(n_jobs="cpu_count()")),
+    "more jobs than any machine has": ("n_jobs must be", lambda: statistics_interval(n_jobs=10**30)),
+    "a quantile that can't be read": ("q must be", lambda: kuiper_null.ppf(UNREADABLE)),
+    "a masked quantile": ("q must not hold missing", lambda: kuiper_null.ppf((np.ma.masked,))),
+    "a score that can't be read": ("y_prob must be", lambda: OnlinePlattScaling().partial_fit(UNREADABLE, [1.0])),
+    "bins as an array": ("bin_width must be", lambda: sharpness(Y, P, bin_width=np.ones(3))),
+    "bins without end": ("bin_width must be at least", lambda: sharpness(Y, P, bin_width=5e-324)),
+    "a Decimal that signals": ("bin_width must be", lambda: sharpness(Y, P, bin_width=decimal.Decimal("sNaN"))),
+    "an integer that is no double": ("confidence must lie", lambda: statistics_interval(confidence=10**400)),
+    "a radius that is no real number": ("radius must be", lambda: best_in_hindsight(X, Y, radius=decimal.Decimal("1e999"))),
+    "a ridge of 1e-150": ("ridge must lie", lambda: Aioli(np.zeros(2), ridge=1e-150).prequential(X, Y)),
+    "a clip below the last digit of 1": ("clip must be", lambda: OnlinePlattScaling(clip=1e-17).prequential(P, Y)),
+    "features whose squares vanish": ("features must not all be smaller", lambda: best_in_hindsight(X * 1e-300, Y)),
+    "parameters of another length": ("against must hold 2", lambda: regret(X, Y, P, [1.0])),
+    "a class that is masked": ("y must not hold missing", lambda: RecalibratedClassifier(LogisticRegression()).fit(X, Y).partial_fit(X[:2], (1, np.ma.masked))),
+    "uncertainties that differ in the last digit": ("uncertainty must vary", lambda: fit_inverse_gamma(np.array([1e16, 1e16 + 2]))),
+    "degrees of freedom that are no double": ("dof must be", lambda: simulate_calibrated(10, 10**400)),
+    "bins that no memory holds": ("n_bins must be", lambda: paired_reliability(Y, P, Y, P, n_bins=2**64 - 1)),
+    "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
+}
+
+
+def statistics_interval(**options): return bca_interval("zms", table.E, table.U, n_boot=20, rng=1, **options)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_found(name):
+    message, call = FOUND[name]
+    with warnings.catch_warnings(), pytest.raises((ValueError, TypeError), match=message):
+        warnings.simplefilter("error")
+        call()
+
+
+@pytest.mark.parametrize("forecaster", [Aioli(np.zeros(2)), OnlineNewtonStep(np.zeros(2))])
+def test_collinear_features_give_forecasts(forecaster):
+    "Where rounding makes the matrix singular, its solution stays finite."
+    with np.errstate(all="raise"): assert np.isfinite(forecaster.prequential(np.full((20, 2), 1e12), Y[:20])).all()
+
+
+@pytest.mark.parametrize("value", [np.longdouble(0.5), fractions.Fraction(1, 2), np.float16(0.5)])
+def test_any_real_number_is_a_parameter(value):
+    for name in ("gamma", "rho", "radius"):
+        np.testing.assert_array_equal(OnlinePlattScaling(**{name: value}).prequential(P, Y), OnlinePlattScaling(**{name: 0.5}).prequential(P, Y))
+    np.testing.assert_array_equal(OnlinePlattScaling(clip=value / 2).prequential(P, Y), OnlinePlattScaling(clip=0.25).prequential(P, Y))
