@@ -657,6 +657,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.factors._Stretches': ('factors.html#_stretches', 'uqcal/factors.py'),
                                'uqcal.factors._Stretches.of': ('factors.html#_stretches.of', 'uqcal/factors.py'),
                                'uqcal.factors._Stretches.only': ('factors.html#_stretches.only', 'uqcal/factors.py'),
+                               'uqcal.factors._Stretches.own': ('factors.html#_stretches.own', 'uqcal/factors.py'),
                                'uqcal.factors._Stretches.sums': ('factors.html#_stretches.sums', 'uqcal/factors.py'),
                                'uqcal.factors._Tail': ('factors.html#_tail', 'uqcal/factors.py'),
                                'uqcal.factors._Tail.bulk': ('factors.html#_tail.bulk', 'uqcal/factors.py'),

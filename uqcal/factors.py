@@ -28,7 +28,7 @@ __all__ = ['points_for', 'AverageTest', 'average_test', 'average_of', 'FactorStr
 
 # %% ../nbs/27_factors.ipynb #cell-033
 _PRIOR_SHAPE, _PRIOR_WEIGHT, _LARGEST_SHAPE = 0.8, 15, 0.9
-_HEAVY = 1 / 0.7
+_HEAVY = 1.25
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class _Stretches:
         least = 0.5 / b if is_grouped else 0.2
         is_wide = (part >= least - 1e-9) & ~is_rest
         if not is_wide.any(): is_wide = ~is_rest
-        level = np.where(is_wide, 10, 0) + 20 * is_rest - np.floor(
+        level = 100 * is_rest - 20 * is_wide - np.floor(
             np.log2(np.maximum(part, 1e-8))).astype(int).clip(-9, 9)
         return cls(first, last, is_rest, np.unique(level, return_inverse=True)[1], is_wide)
 
@@ -174,6 +174,11 @@ class _Stretches:
         level = np.unique(self.level[chosen], return_inverse=True)[1]
         return _Stretches(self.first[chosen], self.last[chosen], self.is_rest[chosen], level,
                           self.is_wide[chosen])
+
+    @functools.cached_property
+    def own(self):
+        "Those that are not what is left of another; they come first."
+        return slice(0, int(np.sum(~self.is_rest)))
 
     def sums(self, blocks):
         """Add up the blocks of each stretch, from shape (…, blocks) to (…, s).
@@ -248,8 +253,9 @@ class _Points:
         x, xx = stretches.sums(sums[..., 0]), stretches.sums(sums[..., 1])
         y, n = stretches.sums(self.units), self.squares.size
         x_all, xx_all = sums[..., 0].sum(-1)[..., None], sums[..., 1].sum(-1)[..., None]
-        inner, total = (x, y, xx, x, y), (x_all, n, xx_all, x_all, n)
-        return _log_mean(*inner, y), _log_ratio(inner, total, (xx, x, x, y), n)
+        own, total = stretches.own, (x_all, n, xx_all, x_all, n)
+        inner = x[..., own], y[own], xx[..., own], x[..., own], y[own]
+        return _log_mean(x, y, xx, x, y, y), _log_ratio(inner, total, (inner[2], *inner[:1], *inner[:2]), n)
 
 # %% ../nbs/27_factors.ipynb #cell-042
 _MOST_CLUSTERS = 1000
@@ -297,11 +303,11 @@ class _Clusters:
         x_all, y_all = self.x.sum(axis=1, keepdims=True), self.y.sum(axis=1, keepdims=True)
         total = [(weight @ one)[only] for one in (x_all, y_all, x_all**2, x_all * y_all, y_all**2)]
         inner = [(weight @ one)[only] for one in (x, y, x * x, x * y, y * y)]
+        own, units = stretches.own, (weight @ (y > 0))[only]
+        x, y = x[:, own], y[:, own]
         cross = [(weight @ one)[only] for one in (x * x_all, x * y_all, y * x_all, y * y_all)]
-        units = (weight @ (y > 0))[only]
-        return (_log_mean(*inner, units),
-                _log_ratio(inner, total, cross, (weight.sum(axis=1))[only, None]
-                           if only == slice(None) else weight.shape[1]))
+        return _log_mean(*inner, units), _log_ratio([one[..., own] for one in inner], total, cross,
+                                                    weight.shape[1])
 
 # %% ../nbs/27_factors.ipynb #cell-043
 def _units(sample, along, n_blocks=None):
@@ -334,9 +340,8 @@ def _extremes(studentised, level):
     out = np.empty((studentised.shape[0], level.max() + 1, 2))
     for c in range(out.shape[1]):
         part = studentised[:, level == c]
-        out[:, c, 0] = np.where(np.isnan(part), -np.inf, part).min(axis=1)
-        out[:, c, 1] = np.where(np.isnan(part), np.inf, part).max(axis=1)
-    return out
+        out[:, c, 0], out[:, c, 1] = part.min(axis=1), part.max(axis=1)
+    return np.where(np.isnan(out), [-np.inf, np.inf], out)
 
 
 def _critical(largest, alpha):
@@ -368,10 +373,12 @@ def _interval(log, error, critical):
 
 # %% ../nbs/27_factors.ipynb #cell-045
 def _task(units, stretches, n_resamples, rng):
-    "Extremes of the studentised factors and of those relative to all, shape (R, classes, 2, 2)."
+    """Extremes of the studentised factors, then of those relative to all, shape (R, classes of
+    the one and of the other, 2)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.stack([_extremes(one, stretches.level)
-                         for one in units.resampled(stretches, n_resamples, rng)], axis=-1)
+        log, ratio = units.resampled(stretches, n_resamples, rng)
+        return np.concatenate([_extremes(log, stretches.level),
+                               _extremes(ratio, stretches.level[stretches.own])], axis=1)
 
 # %% ../nbs/27_factors.ipynb #cell-047
 def points_for(
@@ -633,9 +640,9 @@ def average_of(
     with np.errstate(divide="ignore", invalid="ignore"):
         (log, error), _ = units.observed(stretches)
         statistic = float(_studentised(log, error)[0])
-    limits = _limits(rows[..., 0], [0], 1 - confidence)
+    limits = _limits(rows[:, :1], [0], 1 - confidence)
     low, high = _interval(log, error, limits)
-    null = rows[:, 0, 0, 0]
+    null = rows[:, 0, 0]
     return AverageTest(statistic=statistic, pvalue=monte_carlo_pvalue(statistic, null, "two-sided"),
                        standard_error=float(error[0]), is_heavy=index < _HEAVY,
                        confidence_interval=Interval(float(low[0]), float(high[0])),
@@ -977,9 +984,10 @@ def _table(along, start, units, stretches, usable, rows, alpha):
     with np.errstate(divide="ignore", invalid="ignore"):
         both = units.observed(stretches)
     for k, (name, prefix) in enumerate((("factor", ""), ("relative", "relative_"))):
-        log, error = both[k]
-        table[name] = np.exp(log / 2)
         wide, every = _both_limits(stretches, usable, rows, k, alpha)
+        log, error = (np.pad(one, (0, count.size - one.size), constant_values=np.nan)
+                      for one in both[k])
+        table[name] = np.exp(log / 2)
         table[f"{prefix}low"], table[f"{prefix}high"] = _interval(log, error, every)
         low, high = (side[stretches.is_wide] for side in _interval(log, error, wide))
         field = f"{prefix or 'confidence_'}interval"
@@ -996,9 +1004,14 @@ def _both_limits(stretches, usable, rows, k, alpha):
     wide, every = np.full((2, 2, usable.size), np.inf) * np.array([-1, 1])[:, None]
     if rows is None: return wide, every
     some = stretches.only(usable)
+    n_levels = some.level.max() + 1
+    if k:
+        some, usable = some.only(~some.is_rest), usable & ~stretches.is_rest
+        rows = rows[:, n_levels:]
+    else: rows = rows[:, :n_levels]
     for out, columns in ((wide, np.unique(some.level[some.is_wide])),
                          (every, np.arange(rows.shape[1]))):
-        if columns.size: out[:, usable] = _limits(rows[..., k], columns, alpha)[:, some.level]
+        if columns.size: out[:, usable] = _limits(rows, columns, alpha)[:, some.level]
     return wide, every
 
 # %% ../nbs/27_factors.ipynb #cell-059
