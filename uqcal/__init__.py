@@ -23,6 +23,7 @@ _CONTENTS = {
     "validation": ["validate"],
     "consistency": ["consistency_test", "link_test"],
     "bias": ["bias_test"],
+    "factors": ["average_test", "factors_along"],
     "conclusions": ["draw_conclusions"],
     "bin_scaling": ["extrapolate"],
     "confidence_curves": ["confidence_curve"],
