@@ -12,6 +12,7 @@ from uqcal import consistency as consistency
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
 from uqcal import distributions as distributions
+from uqcal import factors as factors
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import kernels as kernels
@@ -52,6 +53,8 @@ from uqcal.datasets import load_errors as load_errors
 from uqcal.datasets import load_logits as load_logits
 from uqcal.datasets import load_table as load_table
 from uqcal.distributions import simulate_errors as simulate_errors
+from uqcal.factors import average_test as average_test
+from uqcal.factors import factors_along as factors_along
 from uqcal.intervals import classification_coverage_score as classification_coverage_score
 from uqcal.intervals import classification_mean_width_score as classification_mean_width_score
 from uqcal.intervals import coverage_test as coverage_test
