@@ -29,7 +29,7 @@ __all__ = ['points_for', 'AverageTest', 'average_test', 'average_of', 'FactorStr
 # %% ../nbs/27_factors.ipynb #cell-033
 _PRIOR_WEIGHT, _LARGEST_SHAPE = 15, 0.9
 _HEAVY = 1.25
-_ONE_SHAPE, _MANY_SHAPE = 0.8, 0.4
+_ONE_SHAPE, _MANY_SHAPE = 0.8, 0.65
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _tail_of(squares, usual):
     weight /= weight.sum()
     drawn = (count * shape + _PRIOR_WEIGHT * usual) / (count + _PRIOR_WEIGHT)
     return _Tail(squares[:n - count], count, float(threshold), np.minimum(drawn, _LARGEST_SHAPE),
-                 -shape / theta, np.cumsum(weight), float(weight @ shape))
+                 -shape / theta, np.cumsum(weight), float(weight @ shape) * (count >= 5))
 
 # %% ../nbs/27_factors.ipynb #cell-035
 @nb.njit(cache=True, nogil=True)
@@ -231,6 +231,9 @@ class _Points:
     def units(self):
         return np.diff(self.start)
 
+    def work(self, stretches):
+        return min(self.squares.size, 20_000) + 10 * stretches.first.size
+
     def observed(self, stretches):
         both = np.stack([self.squares, self.squares**2])
         return self._moments(np.add.reduceat(both, self.start[:-1], axis=1).T, stretches)
@@ -260,7 +263,7 @@ class _Points:
         return _log_mean(x, y, xx, x, y, y), _log_ratio(inner, total, (inner[2], *inner[:1], *inner[:2]), n)
 
 # %% ../nbs/27_factors.ipynb #cell-042
-_MOST_CLUSTERS = 1000
+_MOST_CLUSTERS = 500
 
 
 @dataclass(frozen=True)
@@ -280,15 +283,19 @@ class _Clusters:
         start
         code
         """
-        rows = min(code.max() + 1, _MOST_CLUSTERS)
-        block = np.repeat(np.arange(start.size - 1), np.diff(start))
-        cell, size = (code % rows) * (start.size - 1) + block, rows * (start.size - 1)
+        blocks = start.size - 1
+        rows = min(code.max() + 1, _MOST_CLUSTERS, max(100, 20_000 // blocks))
+        block = np.repeat(np.arange(blocks), np.diff(start))
+        cell, size = (code % rows) * blocks + block, rows * blocks
         return cls(*(np.bincount(cell, weight, size).reshape(rows, -1)
                      for weight in (squares, np.ones(squares.size))))
 
     @property
     def units(self):
         return (self.y > 0).sum(axis=0)
+
+    def work(self, stretches):
+        return self.x.shape[0] * stretches.first.size // 2
 
     def observed(self, stretches):
         return self._moments(np.ones((1, self.x.shape[0])), stretches, only=0)
@@ -312,14 +319,13 @@ class _Clusters:
                                                     weight.shape[1])
 
 # %% ../nbs/27_factors.ipynb #cell-043
-def _units(sample, along, n_blocks=None):
+def _units(sample, along):
     "The points by block: as clusters where the sample has groups."
     order = along.order if along is not None else np.arange(sample.n)
     squares = sample.scaled[order]**2
     start = np.array([0, sample.n]) if along is None else _block_starts(along)
-    groups = getattr(sample, "groups", None)
-    if groups is None: return _Points(squares, start)
-    return _Clusters.of(squares, start, groups.codes[order])
+    if sample.groups is None: return _Points(squares, start)
+    return _Clusters.of(squares, start, sample.groups.codes[order])
 
 
 def _block_starts(along):
@@ -587,7 +593,7 @@ def average_test(
     ----------
     Bootstrap-t after Efron (1981), tail fit of Zhang & Stephens (2009).
     """
-    sample = Sample(error, uncertainty) if groups is None else Sample(error, uncertainty, groups)
+    sample = Sample(error, uncertainty, groups)
     return average_of(sample, n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs,
                       progress=progress)
 
@@ -652,11 +658,11 @@ def average_of(
 
 
 def _resampled(units, stretches, n_boot, rng, n_jobs, progress):
-    n = units.squares.size if isinstance(units, _Points) else units.x.shape[0]
-    work = min(n, 20000) + 10 * stretches.first.size
-    task = functools.partial(_task, units, stretches)
-    return run_chunks(task, n_boot, chunk_size(work, 2**19), rng, n_jobs=n_jobs, progress=progress,
-                      description="resamples")
+    "A row for each resample; fewer where there are many stretches."
+    work = units.work(stretches)
+    return run_chunks(functools.partial(_task, units, stretches),
+                      affordable(n_boot, work, 4 * 10**8), chunk_size(work, 2**19), rng,
+                      n_jobs=n_jobs, progress=progress, description="resamples")
 
 
 def _tail_index(units):
@@ -752,7 +758,8 @@ class Factors(Result):
     stretches : pd.DataFrame
         A row for each: `first` and `last` value, `count`, `share`, `is_wide`, `factor` with
         limits `low` and `high`, `relative` with `relative_low` and `relative_high`; all
-        limits hold together, so that any row may be chosen.
+        limits hold together, so that any row may be chosen; `low_wide`, … hold together
+        over the wide ones only.
     blocks : pd.DataFrame
         The rows that are single blocks.
     """
@@ -774,7 +781,8 @@ class Factors(Result):
     width: float  # largest ratio, for a stretch of a fifth or more, of a limit to its factor
     stretches: pd.DataFrame = field(repr=False, compare=False)  # a row for each: `first` and `last`
     # value, `count`, `share`, `is_wide`, `factor` with limits `low` and `high`, `relative` with
-    # `relative_low` and `relative_high`; all limits hold together, so that any row may be chosen
+    # `relative_low` and `relative_high`; all limits hold together, so that any row may be chosen;
+    # `low_wide`, … hold together over the wide ones only
     blocks: pd.DataFrame = field(repr=False, compare=False)  # the rows that are single blocks
 
     def points_needed(self,
@@ -908,7 +916,7 @@ def factors_along(
     ----------
     Bootstrap-t after Efron (1981), balanced as by Beran (1988).
     """
-    sample = Sample(error, uncertainty) if groups is None else Sample(error, uncertainty, groups)
+    sample = Sample(error, uncertainty, groups)
     return factors_of(sample, sample.along(by), n_boot=n_boot, confidence=confidence, rng=rng,
                       n_jobs=n_jobs, progress=progress)
 
@@ -991,13 +999,15 @@ def _table(along, start, units, stretches, usable, rows, alpha):
                       for one in both[k])
         table[name] = np.exp(log / 2)
         table[f"{prefix}low"], table[f"{prefix}high"] = _interval(log, error, every)
-        low, high = (side[stretches.is_wide] for side in _interval(log, error, wide))
-        field = f"{prefix or 'confidence_'}interval"
-        summary[field] = Interval(float(low.min()), float(high.max()))
+        ends = [np.where(stretches.is_wide, side, np.nan)
+                for side in _interval(log, error, wide)]
+        table[f"{prefix}low_wide"], table[f"{prefix}high_wide"] = ends
+        summary[f"{prefix or 'confidence_'}interval"] = Interval(
+            float(np.nanmin(ends[0])), float(np.nanmax(ends[1])))
     if start.size == 2: return table, summary | {"relative_interval": Interval(0.0, float("inf"))}
-    factor = table["relative"].to_numpy()[stretches.is_wide]
+    factor = table["relative"].to_numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
-        summary["width"] = float(np.fmax(high / factor, factor / low).max())
+        summary["width"] = float(np.nanmax(np.fmax(ends[1] / factor, factor / ends[0])))
     return table, summary
 
 
