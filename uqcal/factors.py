@@ -270,7 +270,8 @@ class _Points:
         x_all, xx_all = sums[..., 0].sum(-1)[..., None], sums[..., 1].sum(-1)[..., None]
         own, total = stretches.own, (x_all, n, xx_all, x_all, n)
         inner = x[..., own], y[own], xx[..., own], x[..., own], y[own]
-        return _log_mean(x, y, xx, x, y, y), _log_ratio(inner, total, (inner[2], *inner[:1], *inner[:2]), n)
+        cross = inner[2], inner[0], inner[0], inner[1]
+        return _log_mean(x, y, xx, x, y, y), _log_ratio(inner, total, cross, n)
 
 # %% ../nbs/27_factors.ipynb #cell-077
 def _mean_of_clusters(x, y, n_resamples, rng):
@@ -352,7 +353,7 @@ class _Clusters:
         (log_0, _), (ratio_0, _) = self.observed(stretches)
         return _studentised(log - log_0, error), _studentised(ratio - ratio_0, ratio_error)
 
-# %% ../nbs/27_factors.ipynb #cell-080
+# %% ../nbs/27_factors.ipynb #cell-081
 def _units(sample, along):
     "The points by block: as clusters where the sample has groups."
     order = along.order if along is not None else np.arange(sample.n)
@@ -376,7 +377,7 @@ def _block_starts(along):
         if cut - cuts[-1] >= least and n - cut >= least: cuts.append(int(cut))
     return np.array([*cuts, n])
 
-# %% ../nbs/27_factors.ipynb #cell-081
+# %% ../nbs/27_factors.ipynb #cell-082
 def _extremes(studentised, level):
     "The smallest and the largest value in each class of stretches, shape (R, classes, 2)."
     out = np.empty((studentised.shape[0], level.max() + 1, 2))
@@ -413,7 +414,7 @@ def _interval(log, error, critical):
         low, high = (np.exp((log - critical[side] * error) / 2) for side in (1, 0))
     return np.where(np.isnan(low), 0, low), np.where(np.isnan(high), np.inf, high)
 
-# %% ../nbs/27_factors.ipynb #cell-082
+# %% ../nbs/27_factors.ipynb #cell-083
 def _task(units, stretches, n_resamples, rng):
     """Extremes of the studentised factors, then of those relative to all, shape (R, classes of
     the one and of the other, 2)."""
@@ -422,7 +423,7 @@ def _task(units, stretches, n_resamples, rng):
         return np.concatenate([_extremes(log, stretches.level),
                                _extremes(ratio, stretches.level[stretches.own])], axis=1)
 
-# %% ../nbs/27_factors.ipynb #cell-083
+# %% ../nbs/27_factors.ipynb #cell-084
 def points_for(
     interval: Interval,  # limits of a factor
     estimate: float,  # the factor
@@ -460,7 +461,7 @@ def points_for(
     needed = n * (width / np.log(tolerance))**2
     return max(int(float(f"{needed:.2g}")), 1)
 
-# %% ../nbs/27_factors.ipynb #cell-084
+# %% ../nbs/27_factors.ipynb #cell-086
 @dataclass(frozen=True, kw_only=True)
 class AverageTest(SignificanceTest):
     """Whether the mean of Z² is one, and the factor that the errors' size differs by; what `average_test` returns.
@@ -555,7 +556,7 @@ class AverageTest(SignificanceTest):
         """
         return _plot_average(self, ax)
 
-# %% ../nbs/27_factors.ipynb #cell-085
+# %% ../nbs/27_factors.ipynb #cell-087
 def _decimals(interval):
     "How many decimals tell the two ends apart, at least two."
     width = interval.high - interval.low
@@ -589,7 +590,7 @@ def _plot_average(test, ax):
            ylim=(-0.12 * height, 1.18 * height))
     return ax
 
-# %% ../nbs/27_factors.ipynb #cell-086
+# %% ../nbs/27_factors.ipynb #cell-088
 def average_test(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
@@ -642,7 +643,7 @@ def average_test(
     return average_of(sample, n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs,
                       progress=progress)
 
-# %% ../nbs/27_factors.ipynb #cell-087
+# %% ../nbs/27_factors.ipynb #cell-089
 def average_of(
     sample: Sample,  # errors and uncertainties, with groups where rows belong together
     *,
@@ -684,7 +685,8 @@ def average_of(
     index, share, reason = _tail_index(units), _largest_share(units), _nothing(sample, units)
     factor = float(np.sqrt(sample.zms))
     common = dict(alternative="two-sided", n=sample.n, estimate=factor, confidence=confidence,
-                  tail_index=index, largest_share=share, reason=reason, method="studentised bootstrap")
+                  tail_index=index, largest_share=share, reason=reason,
+                  method="studentised bootstrap")
     if reason:
         return AverageTest(statistic=0.0, pvalue=1.0, standard_error=float("inf"), is_heavy=False,
                            confidence_interval=Interval(0.0, float("inf")), **common)
@@ -701,7 +703,7 @@ def average_of(
                        confidence_interval=Interval(float(low[0]), float(high[0])),
                        n_resamples=rows.shape[0], null_distribution=null, **common)
 
-# %% ../nbs/27_factors.ipynb #cell-088
+# %% ../nbs/27_factors.ipynb #cell-090
 def _resampled(units, stretches, n_boot, rng, n_jobs, progress):
     "A row for each resample; fewer where there are many stretches."
     work = units.work(stretches)
@@ -728,7 +730,7 @@ def _nothing(sample, units):
     if count < 4: return f"only {count} independent points"
     return None
 
-# %% ../nbs/27_factors.ipynb #cell-089
+# %% ../nbs/27_factors.ipynb #cell-092
 @dataclass(frozen=True, kw_only=True)
 class FactorStretch:
     """The stretch, or group, whose errors differ most in size from those of all points; its limits allow for its having been chosen.
@@ -770,7 +772,7 @@ class FactorStretch:
                              # None where there are none
     elsewhere_interval: Interval | None  # limits of that factor
 
-# %% ../nbs/27_factors.ipynb #cell-090
+# %% ../nbs/27_factors.ipynb #cell-094
 @dataclass(frozen=True, kw_only=True)
 class Factors(Result):
     """How many times as large as stated errors are over each stretch of an order; what `factors_along` returns.
@@ -880,7 +882,7 @@ class Factors(Result):
         """
         return _plot_factors(self, ax)
 
-# %% ../nbs/27_factors.ipynb #cell-091
+# %% ../nbs/27_factors.ipynb #cell-095
 def _factors_sentence(found):
     what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
     if found.reason: return f"How large errors are can't be judged: {found.reason}."
@@ -895,7 +897,7 @@ def _factors_sentence(found):
     return (f"{text}; {at.factor:.2f} times ({at.confidence_interval.low:.2f} to "
             f"{at.confidence_interval.high:.2f}) {place}.")
 
-
+# %% ../nbs/27_factors.ipynb #cell-097
 def _plot_factors(found, ax):
     ax, rows = new_axes(ax, 6.5, 4.5), found.blocks
     is_grouped = found.by == "groups"
@@ -930,7 +932,7 @@ def _shade(ax, at, left, right):
     ax.annotate(f"{at.factor:.2f}", (right, at.factor), xytext=(4, 0), color="#D55E00",
                 textcoords="offset points", va="center")
 
-# %% ../nbs/27_factors.ipynb #cell-092
+# %% ../nbs/27_factors.ipynb #cell-098
 def factors_along(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
@@ -988,7 +990,7 @@ def factors_along(
     return factors_of(sample, sample.along(by), n_boot=n_boot, confidence=confidence, rng=rng,
                       n_jobs=n_jobs, progress=progress)
 
-# %% ../nbs/27_factors.ipynb #cell-093
+# %% ../nbs/27_factors.ipynb #cell-099
 def factors_of(
     sample: Sample,  # errors and uncertainties, with groups where rows belong together
     along: Ordering | None = None,  # what to sort by, from `sample.along`; None: the uncertainties
@@ -1044,11 +1046,12 @@ def factors_of(
     index = _tail_index(units)
     return Factors(by=along.kind, n=sample.n, n_blocks=start.size - 1, confidence=confidence,
                    estimate=float(np.sqrt(sample.zms)), tail_index=index,
-                   is_heavy=not reason and (index < _HEAVY or _largest_share(units) > 0.5), reason=reason,
+                   is_heavy=not reason and (index < _HEAVY or _largest_share(units) > 0.5),
+                   reason=reason,
                    named=None if reason else _named(table), n_boot=n_boot, stretches=shown,
                    blocks=shown[shown["n_blocks"] == 1].reset_index(drop=True), **summary)
 
-# %% ../nbs/27_factors.ipynb #cell-094
+# %% ../nbs/27_factors.ipynb #cell-101
 def _table(along, start, units, stretches, usable, rows, alpha):
     "A row for each stretch and for what is left of each, and the summary over wide ones."
     run = np.searchsorted(along.start, start)
@@ -1094,7 +1097,7 @@ def _both_limits(stretches, usable, rows, k, alpha):
         if columns.size: out[:, usable] = _limits(rows, columns, alpha)[:, some.level]
     return wide, every
 
-# %% ../nbs/27_factors.ipynb #cell-095
+# %% ../nbs/27_factors.ipynb #cell-102
 def _named(table):
     "The stretch whose limits relative to all are farthest from 1, measured in its own width."
     rows = table[~table["is_rest"] & (table["share"] < 1 - 1e-9)]
