@@ -690,6 +690,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.factors._plot_average': ('factors.html#_plot_average', 'uqcal/factors.py'),
                                'uqcal.factors._plot_factors': ('factors.html#_plot_factors', 'uqcal/factors.py'),
                                'uqcal.factors._resampled': ('factors.html#_resampled', 'uqcal/factors.py'),
+                               'uqcal.factors._scaled': ('factors.html#_scaled', 'uqcal/factors.py'),
                                'uqcal.factors._shade': ('factors.html#_shade', 'uqcal/factors.py'),
                                'uqcal.factors._studentised': ('factors.html#_studentised', 'uqcal/factors.py'),
                                'uqcal.factors._table': ('factors.html#_table', 'uqcal/factors.py'),
