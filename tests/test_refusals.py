@@ -320,7 +320,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "conclusions.draw_conclusions intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
+        "factors.factors_along conclusions.draw_conclusions intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
         "reliability.calibration_error_interval",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",
