@@ -238,6 +238,8 @@ TABLE = {
     **rows("bin_scaling", "extrapolate", "errors", given={"n_bins": (2, 3, 4, 6)}, kinds={"n_bins": "counts"}),
     **rows("bin_scaling", "bin_scaling_reference", "errors", given={"statistic": "ence", "n": N}, kinds={"uncertainty": "positive -None"}),
     **rows("confidence_curves", "confidence_curve", "errors"),
+    **rows("causes", "find_causes", "errors", kinds={"least": "choice", "groups": "array -None"}, given={"groups": np.arange(N) // 2}),
+    **rows("causes", "describe_rows", "single", given={"sample": SAMPLE, "rows": np.arange(4)}, kinds={"sample": "free", "rows": "array"}),
 
     # intervals and sets
     **rows("intervals", "regression_mean_width_score regression_coverage_score regression_ssc regression_ssc_score regression_mwi_score hsic coverage_width_based", "intervals"),
@@ -312,7 +314,8 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test",
-    ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep",
+    ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
+    ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
     ("constant", "one point"):
         "distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
         "cumulative.comparison_graph cumulative.subpopulation_graph streams.RecalibratedClassifier.fit",

@@ -27,6 +27,7 @@ _CONTENTS = {
     "conclusions": ["draw_conclusions"],
     "bin_scaling": ["extrapolate"],
     "confidence_curves": ["confidence_curve"],
+    "causes": ["find_causes"],
     "recalibration": ["BetaScaling", "PlattScaling"],
     "reliability": ["reliability_diagram", "expected_calibration_error", "ece_test", "top_label_ece"],
     "brownian": [],

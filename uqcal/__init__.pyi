@@ -5,6 +5,7 @@ from uqcal import brownian as brownian
 from uqcal import calibeating as calibeating
 from uqcal import calibration as calibration
 from uqcal import calibration_tests as calibration_tests
+from uqcal import causes as causes
 from uqcal import cli as cli
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
@@ -39,6 +40,7 @@ from uqcal.calibration import calibration_report as calibration_report
 from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.calibration_tests import kuiper_test as kuiper_test
 from uqcal.calibration_tests import spiegelhalter_test as spiegelhalter_test
+from uqcal.causes import find_causes as find_causes
 from uqcal.conclusions import draw_conclusions as draw_conclusions
 from uqcal.confidence_curves import confidence_curve as confidence_curve
 from uqcal.consistency import consistency_test as consistency_test
