@@ -5,7 +5,6 @@ from uqcal import brownian as brownian
 from uqcal import calibeating as calibeating
 from uqcal import calibration as calibration
 from uqcal import calibration_tests as calibration_tests
-from uqcal import causes as causes
 from uqcal import cli as cli
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
@@ -13,7 +12,7 @@ from uqcal import consistency as consistency
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
 from uqcal import distributions as distributions
-from uqcal import factors as factors
+from uqcal import groups as groups
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import kernels as kernels
@@ -23,6 +22,7 @@ from uqcal import page as page
 from uqcal import recalibration as recalibration
 from uqcal import references as references
 from uqcal import reliability as reliability
+from uqcal import repeats as repeats
 from uqcal import report as report
 from uqcal import resampling as resampling
 from uqcal import results as results
@@ -40,7 +40,6 @@ from uqcal.calibration import calibration_report as calibration_report
 from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.calibration_tests import kuiper_test as kuiper_test
 from uqcal.calibration_tests import spiegelhalter_test as spiegelhalter_test
-from uqcal.causes import find_causes as find_causes
 from uqcal.conclusions import draw_conclusions as draw_conclusions
 from uqcal.confidence_curves import confidence_curve as confidence_curve
 from uqcal.consistency import consistency_test as consistency_test
@@ -55,8 +54,6 @@ from uqcal.datasets import load_errors as load_errors
 from uqcal.datasets import load_logits as load_logits
 from uqcal.datasets import load_table as load_table
 from uqcal.distributions import simulate_errors as simulate_errors
-from uqcal.factors import average_test as average_test
-from uqcal.factors import factors_along as factors_along
 from uqcal.intervals import classification_coverage_score as classification_coverage_score
 from uqcal.intervals import classification_mean_width_score as classification_mean_width_score
 from uqcal.intervals import coverage_test as coverage_test
@@ -74,6 +71,7 @@ from uqcal.reliability import ece_test as ece_test
 from uqcal.reliability import expected_calibration_error as expected_calibration_error
 from uqcal.reliability import reliability_diagram as reliability_diagram
 from uqcal.reliability import top_label_ece as top_label_ece
+from uqcal.repeats import find_repeats as find_repeats
 from uqcal.report import write_report as write_report
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
