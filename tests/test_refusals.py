@@ -320,7 +320,6 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "sample.RegressionErrors.with_error bias.bias_test",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
-    ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep",
     ("ties", "constant", "one point", "two points"): "bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
     ("ties", "constant", "one point", "two points", "zeros"):
         "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups",

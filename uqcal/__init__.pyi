@@ -5,6 +5,7 @@ from uqcal import brownian as brownian
 from uqcal import calibeating as calibeating
 from uqcal import calibration as calibration
 from uqcal import calibration_tests as calibration_tests
+from uqcal import causes as causes
 from uqcal import cli as cli
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
@@ -12,6 +13,7 @@ from uqcal import consistency as consistency
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
 from uqcal import distributions as distributions
+from uqcal import factors as factors
 from uqcal import groups as groups
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
@@ -40,6 +42,7 @@ from uqcal.calibration import calibration_report as calibration_report
 from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.calibration_tests import kuiper_test as kuiper_test
 from uqcal.calibration_tests import spiegelhalter_test as spiegelhalter_test
+from uqcal.causes import find_causes as find_causes
 from uqcal.conclusions import draw_conclusions as draw_conclusions
 from uqcal.confidence_curves import confidence_curve as confidence_curve
 from uqcal.consistency import consistency_test as consistency_test
@@ -54,6 +57,8 @@ from uqcal.datasets import load_errors as load_errors
 from uqcal.datasets import load_logits as load_logits
 from uqcal.datasets import load_table as load_table
 from uqcal.distributions import simulate_errors as simulate_errors
+from uqcal.factors import average_test as average_test
+from uqcal.factors import factors_along as factors_along
 from uqcal.intervals import classification_coverage_score as classification_coverage_score
 from uqcal.intervals import classification_mean_width_score as classification_mean_width_score
 from uqcal.intervals import coverage_test as coverage_test
