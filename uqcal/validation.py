@@ -19,13 +19,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .bootstrap import BootstrapInterval, intervals_of
-from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, conclusions_of, headline_of,
-                               read_features)
+from .causes import Cause, causes_of
+from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, check_tolerance,
+                               conclusions_of, headline_of, next_step, read_features)
 from .distributions import distribution_name, standard_distribution
 from .inputs import check_choice, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_score
+from .repeats import repeats_of
 from .results import Interval, Result, enumerated, html_table, new_axes
-from .sample import Sample
+from .sample import Sample, bin_means, equal_count_bins
 from .statistics import skewness_gm
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -264,9 +266,6 @@ def _cautions(sample, scores, n_bins):
         if beta > limit:
             found.append(f"Heavy tails: the robust skewness of {label} is {beta:.2f}, over "
                          f"{limit}; means of squares are unreliable then.")
-    if abs(z.mean()) > max(0.05, 2 / np.sqrt(n)) * z.std():
-        found.append(f"Biased errors: the mean of E/u is {z.mean():.3f}, with a standard deviation "
-                     f"of {z.std():.3f}.")
     distinct = sample.by_uncertainty.labels.size
     if distinct == 1:
         found.append("All uncertainties are equal: there is nothing to rank and nothing to be "
@@ -298,11 +297,10 @@ def _interval_cautions(score):
 # %% ../nbs/51_validation.ipynb #cell-026d
 _ASKED = {AVERAGE: ("zms", "nll", "rce"), CONSISTENCY: ("ence", "zmse", "correlation"),
           LINK: ("cc",)}
-_ANSWERS = {(AVERAGE, "valid"): "The errors scatter as widely as stated.",
-            (CONSISTENCY, "valid"): "The errors scatter as widely as stated where uncertainties "
-            "are small and where they are large.",
-            (CONSISTENCY, "invalid"): "Somewhere between the smallest and the largest "
-            "uncertainties, errors do not scatter as stated.",
+_ANSWERS = {(AVERAGE, "valid"): "On average the score agrees with that of perfect uncertainties.",
+            (CONSISTENCY, "valid"): "Over their range the scores agree with those of perfect "
+            "uncertainties.",
+            (CONSISTENCY, "invalid"): "Over their range the errors do not scatter as stated.",
             (LINK, "valid"): "The uncertainties rank the errors as perfect ones would.",
             (LINK, "invalid"): "The uncertainties do not rank the errors as perfect ones would."}
 _OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
@@ -318,9 +316,12 @@ def _answer(question, scores):
     if status == "undecided" and undefined: sentence = undefined[0]
     elif direction: sentence = f"The uncertainties are {direction}."
     else: sentence = _ANSWERS.get((question, status), _OPEN)
+    short = sentence.rstrip(".")
     if len(found) > 1:
         sentence += f" ({', '.join(f'{score.label}: {score.status}' for score in scores)})"
     return Conclusion(question=question, status=status, direction=direction, sentence=sentence,
+                      short=f"{question[0].upper()}{question[1:]}: {status}" if status ==
+                      "undecided" else short,
                       test=f"scores of {enumerated([score.label for score in scores])}")
 
 # %% ../nbs/51_validation.ipynb #cell-028
@@ -336,20 +337,26 @@ class Validation(Result):
         By question, without an assumed distribution; empty where none were asked for.
     scores : dict[str, Score]
         By statistic, against known and simulated references.
+    causes : tuple[Cause, ...]
+        Mistakes whose traces the two columns carry.
     cautions : tuple[str, ...]
         Conditions that the data do not meet.
+    warnings : tuple[str, ...]
+        Those of them on which every answer depends.
     settings : dict[str, Any]
         By name: n, n_bins, n_boot, n_resamples, n_mc for each distribution, confidence,
-        distribution.
+        tolerance, distribution.
     """
 
     sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
     conclusions: dict[str, Conclusion]  # by question, without an assumed distribution; empty where
                                         # none were asked for
     scores: dict[str, Score]  # by statistic, against known and simulated references
+    causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
     cautions: tuple[str, ...]  # conditions that the data do not meet
+    warnings: tuple[str, ...] = ()  # those of them on which every answer depends
     settings: dict[str, Any]  # by name: n, n_bins, n_boot, n_resamples, n_mc for each distribution,
-                              # confidence, distribution
+                              # confidence, tolerance, distribution
 
     @property
     def answers(self) -> list[Conclusion]:
@@ -361,10 +368,15 @@ class Validation(Result):
 
     @property
     def headline(self) -> str:
-        "What is believed, what is not, and what stays open, in one to four sentences."
-        return headline_of(self.answers, by_scores=not self.conclusions)
+        "What was shown, what was excluded and what stays open, and on what condition."
+        return " ".join([headline_of(self.answers), *self.warnings])
 
     sentence = headline  # what every result has
+
+    @property
+    def next_step(self) -> str:
+        "What to do about it first."
+        return next_step(self.answers)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each statistic and reference; what does not apply to a known reference is <NA>.
@@ -440,9 +452,13 @@ def _as_json(result):
     def _told(found, names):
         "These fields of each."
         return {key: {name: getattr(one, name) for name in names} for key, one in found.items()}
-    grounds = ("feature", "status", "sentence", "test", "pvalue")
-    return {"headline": result.headline, "conclusions": _told(result.conclusions, grounds),
+    grounds = ("feature", "status", "reason", "direction", "sentence", "test", "pvalue", "estimate",
+               "confidence_interval", "rows")
+    return {"headline": result.headline, "next_step": result.next_step,
+            "conclusions": _told(result.conclusions, grounds),
             "scores": _told(result.scores, ("status", "sentence")),
+            "causes": [{"name": one.name, "strength": one.strength, "sentence": one.sentence,
+                        "rows": one.rows.tolist()} for one in result.causes],
             "cautions": result.cautions, "settings": result.settings,
             "table": [{key: _plain(value) for key, value in row.items()}
                       for row in result.to_frame().to_dict("records")]}
@@ -487,11 +503,15 @@ def validate(
                                                                 # distribution="normal"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
-                           # each, numbers or groups as text; one conclusion for each
+                           # each, numbers or groups as text; two conclusions for each
+    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient),
+                                      # shape (n,); None where all are independent
+    tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
+                              # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # distributions to compare where it is not
                                                       # known, at least two
-    n_bins: int = 20,  # bins of equal count for ENCE and ZMSE, from 1 to n // 2
+    n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
     n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1
     n_resamples: int = 9999,  # shuffles for each conclusion, ≥ 1
     n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, or "auto": as many as
@@ -515,13 +535,19 @@ def validate(
         Whether to draw conclusions by tests that assume no distribution.
     features : Any, optional
         Columns to look along: DataFrame or dict of name → column, shape (n,) each, numbers
-        or groups as text; one conclusion for each.
+        or groups as text; two conclusions for each.
+    groups : ArrayLike | None, optional
+        Which rows belong together (one molecule, one patient), shape (n,); None where all
+        are independent.
+    tolerance : float, default 1.25
+        Largest factor between the errors' size and the stated one that does no harm, > 1;
+        for bias, tolerance − 1 stated uncertainties.
     distribution : Any, optional
         Of error / uncertainty, if known: "normal", "t6" ….
     distributions : Sequence[Any], default ("normal", "t6")
         Distributions to compare where it is not known, at least two.
     n_bins : int, default 20
-        Bins of equal count for ENCE and ZMSE, from 1 to n // 2.
+        Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
     n_boot : int, default 5000
         Bootstrap resamples for the intervals, ≥ 1.
     n_resamples : int, default 9999
@@ -552,7 +578,7 @@ def validate(
     ----------
     Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
     """
-    sample = Sample(error, uncertainty)
+    sample, tolerance = Sample(error, uncertainty, groups), check_tolerance(tolerance)
     names = _check_statistics(statistics, distribution)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
@@ -561,14 +587,18 @@ def validate(
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
     scores = _scores(names, sample, compared, n_mc, counts, common)
-    found = _conclusions(sample, orders, scores, counts["n_boot"], n_resamples,
-                         common) if conclusions else {}
+    found = conclusions_of(sample, orders, tolerance=tolerance, n_boot=counts["n_boot"],
+                           n_resamples=n_resamples, **common) if conclusions else {}
     settings = {"n": sample.n, **counts, "n_resamples": n_resamples, "confidence": confidence,
+                "tolerance": tolerance,
+                "groups": None if sample.groups is None else sample.groups.labels.size,
                 "n_mc": {one.distribution: one.n_mc for score in scores.values()
                          for one in score.references.values()},
                 "distribution": None if distribution is None else distribution_name(distribution)}
+    warnings = repeats_of(sample).found
     return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
-                      cautions=_cautions(sample, scores, counts["n_bins"]))
+                      causes=causes_of(sample), warnings=warnings,
+                      cautions=(*warnings, *_cautions(sample, scores, counts["n_bins"])))
 
 # %% ../nbs/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
@@ -599,13 +629,6 @@ def _check_features(features, sample, conclusions):
     return read_features(features, sample)
 
 
-def _conclusions(sample, orders, scores, n_boot, n_resamples, common):
-    "All conclusions, with the interval of the ZMS that is there already."
-    average = scores["zms"].interval if "zms" in scores else intervals_of(
-        ("zms",), sample, n_boot=n_boot, **common)["zms"]
-    return conclusions_of(sample, orders, average=average, n_resamples=n_resamples, **common)
-
-
 def _check_distributions(distribution, distributions):
     "The distributions to simulate; all must exist and have a variance."
     if isinstance(distributions, str):
@@ -625,26 +648,38 @@ def _check_distributions(distribution, distributions):
     return list(chosen.values())
 
 # %% ../nbs/51_validation.ipynb #cell-034
-def _undefined(sample):
+def _undefined(sample, n_bins):
     "Why statistics have no value for these data: a sentence for each of them."
     equal = ("All uncertainties are equal, so there is nothing to {}: only their average size "
              "(ZMS) can be judged.")
-    reasons = {}
+    reasons = _too_few(sample, n_bins)
     if sample.by_uncertainty.is_constant:
-        reasons = {"cc": equal.format("rank"), "ence": equal.format("be consistent with"),
+        reasons |= {"cc": equal.format("rank"), "ence": equal.format("be consistent with"),
                    "zmse": equal.format("be consistent with"),
                    "correlation": equal.format("correlate with")}
     elif sample.by_error_size.is_constant:
-        reasons = {"cc": "All absolute errors are equal, so there is nothing to rank."}
+        reasons["cc"] = "All absolute errors are equal, so there is nothing to rank."
     if sample.by_scaled_size.is_constant:
         reasons["correlation"] = (
             "All scaled errors have the same size, so there is nothing to correlate.")
     return reasons
 
+
+def _too_few(sample, n_bins):
+    "Why bins tell nothing: too few points, or a bin without an error other than zero."
+    if 2 * n_bins > sample.n:
+        return dict.fromkeys(("ence", "zmse"), f"{n_bins} bins need {2 * n_bins} points, and there "
+                             f"are {sample.n}: ask for fewer bins.")
+    squares = sample.error[sample.by_uncertainty.order]**2
+    empty = np.sum(bin_means(squares, equal_count_bins(sample.n, n_bins)) == 0)
+    return {"zmse": f"In {empty} of {n_bins} bins all errors are zero, so that the logarithm of "
+                    "their mean square is infinite: ask for fewer bins, or ENCE."} if empty else {}
+
 # %% ../nbs/51_validation.ipynb #cell-036
 def _scores(names, sample, distributions, n_mc, counts, common):
     "Each statistic with its interval, its references and its status."
-    reasons, n_bins = _undefined(sample), counts["n_bins"]
+    n_bins = counts["n_bins"]
+    reasons = _undefined(sample, n_bins)
     usable = [name for name in names if name not in reasons]
     needed = dict.fromkeys("zms" if name == "nll" else name for name in usable)
     intervals = intervals_of(tuple(needed), sample, **counts, **common) if needed else {}
