@@ -174,6 +174,7 @@ def _times(factor, interval):
 
 def _mean(mean, interval):
     "A mean of E/u with its interval."
+    if not np.isfinite([*interval]).all(): return f"{mean:+.2f} (with so few points, no limits)"
     mean, low, high = (round(x, 2) + 0.0 for x in (mean, *interval))  # no negative zero
     return f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
 
@@ -205,9 +206,10 @@ def _size(bias):
     return f"{bias:.2f} stated uncertainties" if np.isfinite(bias) else "any size"
 
 
-def _settle(points):
+def _settle(points, n):
     "What it would take to decide."
     if points is None or not np.isfinite(points): return "many more points would be needed"
+    if points <= n: return "a few more points might settle it"
     return f"about {float(f'{points:.2g}'):,.0f} such points would settle it"
 
 # %% ../nbs/50_conclusions.ipynb #cell-011
@@ -232,7 +234,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
     if at is not None:
         value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
-    size = max(-span.low, span.high)
+    size = max(-span.low, span.high) + 0.0
     if status == "invalid":
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
@@ -244,7 +246,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
         short = f"No bias beyond {size:.2f} stated uncertainties"
     else:
         says = (f"No bias is seen ({found}){mean}, but {_parts(test)} one of {_size(size)} could "
-                f"be there unseen; {_settle(_points_for_bias(test, setup))}.")
+                f"be there unseen; {_settle(_points_for_bias(test, setup), test.n)}.")
         short = f"No bias is seen, but one of {_size(size)} could be there"
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
                       status=status, reason="precision" if status == "undecided" else None,
@@ -258,6 +260,9 @@ def _average(sample, setup):
     "Are errors as large as stated, on average?"
     test, direction, reason = average_of(sample, **setup.resamples), None, None
     if test.reason: raise NothingToTest(test.reason, test.reason)
+    if sample.by_scaled_size.is_constant:
+        raise NothingToTest("nothing varies", "all scaled errors have the same size, so that "
+                            "nothing tells how sure their mean square is")
     size = f"{_times(test.estimate, test.confidence_interval)} as large as stated"
     found = f"p = {test.pvalue:.2g}"
     status = _status(setup, test.pvalue, test.confidence_interval)
@@ -275,7 +280,7 @@ def _average(sample, setup):
         says = (f"Not decided: the errors are {size}, but their tails are so heavy that a few of "
                 "them decide any mean square." if test.is_heavy else
                 f"No fault of the average is seen ({found}), but the errors are {size}; "
-                f"{_settle(test.points_needed(setup.tolerance))}.")
+                f"{_settle(test.points_needed(setup.tolerance), test.n)}.")
     return Conclusion(question=AVERAGE, status=status, reason=reason, direction=direction,
                       sentence=says, short=short, pvalue=test.pvalue, estimate=test.estimate,
                       confidence_interval=test.confidence_interval, result=test,
@@ -301,7 +306,7 @@ def _dependence(test, sizes, setup, pvalue, feature=None, note=""):
     elif reason == "tails": says += ", but their tails are too heavy to say what could be there"
     else:
         says += (f", but {_parts(test)} anything between {limits} could be there unseen; "
-                 f"{_settle(sizes.points_needed(setup.tolerance))}")
+                 f"{_settle(sizes.points_needed(setup.tolerance), test.n)}")
         short += f", but {_largest(span)} could be there"
     return Conclusion(question=f"adaptivity: {feature}" if feature else CONSISTENCY,
                       feature=feature, status=status, reason=reason, pvalue=pvalue, short=short,
@@ -426,7 +431,7 @@ def _answers(sample, features, setup):
     shown = [one.result for one in biases.values() if one.status == "invalid"]
     if shown:
         centred = _sizes(centred_of(sample, shown), features, setup)
-        sizes = {name: _without_bias(one, centred[name]) for name, one in sizes.items()}
+        sizes = {name: _without_bias(one, centred[name], setup) for name, one in sizes.items()}
     return _ordered(biases | sizes, features)
 
 
@@ -436,8 +441,12 @@ def _ordered(found, features):
     return {name: found[name] for name in names}
 
 
-def _without_bias(as_is, centred):
-    "The answer for centred errors, beside that for errors as they are where the two differ."
+def _without_bias(as_is, centred, setup):
+    """The answer for centred errors, beside that for errors as they are where the two differ; a
+    fault within the tolerance that only centring shows is left to chance."""
+    is_near = centred.question != LINK and centred.status == "invalid" and (
+        1 / setup.tolerance <= centred.estimate <= setup.tolerance)
+    if is_near and as_is.status != "invalid": return as_is
     says = f"Without the bias: {centred.sentence}"
     if as_is.status != centred.status:
         says += f" The bias makes the difference; as they are: {as_is.sentence}"
