@@ -26,6 +26,7 @@ from .distributions import distribution_name, standard_distribution
 from .inputs import check_choice, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_score
 from .repeats import repeats_of
+from .resampling import affordable
 from .results import Interval, Result, enumerated, html_table, new_axes
 from .sample import Sample, bin_means, equal_count_bins
 from .statistics import skewness_gm
@@ -512,10 +513,10 @@ def validate(
     distributions: Sequence[Any] = ("normal", "t6"),  # distributions to compare where it is not
                                                       # known, at least two
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
-    n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1
-    n_resamples: int = 9999,  # shuffles for each conclusion, ≥ 1
-    n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, or "auto": as many as
-                               # the interval's width asks for
+    n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points
+    n_resamples: int = 9999,  # shuffles for each conclusion, ≥ 1; fewer above 50,000 points
+    n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, fewer above 15,000
+                               # points; or "auto": as many as the interval's width asks for
     confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -549,12 +550,12 @@ def validate(
     n_bins : int, default 20
         Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
     n_boot : int, default 5000
-        Bootstrap resamples for the intervals, ≥ 1.
+        Bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points.
     n_resamples : int, default 9999
-        Shuffles for each conclusion, ≥ 1.
+        Shuffles for each conclusion, ≥ 1; fewer above 50,000 points.
     n_mc : int | str, default 10_000
-        Simulated sets for each distribution, ≥ 2, or "auto": as many as the interval's
-        width asks for.
+        Simulated sets for each distribution, ≥ 2, fewer above 15,000 points; or "auto": as
+        many as the interval's width asks for.
     confidence : float, default 0.95
         Level of intervals, in (0, 1); tests reject at 1 − confidence.
     rng : int | np.random.Generator | None, optional
@@ -579,11 +580,15 @@ def validate(
     Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
     """
     sample, tolerance = Sample(error, uncertainty, groups), check_tolerance(tolerance)
+    sample, warnings = _independent(sample)
     names = _check_statistics(statistics, distribution)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
     counts = dict(n_bins=check_count(n_bins, "n_bins"), n_boot=check_count(n_boot, "n_boot"))
     n_resamples, n_mc = check_count(n_resamples, "n_resamples"), check_n_mc(n_mc)
+    counts["n_boot"] = affordable(counts["n_boot"], sample.n, max(10**8, 999 * sample.n))
+    n_resamples = affordable(n_resamples, sample.n, 5 * 10**8)
+    if n_mc != "auto": n_mc = affordable(n_mc, sample.n, 15 * 10**7)
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
     scores = _scores(names, sample, compared, n_mc, counts, common)
@@ -595,7 +600,6 @@ def validate(
                 "n_mc": {one.distribution: one.n_mc for score in scores.values()
                          for one in score.references.values()},
                 "distribution": None if distribution is None else distribution_name(distribution)}
-    warnings = repeats_of(sample).found
     return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
                       causes=causes_of(sample), warnings=warnings,
                       cautions=(*warnings, *_cautions(sample, scores, counts["n_bins"])))
@@ -620,6 +624,18 @@ def _check_statistics(names, distribution):
     return names
 
 # %% ../nbs/51_validation.ipynb #cell-033
+def _independent(sample):
+    "The sample with rows that repeat each other as groups, and what makes one doubt the rest."
+    if sample.groups is not None: return sample, ()
+    repeats = repeats_of(sample)
+    if repeats.groups is None:
+        doubt = "p-values are too small and intervals too short unless groups= tells which do."
+        return sample, tuple(f"{one} If so, {doubt}" for one in repeats.found)
+    counted = "Here they count as one observation; groups= tells it better."
+    grouped = Sample(sample.error, sample.uncertainty, repeats.groups)
+    return grouped, tuple(f"{one} {counted}" for one in repeats.found)
+
+
 def _check_features(features, sample, conclusions):
     "The orders of the features, checked before anything is computed."
     if not isinstance(conclusions, (bool, np.bool_)):
