@@ -29,8 +29,8 @@ import numpy as np
 import typer
 
 from . import __version__
-from .tables import (Table, UnknownColumn, check_encoding, display_name, encoding_of,
-                          open_table, read_errors, read_probabilities, read_table)
+from .tables import (NumberReader, Table, UnknownColumn, check_encoding, display_name,
+                          encoding_of, open_table, read_errors, read_probabilities, read_table)
 
 # %% auto #0
 __all__ = ['app', 'main']
@@ -563,6 +563,7 @@ def _recalibrate(
         raise ValueError("--name must be a name on one line, without blanks around it, got "
                          f"{name!r}")
     _check_stream(file, out, where, encoding)
+    NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
     _check_outputs(file, report=report, out=None if out == "-" else out)
     label = "standard input" if file == "-" else display_name(Path(file).name)
     with _as_gzip(label), contextlib.ExitStack() as opened:
