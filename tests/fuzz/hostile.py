@@ -42,7 +42,7 @@ def containers(values):
     flat = values.ravel().tolist()
     yield from (UserList(flat), deque(flat), OrderedDict(enumerate(flat)), set(map(str, flat)), iter(flat), (one for one in flat), Counted(flat), memoryview(np.ascontiguousarray(values)))
     yield from (pd.Series(flat, dtype="category"), pd.Series(flat).astype("string"), pd.Index(flat), pd.DataFrame({"a": flat, "b": flat}), pl.DataFrame({"a": flat}),
-                pl.Series(flat).cast(pl.Utf8), pd.arrays.SparseArray(flat), pd.array(flat), np.matrix(flat), np.array(flat).view(np.recarray), values.T, values[None], [flat, flat[:-1]],
+                pl.Series(flat).cast(pl.Utf8), pd.arrays.SparseArray(flat), pd.array(flat), np.asmatrix(flat), np.array(flat).view(np.recarray), values.T, values[None], [flat, flat[:-1]],
                 [[flat]], Lies(ValueError("x")), Lies(TypeError("z")), Lies(RuntimeError("y")), pd.Series(flat, index=[0] * len(flat)), pd.Series(flat, index=pd.MultiIndex.from_product([[1], range(len(flat))])))
     if values.ndim == 1 and values.dtype.kind == "f":
         yield from (pd.Series(pd.to_datetime(np.arange(values.size), unit="D")), pd.period_range("2000", periods=values.size, freq="D"), pd.interval_range(0, values.size))

@@ -38,7 +38,7 @@ CALLS = {
     "zms": (errors(statistics.zms), "order unit"), "rce": (errors(statistics.rce), "order unit"), "cc": (errors(statistics.cc), "order unit"),
     "ence": (errors(statistics.ence, n_bins=5), "order unit"), "zmse": (errors(statistics.zmse, n_bins=5), "order unit"),
     "ence along a feature": (lambda d: statistics.ence(d["error"], d["uncertainty"], n_bins=4, by=d["x"]), "order unit"),
-    "groups": (lambda d: statistics.conditional_calibration(d["error"], d["uncertainty"], by=[f"{one:03g}" for one in d["label"]]), "unit names"),
+    "groups": (lambda d: conclusions.draw_conclusions(d["error"], d["uncertainty"], features={"g": [f"{one:03g}" for one in d["label"]]}, **FEW), "unit names"),
     "scaled": (errors(statistics.scaled_error_correlation), "order unit"), "nll": (errors(statistics.nll), "order"),
     "interval": (lambda d: bootstrap.bca_interval("zmse", d["error"], d["uncertainty"], n_bins=4, n_boot=40, rng=1), "unit"),
     "consistency": (errors(consistency.consistency_test, n_resamples=40, rng=1), "unit"), "link": (errors(consistency.link_test, n_resamples=40, rng=1), "unit"),
