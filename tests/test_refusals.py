@@ -325,7 +325,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("ties", "constant", "one point", "two points", "zeros"):
         "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups",
     ("constant", "one point"):
-        "distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
+        "factors.average_test+groups factors.factors_along+groups distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
         "cumulative.comparison_graph cumulative.subpopulation_graph streams.RecalibratedClassifier.fit",
     ("constant", "one point", "zeros"):
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
