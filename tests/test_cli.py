@@ -63,7 +63,7 @@ def test_validate_says_table_and_verdict():
     text = " ".join(done.stdout.split())
     expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, rng=0)
     assert all(f"{score.label} {score.status}. {score.sentence}" in text for score in expected.scores.values())
-    assert done.stdout.startswith("errors.csv: 200 points\n\nThe stated uncertainties") and done.stdout.endswith("\nReport: report.html\nNumbers: numbers.json\n")
+    assert text.startswith(f"errors.csv: 200 points {expected.headline} Next: {expected.next_step} ") and done.stdout.endswith("\nReport: report.html\nNumbers: numbers.json\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "Seed</dt><dd>0<" in (page := open("report.html", encoding="utf-8").read()) and "E, uE" in page
     assert json.load(open("numbers.json", encoding="utf-8"))["scores"] == {name: {"status": one.status, "sentence": one.sentence} for name, one in expected.scores.items()}
@@ -81,7 +81,7 @@ def test_standard_input_and_json_on_standard_output():
     assert done.returncode == 0 and done.stderr == ""
     assert numbers["data"] == {"source": "standard input", "columns": ["E", "uE"]} and numbers["seed"] == 5 and numbers["uqcal"] == __version__
     expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, rng=5)
-    assert numbers["headline"].startswith("The stated") and numbers["settings"]["n_boot"] == 60
+    assert numbers["headline"] == expected.headline and numbers["next_step"] == expected.next_step and numbers["settings"]["n_boot"] == 60
     np.testing.assert_allclose([row["zeta"] for row in numbers["table"]], expected.to_frame()["zeta"].astype(float), rtol=1e-9)
 
 
@@ -148,7 +148,7 @@ def test_page_of_the_command_line_names_every_option(capsys):
     _, out, _ = run(capsys, "validate", "--help")
     prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "70_cli.ipynb").cells if c.cell_type == "markdown")
     options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
-    assert len(options) == 25 and not [option for option in options if f"`{option}" not in prose]
+    assert len(options) == 27 and not [option for option in options if f"`{option}" not in prose]
 
 
 # --- verdicts and exit codes
@@ -158,8 +158,8 @@ def test_page_of_the_command_line_names_every_option(capsys):
 ])
 def test_fail_on_invalid(capsys, factor, distribution, fail_on, code):
     rng = np.random.default_rng(3)
-    u = rng.uniform(1, 2, 300)
-    pd.DataFrame({"error": u * rng.normal(size=300), "uncertainty": factor * u}).to_csv("made.csv", index=False)
+    u = rng.lognormal(size=4000)  # enough to exclude every fault beyond the tolerance
+    pd.DataFrame({"error": u * rng.normal(size=u.size), "uncertainty": factor * u}).to_csv("made.csv", index=False)
     args = ["--fail-on", fail_on] if fail_on else []
     assert run(capsys, "validate", "made.csv", "--distribution", distribution, "--statistics", "zms", *QUICK, *args, "--report", "r.html")[0] == code
     assert os.path.exists("r.html")
@@ -223,11 +223,41 @@ def test_conclusions_lead_with_test_pvalue_and_sentence(capsys):
     expected = validate(data()["E"], data()["uE"], features={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, rng=0)
     text = " ".join(out.split())
     order = [text.index(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: {one.test}.") for name, one in expected.conclusions.items()]
-    assert code == 0 and len(order) == 5 and [text.index("The stated"), *order, text.index("estimate")] == sorted([text.index("The stated"), *order, text.index("estimate")])
+    order = [text.index(expected.headline), text.index(f"Next: {expected.next_step}"), *order, text.index("estimate")]
+    assert code == 0 and len(order) == 3 + 8 and order == sorted(order)
     assert all(f"p = {one.pvalue:.2g}" in one.sentence for one in expected.conclusions.values()) and max(map(len, out.splitlines())) <= 80
     numbers = json.load(open("n.json", encoding="utf-8"))
     assert {name: one["sentence"] for name, one in numbers["conclusions"].items()} == {name: one.sentence for name, one in expected.conclusions.items()} and numbers["data"]["features"] == ["mass", "kind"] and numbers["conclusions"]["adaptivity: kind"]["feature"] == "kind"
     assert "<dt>Features</dt><dd>mass, kind</dd>" in open("r.html", encoding="utf-8").read()
+
+
+def test_groups_tolerance_and_causes_reach_people_and_programs(capsys):
+    "Labels stay text: 01 and 1 are two molecules. A row in another unit is named, before the conclusions and in the numbers."
+    molecule = [f"0{row // 2}" if row < 100 else str(row // 2 - 50) for row in range(200)]
+    frame = data().assign(molecule=molecule)
+    frame.loc[7, "uE"] /= 1000
+    frame.to_csv("groups.csv", index=False)
+    args = ["validate", "groups.csv", *COLUMNS, *QUICK, "--n-resamples", "99", "--statistics", "zms", "--groups", "molecule", "--tolerance", "1.5"]
+    code, out, _ = run(capsys, *args, "--report", "r.html", "--json", "n.json")
+    numbers, text, page = json.load(open("n.json", encoding="utf-8")), " ".join(out.split()), open("r.html", encoding="utf-8").read()
+    assert code == 0 and (numbers["settings"]["groups"], numbers["settings"]["tolerance"], numbers["data"]["groups"]) == (100, 1.5, "molecule")
+    assert "<dt>Column of groups</dt><dd>molecule</dd>" in page and numbers["causes"][0]["rows"] == [7]
+    said = [f"Next: {numbers['next_step']}", "What could have gone wrong", f"- Likely: {numbers['causes'][0]['sentence']}", "Bias: "]
+    assert [text.index(part) for part in said] == sorted(text.index(part) for part in said) and "row 7" in numbers["next_step"]
+    assert run(capsys, *args, "--feature", "molecule", "--json", "-")[0] == 0
+
+
+def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
+    "--fail-on invalid passes, --fail-on undecided does not."
+    rng = np.random.default_rng(3)
+    u = rng.lognormal(size=300)
+    frame = pd.DataFrame({"error": u * rng.normal(size=300), "uncertainty": u})
+    frame.loc[7, "uncertainty"] /= 1000
+    frame.to_csv("row.csv", index=False)
+    args = ["validate", "row.csv", *QUICK, "--n-resamples", "199", "--statistics", "cc"]
+    found = json.loads(run(capsys, *args, "--json", "-")[1])["conclusions"]["average calibration"]
+    assert (found["status"], found["reason"], found["rows"]) == ("undecided", "rows", [7])
+    assert [run(capsys, *args, "--fail-on", asked)[0] for asked in ("invalid", "undecided")] == [0, 1]
 
 
 def test_conclusions_can_be_left_out(capsys):
@@ -265,6 +295,15 @@ def test_refused_features(capsys, folder, cells, message):
     assert refused(capsys, "validate", "made.csv", *COLUMNS, "--n-bins", "2", "--feature", "f") == message
 
 
+@pytest.mark.parametrize("cells, message", [
+    (["a"] * 4, "--groups must hold at least two different labels, since one group is one independent observation: all 4 are 'a'"),
+    (["a", "", "b", "b"], "made.csv, line 3: column 'g' has no value"),
+])
+def test_refused_groups(capsys, folder, cells, message):
+    folder.joinpath("made.csv").write_text("E,uE,g\n" + "\n".join(f"{k},{k + 1},{cell}" for k, cell in enumerate(cells)))
+    assert refused(capsys, "validate", "made.csv", *COLUMNS, "--groups", "g") == message
+
+
 def test_features_in_parquet(parquet, capsys):
     frame = data().assign(text=["a", "b"] * 100, category=pd.Categorical(["3", "4"] * 100), flag=[True, False] * 100, number=np.arange(200), when=pd.Timestamp("2024-01-01"))
     frame.to_parquet("made.parquet")
@@ -295,6 +334,11 @@ def test_features_in_parquet(parquet, capsys):
     (["validate", "errors.csv", *COLUMNS, "--feature", "mass"], "errors.csv has no column 'mass', its columns are 'E', 'uE'"),
     (["validate", "errors.csv", *COLUMNS, "--feature", "E", "--feature", "E"], "the features must differ, got 'E', 'E'"),
     (["validate", "errors.csv", *COLUMNS, "--feature", "E", "--no-conclusions"], "--feature asks for a conclusion: give it without --no-conclusions"),
+    (["validate", "--demo", "--groups", "E"], "--demo brings its own data: give no FILE and no columns with it"),
+    (["validate", "errors.csv", *COLUMNS, "--groups", "molecule"], "errors.csv has no column 'molecule', its columns are 'E', 'uE'"),
+    (["validate", "errors.csv", *COLUMNS, "--groups", "uE"], "--groups must name a column of its own, got 'uE'"),
+    (["validate", "--demo", "--tolerance", "1"], "--tolerance must be a factor above 1, such as 1.25, got 1.0"),
+    (["validate", "--demo", "--tolerance", "nan"], "--tolerance must be a factor above 1, such as 1.25, got nan"),
     (["validate", "--demo", "--n-mc", "lots"], "--n-mc must be a number or auto, got 'lots'"),
     (["validate", "--demo", "--n-mc", "1"], "--n-mc must be an integer ≥ 2, got 1"),
     (["validate", "--demo", "--n-boot", "0"], "--n-boot must be an integer ≥ 1, got 0"),
@@ -322,7 +366,6 @@ def test_refusals(capsys, args, message):
     (["validate", "--demo", "--statistics", "nll"], r"--statistics may hold .nll. only with distribution="),
     (["validate", "--demo", "--distribution", "t2"], r"--distribution must have a finite variance"),
     (["validate", "--demo", "--distribution", "gauss"], r"--distribution must be .* got 'gauss'"),
-    (["validate", "--demo", "--n-bins", "1500"], r"--n-bins must leave at least two points in each bin: at most 1020"),
     (["datasets", "fetch", "QM9"], r"NAME must be one of .*; did you mean 'QM9_E'\?"),
 ])
 def test_refusals_that_list_choices(capsys, args, message):

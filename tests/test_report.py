@@ -70,7 +70,7 @@ def test_page_loads_nothing(page):
                                                   "span", "section", "div", "figure", "figcaption", "img", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt",
                                                   "dd", "a"}
     sources = [attributes["src"] for attributes in elements.named("img")]
-    assert len(sources) == 8 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert len(sources) == 9 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
     assert all(a["href"].startswith("https://doi.org/10.") for a in elements.named("a"))
     assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
     style = page[page.index("<style>"):page.index("</style>")]
@@ -97,7 +97,7 @@ def test_page_is_readable_by_machines_and_people(page):
 
 def test_verdict_comes_first_then_each_statistic(page, validation):
     text = words(page)
-    order = [text.index(conclude(validation).headline), *(text.index(finding.answer) for finding in conclude(validation).findings[:2])]
+    order = [text.index(conclude(validation).headline), text.index(f"Next: {validation.next_step}"), *(text.index(finding.answer) for finding in conclude(validation).findings[:2])]
     order += [text.index(score.sentence) for score in validation.scores.values()]
     order += [text.index(heading) for heading in ("All numbers", "Cautions", "Settings and versions", "References")]
     assert order == sorted(order)
@@ -107,7 +107,7 @@ def test_verdict_comes_first_then_each_statistic(page, validation):
 
 def test_status_is_said_by_sign_and_word(page):
     badges = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">(.)</span> (\w+)</span>', page)
-    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("invalid", "✗"), ("undecided", "?")} and len(badges) == 7
+    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("invalid", "✗"), ("undecided", "?")} and len(badges) == 8
 
 
 def _luminance(colour):
@@ -162,38 +162,21 @@ def told(validation, **verdicts):
     return conclude(dataclasses.replace(validation, scores=scores, conclusions={}))
 
 
-def concluded(validation, direction="too small", **status):
-    "What is said where the conclusions have these statuses: average, range, link, and features by name."
-    names = {"average": "average calibration", "range": "consistency", "link": "error-uncertainty link"}
-    found = [Conclusion(question=names.get(key, f"adaptivity: {key}"), feature=None if key in names else key, status=value, sentence=f"About {key}.",
-                        direction=direction if (key, value) == ("average", "invalid") else None) for key, value in status.items()]
-    return conclude(dataclasses.replace(validation, conclusions={one.question: one for one in found}))
-
-
-@pytest.mark.parametrize("status, headline", [
-    (dict(average="valid", range="valid", link="valid"), "The stated uncertainties can be believed on average and over their range. They tell larger errors from smaller ones."),
-    (dict(average="valid", range="invalid", link="invalid"), "The stated uncertainties can be believed on average. They cannot be believed over their range. They do not tell larger errors from smaller ones."),
-    (dict(average="valid", range="valid", mass="valid"), "The stated uncertainties can be believed on average, over their range and along mass."),
-    (dict(average="valid", range="invalid", mass="invalid"), "The stated uncertainties can be believed on average. They cannot be believed over their range or along mass."),
-    (dict(average="invalid", range="valid", mass="valid"), "The stated uncertainties cannot be believed on average: they are too small, with no sign of differences over their range and along mass."),
-    (dict(average="invalid", range="invalid", mass="valid"), "The stated uncertainties can be believed neither on average (they are too small) nor over their range."),
-    (dict(average="invalid", range="invalid", mass="invalid", link="valid"),
-     "The stated uncertainties can be believed neither on average (they are too small) nor over their range nor along mass. They tell larger errors from smaller ones."),
-    (dict(average="valid", range="undecided", link="undecided"),
-     "The stated uncertainties can be believed on average. Not decided: whether they can be believed over their range and whether they tell larger errors from smaller ones."),
-    (dict(average="valid", a="invalid", b="invalid", c="invalid", d="invalid", e="valid"),
-     "The stated uncertainties can be believed on average and along e. They cannot be believed along 4 features."),
-])
-def test_headline_follows_the_conclusions(validation, status, headline):
-    found = concluded(validation, **status)
-    assert found.headline == headline
-    assert [f.answer for f in found.findings] == [f"About {key}." for key in status] and [f.status for f in found.findings] == list(status.values())
+def test_titles_are_questions_of_a_reader(validation):
+    "A title for each kind of question, and the same order as the conclusions."
+    asked = {"bias": "Bias", "average calibration": "On average", "consistency": "Over the range", "error-uncertainty link": "Link with the errors",
+             "bias: mass": "Along mass: bias", "adaptivity: mass": "Along mass: size"}
+    found = {name: Conclusion(question=name, feature="mass" if "mass" in name else None, status="valid", sentence=f"About {name}.", short=f"{name}: fine")
+             for name in asked}
+    verdict = conclude(dataclasses.replace(validation, conclusions=found))
+    assert [one.question for one in verdict.findings] == list(asked.values()) and [one.answer for one in verdict.findings] == [f"About {name}." for name in asked]
+    assert verdict.next_step == "Use the uncertainties as they are." and verdict.headline.startswith("bias: fine. average calibration: fine.")
 
 
 def test_direction_of_the_conclusions_is_that_of_the_zms(validation):
     for factor, direction in ((0.5, "too small"), (2.0, "too large")):
         result = validate(validation.sample.error, factor * validation.sample.uncertainty, statistics=("zms",), n_boot=100, n_mc=50, n_resamples=99, rng=1)
-        assert f"they are {direction}" in conclude(result).headline and result.answers[0].direction == direction
+        assert f"ncertainties {direction} on average" in conclude(result).headline and result.conclusions["average calibration"].direction == direction
 
 
 def test_conclusions_come_first_with_test_and_pvalue(validation, page):
@@ -210,7 +193,8 @@ def test_features_are_drawn_and_their_names_escaped(tmp_path):
     result = validate(demo.error[:300], demo.uncertainty[:300], features=features, n_boot=100, n_mc=50, rng=0)
     page = write_report(result, tmp_path / "r.html").read_text(encoding="utf-8")
     elements = Elements(page)
-    assert not elements.named("script") and len(elements.named("img")) == 10 and words(page).count("Along " + HOSTILE[:8]) == 1
+    assert not elements.named("script") and len(elements.named("img")) == 13
+    assert all(f"{title}: {kind}" in words(page) for title in (f"Along {HOSTILE}", "Groups of $x_{1$") for kind in ("bias", "size"))
     assert all(len(attributes["alt"]) > 40 for attributes in elements.named("img"))
 
 
@@ -219,21 +203,23 @@ def test_report_without_conclusions_is_about_the_statistics(tmp_path):
     result = validate(demo.error, demo.uncertainty, conclusions=False, n_boot=100, n_mc=50, rng=0, statistics=("zms", "correlation"))
     text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "without an assumed distribution" not in text and "Correlation of |E|/u with u" in text and result.scores["correlation"].sentence in text
-    assert conclude(result).headline == "The stated uncertainties can be believed on average. They cannot be believed over their range."
+    assert conclude(result).headline == "On average the score agrees with that of perfect uncertainties. Over their range the errors do not scatter as stated."
+
+
+RIGHT = "On average the score agrees with that of perfect uncertainties."
 
 
 @pytest.mark.parametrize("verdicts, headline", [
-    (dict(zms="valid", ence="valid"), "The stated uncertainties can be believed on average and over their range."),
-    (dict(zms="valid", cc="valid"), "The stated uncertainties can be believed on average. They rank the errors as they should."),
-    (dict(zms="valid", ence="invalid"), "The stated uncertainties can be believed on average. They cannot be believed over their range."),
-    (dict(zms="invalid"), "The stated uncertainties cannot be believed on average: they are too large."),
-    (dict(zms="invalid", zmse="invalid"), "The stated uncertainties can be believed neither on average (they are too large) nor over their range."),
-    (dict(zms="valid", ence="valid", zmse="undecided"),
-     "The stated uncertainties can be believed on average. Not decided: whether they can be believed over their range."),
-    (dict(cc="undecided"), "Not decided: whether the stated uncertainties rank the errors as they should."),
-    (dict(cc="invalid", ence="valid"), "The stated uncertainties can be believed over their range. They do not rank the errors as they should."),
+    (dict(zms="valid", ence="valid"), f"{RIGHT} Over their range the scores agree with those of perfect uncertainties."),
+    (dict(zms="valid", cc="valid"), f"{RIGHT} The uncertainties rank the errors as perfect ones would."),
+    (dict(zms="valid", ence="invalid"), f"{RIGHT} Over their range the errors do not scatter as stated."),
+    (dict(zms="invalid"), "The uncertainties are too large."),
+    (dict(zms="invalid", zmse="invalid"), "The uncertainties are too large. Over their range the errors do not scatter as stated."),
+    (dict(zms="valid", ence="valid", zmse="undecided"), f"{RIGHT} Consistency: undecided."),
+    (dict(cc="undecided"), "Error-uncertainty link: undecided."),
+    (dict(cc="invalid", ence="valid"), "Over their range the scores agree with those of perfect uncertainties. The uncertainties do not rank the errors as perfect ones would."),
 ])
-def test_headline_says_what_is_believed_and_what_is_open(validation, verdicts, headline):
+def test_headline_of_scores_says_what_agrees_and_what_is_open(validation, verdicts, headline):
     assert told(validation, **verdicts).headline == headline
 
 
@@ -249,7 +235,44 @@ def test_direction_is_that_of_the_uncertainties(name, factor, direction):
     rng = np.random.default_rng(2)
     u = rng.uniform(1, 3, 500)
     result = validate(u * rng.normal(size=500), factor * u, statistics=(name,), distribution="normal", conclusions=False, n_boot=100, n_mc=50, rng=1)
-    assert conclude(result).headline == f"The stated uncertainties cannot be believed on average: they are {direction}."
+    assert conclude(result).headline == f"The uncertainties are {direction}."
+
+
+def slipped():
+    "Perfect points, three rows to a molecule, one row of which has its uncertainty in another unit."
+    rng = np.random.default_rng(3)
+    u = rng.lognormal(size=300)
+    error = u * rng.normal(size=300)
+    u[7] /= 1000
+    return error, u
+
+
+def test_report_names_causes_rows_groups_and_tolerance(tmp_path):
+    result = validate(*slipped(), groups=np.arange(300) // 3, tolerance=1.5, statistics=("zms",), n_boot=200, n_resamples=199, n_mc=50, rng=1)
+    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert result.causes and all(f"{one.strength.capitalize()}: {one.sentence}" in text for one in result.causes) and "Likely: Row 7 " in text
+    assert "Next: Look at row 7 (counted from 0) first" in text and "alone would turn it" in text
+    assert "Groups of rows 100 " in text and "Tolerance a factor of 1.5; for bias 0.5 u" in text
+
+
+def test_report_says_that_no_cause_was_found_and_that_rows_stand_alone(tmp_path):
+    error, u = slipped()
+    result = validate(error[8:], u[8:], statistics=("zms",), n_boot=100, n_resamples=99, n_mc=50, rng=1)
+    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "None of the mistakes that uqcal knows has left a trace" in text and "Groups of rows none: every row on its own" in text
+
+
+def test_pictures_of_size_say_that_a_bias_was_taken_out(validation, page):
+    "Each picture is that of its own test: the graph of squares is of errors less the bias that the verdict names first."
+    assert validation.conclusions["bias"].status == "invalid" and validation.conclusions["consistency"].is_centred
+    captions = re.findall(r"<figcaption>([^<]*)</figcaption>", page)
+    assert captions[0].startswith("Where the graph climbs, errors E/u lie above") and captions[1].startswith("Errors less their bias. Where the graph climbs, uncertainties")
+
+
+def test_warnings_are_the_first_cautions(validation, tmp_path):
+    warned = dataclasses.replace(validation, warnings=("Rows repeat.",), cautions=("Rows repeat.", *validation.cautions))
+    text = words(write_report(warned, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "Rows repeat. Next: " in text and text.index("Cautions Rows repeat.") > text.index("All numbers")
 
 
 def test_report_of_constant_uncertainties_gives_the_reason(tmp_path):

@@ -148,7 +148,7 @@ def _width():
 
 # %% ../nbs/70_cli.ipynb #cell-025
 def _validation_text(validation, width):
-    "Headline, conclusions, table, sentences and cautions."
+    "Headline, next step, causes, conclusions, table, sentences and cautions."
     from uqcal.results import three_digits
     level = f"{100 * validation.settings['confidence']:g} % interval"
     rows = [("", "estimate", level, "distribution of errors", "reference", "ζ", "agrees")]
@@ -158,7 +158,12 @@ def _validation_text(validation, width):
                 map(three_digits, score.confidence_interval)))
             rows.append((*own, one.errors, three_digits(one.reference), three_digits(one.zeta),
                          "yes" if one.agrees else "no"))
-    parts = [_wrapped(validation.headline, width)]
+    parts = [_wrapped(validation.headline, width),
+             _wrapped(f"Next: {validation.next_step}", width, rest="  ")]
+    if validation.causes:
+        parts.append("\n".join(["What could have gone wrong", *(
+            _wrapped(f"{one.strength.capitalize()}: {one.sentence}", width, "- ", "  ")
+            for one in validation.causes)]))
     parts += [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
                        f"{one.test}.", width, rest="  ")
               for name, one in validation.conclusions.items()]
@@ -281,6 +286,12 @@ _JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "N
 _SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER",
                 default=True)
 
+# %% ../nbs/70_cli.ipynb #cell-009
+_GROUPS = _option("Column that says which rows belong together, such as the molecule; rows are "
+                  "independent without it.", "NAME", "--groups")
+_TOLERANCE = _option("Largest factor between errors and stated uncertainties that does no harm.",
+                     "NUMBER", default=True)
+
 # %% ../nbs/70_cli.ipynb #cell-030
 @app.command("validate", help=_VALIDATE)
 def _validate(
@@ -293,6 +304,7 @@ def _validate(
         str | None, _option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
     feature: Annotated[list[str] | None, _FEATURE] = None, demo: Annotated[
         bool, _option("Use the data set that travels with uqcal.", None, "--demo")] = False,
+    groups: Annotated[str | None, _GROUPS] = None, tolerance: Annotated[float, _TOLERANCE] = 1.25,
     distribution: Annotated[str | None, _DISTRIBUTION] = None,
     statistics: Annotated[str, _STATISTICS] = "zms,cc,ence,zmse", no_conclusions: Annotated[
         bool, _option("Judge by the statistics alone.", None, "--no-conclusions")] = False,
@@ -306,26 +318,24 @@ def _validate(
     fail_on: Annotated[str | None, _FAIL] = None, as_groups: _AsGroups = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
-    source, names = _source(file, demo, error, observed, predicted, uncertainty, feature)
+    source, names = _source(file, demo, error, observed, predicted, uncertainty, feature or groups)
     _check_features(feature, no_conclusions, as_groups)
+    asked = _with_groups(feature, groups, names)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
     options = _checked_options(statistics, n_mc, fail_on) | dict(
         distribution=distribution, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples,
-        confidence=confidence, rng=seed, n_jobs=_cores(jobs))
+        confidence=confidence, rng=seed, n_jobs=_cores(jobs), tolerance=tolerance)
     _check_outputs(source, jobs, report=report, json=json_file)
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
-    how["groups"] = as_groups or ()
-    errors, stated, table, features = _demo_errors() if demo else _read_errors(
-        source, names, not (error or observed), feature or (), how)
+    how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
+    errors, stated, table, columns = _demo_errors() if demo else _read_errors(
+        source, names, not (error or observed), asked, how)
     from uqcal.validation import validate
     result = validate(errors, stated, **options, conclusions=not no_conclusions,
-                      features=features or None, progress=_shown(progress))
-    data = {"source": table.source, "columns": names} | (
-        {"features": list(features)} if features else {}) | _source_facts(table)
-    _deliver(_first_words(table, f"{errors.size:,} points") + "\n\n"
-             + _validation_text(result, _width()),
-             _validation_json(result, data, seed), report, json_file,
-             lambda path: _write_report(result, path, data, seed))
+                      features={name: columns[name] for name in feature or ()} or None,
+                      groups=columns.get(groups), progress=_shown(progress))
+    data = {"source": table.source, "columns": names} | _asked_facts(feature, groups, table)
+    _tell(result, table, data, seed, report, json_file)
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-031
@@ -337,6 +347,19 @@ def _source(file, demo, error, observed, predicted, uncertainty, feature):
         raise ValueError("give a FILE, or --demo for the data set that travels with uqcal; see "
                          "uqcal validate --help")
     return file, ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
+
+
+def _with_groups(feature, groups, names):
+    "The columns that are read besides errors and uncertainties, that of the groups last."
+    if groups in names:
+        raise ValueError(f"--groups must name a column of its own, got {groups!r}")
+    return [*(feature or ()), *([groups] if groups and groups not in (feature or ()) else [])]
+
+
+def _asked_facts(feature, groups, table):
+    "What was asked beyond errors and uncertainties, and what was left out."
+    asked = {"features": feature, "groups": groups}
+    return {key: value for key, value in asked.items() if value} | _source_facts(table)
 
 
 def _demo_errors():
@@ -382,10 +405,18 @@ def _details(data):
             } if "left_out" in data else {}
 
 
+def _tell(result, table, data, seed, report, json_file):
+    "Print a validation and write what was asked for."
+    text = f"{_first_words(table, f'{result.sample.n:,} points')}\n\n"
+    _deliver(text + _validation_text(result, _width()), _validation_json(result, data, seed),
+             report, json_file, lambda path: _write_report(result, path, data, seed))
+
+
 def _write_report(result, path, data, seed):
     from uqcal.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
+    if "groups" in data: details["Column of groups"] = data["groups"]
     details |= _details(data)
     write_report(result, path, details=details)
 
@@ -960,7 +991,8 @@ _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors 
 _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
-             "rng": "--seed", "decimal": "--decimal", "thousands": "--thousands",
+             "groups": "--groups", "tolerance": "--tolerance", "rng": "--seed",
+             "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where",
              "error": "the errors", "uncertainty": "the uncertainties"}
 

@@ -55,9 +55,12 @@ class Verdict:
         One to three short sentences.
     findings : tuple[Finding, ...]
         One for each question.
+    next_step : str
+        What to do first, a sentence; "" where nothing is advised.
     """
     headline: str  # one to three short sentences
     findings: tuple[Finding, ...] = ()  # one for each question
+    next_step: str = ""  # what to do first, a sentence; "" where nothing is advised
 
     def _repr_html_(self) -> str:
         return _ENVIRONMENT.from_string(
@@ -173,6 +176,7 @@ h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.2rem 0 .4rem; border-top: 1
 p, li, dd, dt { max-width: 44rem; }
 .headline { font-size: clamp(1.3rem, 4.5vw, 1.7rem); line-height: 1.25; font-weight: 650;
   margin: 0 0 1rem; max-width: 52rem; }
+.next { font-size: 1.1rem; margin: 0 0 1rem; max-width: 52rem; }
 .findings { list-style: none; margin: 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; }
 .findings li { border: 1px solid #ccc; border-radius: .4rem; padding: .6rem .8rem; }
@@ -222,6 +226,7 @@ _PARTS = """
 <span aria-hidden="true">{{ sign }}</span> {{ status }}</span>{% endif %}
 {% endmacro %}
 {% macro verdict(verdict) %}<p class="headline">{{ verdict.headline }}</p>
+{% if verdict.next_step %}<p class="next">Next: {{ verdict.next_step }}</p>{% endif %}
 {% if verdict.findings %}<ul class="findings">
 {% for finding in verdict.findings %}
 <li><strong>{{ finding.question }}</strong> {{ badge(finding.status) }}

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from . import __version__
-from .conclusions import AVERAGE, CONSISTENCY, LINK
+from .bias import BiasTest
+from .conclusions import AVERAGE, BIAS, CONSISTENCY, LINK
 from .consistency import ConsistencyTest
 from .page import (Finding, Picture, Section, Verdict, check_target, draw_picture, render_page,
                         write_whole)
@@ -29,12 +30,13 @@ from .validation import Validation
 __all__ = ['conclude', 'score_picture', 'report_sections', 'write_report']
 
 # %% ../nbs/60_report.ipynb #cell-014
-_TITLES = {AVERAGE: "On average", CONSISTENCY: "Over the range", LINK: "Link with the errors"}
+_TITLES = {BIAS: "Bias", AVERAGE: "On average", CONSISTENCY: "Over the range",
+           LINK: "Link with the errors"}
 
 
 def conclude(validation: Validation,  # what `uqcal.validation.validate` returned
              ) -> Verdict:  # a headline, and an answer to each question that was asked
-    """What a validation says about the average, the range, the link between uncertainties and errors, and each feature.
+    """What a validation says about bias, the average, the range, the link between uncertainties and errors, and each feature; and what to do first.
 
     Parameters
     ----------
@@ -46,10 +48,16 @@ def conclude(validation: Validation,  # what `uqcal.validation.validate` returne
     Verdict
         A headline, and an answer to each question that was asked.
     """
-    return Verdict(validation.headline, tuple(
-        Finding(_TITLES.get(one.question, f"{'Groups of' if one.is_by_group else 'Along'} "
-                                          f"{one.feature}"), one.status, one.sentence)
-        for one in validation.answers))
+    return Verdict(validation.headline, tuple(Finding(_title(one), one.status, one.sentence)
+                                              for one in validation.answers),
+                   validation.next_step)
+
+
+def _title(answer):
+    "The question that was answered, in a reader's words."
+    if answer.feature is None: return _TITLES[answer.question]
+    kind = "bias" if answer.question.startswith(BIAS) else "size"
+    return f"{'Groups of' if answer.is_by_group else 'Along'} {answer.feature}: {kind}"
 
 # %% ../nbs/60_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `uqcal.validation.validate` returned
@@ -165,23 +173,35 @@ def _link_picture(validation):
 
 # %% ../nbs/60_report.ipynb #cell-030
 def _graph_picture(conclusion):
-    "Where along the uncertainty, a feature or groups the uncertainties are too small or too large."
-    test, name = conclusion.result, conclusion.feature or "the uncertainty"
+    "Where along the uncertainty, a feature or groups errors are biased, too small or too large."
+    about, name = _about(conclusion), conclusion.feature or "the uncertainty"
     across = "groups of" if conclusion.is_by_group else "along"
 
     def _draw(ax):
-        test.plot_graph(ax)
-        ax.set_title(f"{across} {plain_text(name)}", size="medium")
+        conclusion.plot(ax)
+        ax.set_title(f"{about}, {across} {plain_text(name)}", size="medium")
 
-    caption = ("A mark to the right of the grey band: uncertainties of this group are too small, "
-               "compared with the average; to the left: too large. Grey: 95 % of shuffles."
-               if test.by == "groups"
-               else "Where the graph climbs, uncertainties are too small, compared with their "
-               "average; where it falls, too large. Grey: 95 % of shuffles.")
-    kind = ("Mean squared scaled errors by group" if test.by == "groups"
-            else "Cumulative excess of squared scaled errors")
-    return draw_picture(_draw, f"{kind}, {across} {name}. {conclusion.sentence}", caption=caption,
-                        width=5.2, height=4.2)
+    caption = _READ[about, conclusion.is_by_group]
+    if conclusion.is_centred: caption = f"Errors less their bias. {caption}"
+    kind = "By group" if conclusion.is_by_group else "Cumulative graph"
+    return draw_picture(_draw, f"{kind}: {about}, {across} {name}. {conclusion.sentence}",
+                        caption=caption, width=5.2, height=4.2)
+
+
+def _about(conclusion):
+    "What a graph is about."
+    return "bias" if isinstance(conclusion.result, BiasTest) else "size of the errors"
+
+
+_READ = {("bias", False): "Where the graph climbs, errors E/u lie above their mean; where it falls, "
+                          "below. Grey: 95 % of sets whose mean is the same everywhere.",
+         ("bias", True): "A mark whose bar does not reach 0 is a group with a bias of its own.",
+         ("size of the errors", False): "Where the graph climbs, uncertainties are too small, "
+                                        "compared with their average; where it falls, too large. "
+                                        "Grey: 95 % of shuffles.",
+         ("size of the errors", True): "A mark to the right of the grey band: uncertainties of "
+                                       "this group are too small, compared with the average; to "
+                                       "the left: too large. Grey: 95 % of shuffles."}
 
 # %% ../nbs/60_report.ipynb #cell-046
 _ASKS = {"zms": ("ZMS, mean squared scaled error",
@@ -226,14 +246,31 @@ def _conclusions_section(validation):
     facts = {one.question: f"{one.status}; {one.test}"
              + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
     pictures = tuple(_graph_picture(one) for one in grounds
-                     if isinstance(one.result, ConsistencyTest))
-    says = ("The tests behind the answers above assume nothing about the distribution of the "
-            "scaled errors, except that all points share one. They compare the data with shuffles "
-            "of the same data; the average is compared with 1, by bootstrap resamples. A small "
-            "p-value speaks against the uncertainties. For the link alone it speaks for them: "
-            "shuffled errors are those of uncertainties that know nothing.")
-    return Section("Conclusions without an assumed distribution of the errors", paragraphs=(says,),
-                   pictures=pictures, facts=facts)
+                     if isinstance(one.result, BiasTest | ConsistencyTest))
+    return Section("Conclusions without an assumed distribution of the errors",
+                   paragraphs=_GROUNDS, pictures=pictures, facts=facts)
+
+
+_GROUNDS = (
+    "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance (see the settings) is "
+    "excluded. Undecided: neither, and the sentence says why.",
+    "No distribution of the scaled errors is assumed, except that all points, or all groups of "
+    "rows, share one. Range and link are tested by shuffles of the same data. Bias, average and "
+    "the limits in brackets come from resampling, which works where no few points decide the "
+    "mean; where they do, the answer is undecided. A small p-value speaks against the "
+    "uncertainties. For the link alone it speaks for them: shuffled errors are those of "
+    "uncertainties that know nothing.")
+
+
+def _causes_section(validation):
+    "Mistakes whose traces the columns carry, or that none was found."
+    if not validation.causes:
+        says = "None of the mistakes that uqcal knows has left a trace in the two columns."
+        return Section("What could have gone wrong", paragraphs=(says,))
+    return Section("What could have gone wrong", paragraphs=(
+        "Seen: a fact that can be checked in the file. Likely: the mistake explains what is seen. "
+        "Possible: other things do as well.",),
+        items=tuple(f"{one.strength.capitalize()}: {one.sentence}" for one in validation.causes))
 
 # %% ../nbs/60_report.ipynb #cell-050
 def _table(validation):
@@ -259,7 +296,10 @@ def _facts(validation, details):
     distribution = (settings["distribution"]
                     or f"not stated; compared: {', '.join(settings['n_mc'])}")
     sets = ", ".join(f"{n:,} ({distribution})" for distribution, n in settings["n_mc"].items())
+    tolerance, groups = settings["tolerance"], settings["groups"]
     return {**details, "Points": f"{settings['n']:,}",
+            "Groups of rows": f"{groups:,}" if groups else "none: every row on its own",
+            "Tolerance": f"a factor of {tolerance:g}; for bias {tolerance - 1:.3g} u",
             "Bins of equal count": f"{settings['n_bins']}",
             "Bootstrap resamples": f"{settings['n_boot']:,}",
             "Shuffles": f"{settings['n_resamples']:,}", "Simulated sets": sets or "none",
@@ -293,6 +333,7 @@ def report_sections(
     says = ("A ζ-score is the distance of a statistic from its reference, in units of the half of "
             "its interval that faces the reference.",)
     parts = [
+        _causes_section(validation),
         _conclusions_section(validation) if validation.conclusions else None,
         Section("All scores", pictures=(score_picture(validation),), paragraphs=says) if defined
         else None,

@@ -250,11 +250,16 @@ def _meaning(name, estimate, one, is_valid):
         return (f"The uncertainties are spread too {spread} (compared with the average, large ones "
                 f"are too {large})")
     if is_valid: return "On average the uncertainties have the right size"
-    if name == "zms": factor = np.sqrt(estimate)
-    elif name == "rce": factor = 1 - estimate
-    else: factor = np.sqrt(max(1 + 2 * (estimate - one.reference), 0))
+    factor = _factor(name, estimate, one)
     return (f"On average the uncertainties are too {'small' if factor > 1 else 'large'}, "
             f"the errors being {factor:.2f} times as large as stated")
+
+
+def _factor(name, estimate, one):
+    "How many times as large as stated the errors are on average, from a score of that."
+    if name == "zms": return float(np.sqrt(estimate))
+    if name == "rce": return float(1 - estimate)
+    return float(np.sqrt(max(1 + 2 * (estimate - one.reference), 0)))
 
 # %% ../nbs/51_validation.ipynb #cell-026
 def _cautions(sample, scores, n_bins):
@@ -308,11 +313,21 @@ _OPEN = ("Not decided: what perfect uncertainties would show depends on the dist
          "errors, which is not known.")
 
 
+def _answers(found):
+    "An answer to each question that scores were asked for."
+    asked = {question: [found[name] for name in names if name in found]
+             for question, names in _ASKED.items()}
+    return [_answer(question, scores) for question, scores in asked.items() if scores]
+
+
 def _answer(question, scores):
     "The answer to one question from the scores of its statistics."
     found = {score.status for score in scores}
     status = next(s for s in ("invalid", "undecided", "valid") if s in found)
-    direction = next((score.direction for score in scores if score.direction), None)
+    wrong = next((score for score in scores if score.direction), None)
+    direction = None if wrong is None else wrong.direction
+    factor = None if wrong is None else _factor(wrong.statistic, wrong.estimate,
+                                                wrong.comparisons[0])
     undefined = [score.sentence for score in scores if score.interval is None]
     if status == "undecided" and undefined: sentence = undefined[0]
     elif direction: sentence = f"The uncertainties are {direction}."
@@ -322,7 +337,7 @@ def _answer(question, scores):
         sentence += f" ({', '.join(f'{score.label}: {score.status}' for score in scores)})"
     return Conclusion(question=question, status=status, direction=direction, sentence=sentence,
                       short=f"{question[0].upper()}{question[1:]}: {status}" if status ==
-                      "undecided" else short,
+                      "undecided" else short, estimate=factor,
                       test=f"scores of {enumerated([score.label for score in scores])}")
 
 # %% ../nbs/51_validation.ipynb #cell-028
@@ -335,7 +350,7 @@ class Validation(Result):
     sample : Sample
         The errors and uncertainties, copies of what was given.
     conclusions : dict[str, Conclusion]
-        By question, without an assumed distribution; empty where none were asked for.
+        By question, no distribution assumed; maybe none.
     scores : dict[str, Score]
         By statistic, against known and simulated references.
     causes : tuple[Cause, ...]
@@ -345,27 +360,21 @@ class Validation(Result):
     warnings : tuple[str, ...]
         Those of them on which every answer depends.
     settings : dict[str, Any]
-        By name: n, n_bins, n_boot, n_resamples, n_mc for each distribution, confidence,
-        tolerance, distribution.
+        What it was made with, by name: n, n_bins, tolerance, groups ….
     """
 
     sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
-    conclusions: dict[str, Conclusion]  # by question, without an assumed distribution; empty where
-                                        # none were asked for
+    conclusions: dict[str, Conclusion]  # by question, no distribution assumed; maybe none
     scores: dict[str, Score]  # by statistic, against known and simulated references
     causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
     cautions: tuple[str, ...]  # conditions that the data do not meet
     warnings: tuple[str, ...] = ()  # those of them on which every answer depends
-    settings: dict[str, Any]  # by name: n, n_bins, n_boot, n_resamples, n_mc for each distribution,
-                              # confidence, tolerance, distribution
+    settings: dict[str, Any]  # what it was made with, by name: n, n_bins, tolerance, groups …
 
     @property
     def answers(self) -> list[Conclusion]:
         "The conclusions, or, where there are none, what the scores say of the same questions."
-        if self.conclusions: return list(self.conclusions.values())
-        asked = {question: [self.scores[name] for name in names if name in self.scores]
-                 for question, names in _ASKED.items()}
-        return [_answer(question, scores) for question, scores in asked.items() if scores]
+        return list(self.conclusions.values()) or _answers(self.scores)
 
     @property
     def headline(self) -> str:
@@ -389,7 +398,7 @@ class Validation(Result):
         return _frame(self.scores.values())
 
     def to_json(self) -> str:
-        """Headline, conclusions, scores, cautions, table and settings; infinite scores become null.
+        """Headline, next step, conclusions, scores, causes, cautions, settings; no infinite number.
 
         Returns
         -------
@@ -413,18 +422,17 @@ class Validation(Result):
         """
         return _plot_scores(self, ax)
 
-    def __repr__(self) -> str:
-        return _as_text(self)
+    def __repr__(self) -> str: return _as_text(self)
 
-    def _repr_html_(self) -> str:
-        return _as_html(self)
+    def _repr_html_(self) -> str: return _as_html(self)
 
 # %% ../nbs/51_validation.ipynb #cell-028b
 def _as_text(result):
-    "The headline, the conclusions and the scores, at most 24 lines of at most 100 columns."
+    "Headline, next step, conclusions and scores, at most 24 lines of at most 100 columns."
     shown, urgency = list(result.conclusions.values()), ("invalid", "undecided", "valid")
-    shown[3:] = sorted(shown[3:], key=lambda one: urgency.index(one.status))
-    lines = textwrap.wrap(result.headline, 100, max_lines=3, placeholder=" …")
+    shown[4:] = sorted(shown[4:], key=lambda one: urgency.index(one.status))
+    lines = textwrap.wrap(result.headline, 100, max_lines=4, placeholder=" …")
+    lines += textwrap.wrap(f"Next: {result.next_step}", 100, max_lines=1, placeholder=" …")
     for one in shown[:5]:
         lines += textwrap.wrap(f"{one.question}: {one.status}. {one.sentence}", 100, max_lines=2,
                                subsequent_indent="  ", placeholder=" …")
@@ -435,12 +443,14 @@ def _as_text(result):
             low, high = one.confidence_interval
             lines.append(f"{one.label} = {one.estimate:.3g}, {100 * one.confidence:g} % interval "
                          f"{low:.3g} to {high:.3g}: {one.status}")
-    cautions = f"; cautions: {len(result.cautions)}" if result.cautions else ""
-    return "\n".join([*lines, f"{result.sample.n:,} points{cautions}"])
+    more = {"cautions": result.cautions, "possible causes": result.causes}
+    more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
+    return "\n".join([*lines, f"{result.sample.n:,} points{more}"])
 
 
 def _as_html(result):
-    parts = [f"<p><b>{escape(result.headline)}</b></p>"]
+    parts = [f"<p><b>{escape(result.headline)}</b></p><p>Next: {escape(result.next_step)}</p>"]
+    parts += [f"<p><i>{one.strength}:</i> {escape(one.sentence)}</p>" for one in result.causes]
     for found in (result.conclusions, {one.label: one for one in result.scores.values()}):
         items = "".join(f"<li><b>{escape(name)}: {one.status}</b>. {escape(one.sentence)}</li>"
                         for name, one in found.items())
@@ -499,19 +509,16 @@ def validate(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # which to score; "rce" and
-                                                                # "correlation" too, and "nll" with
-                                                                # distribution="normal"
+    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # to score; also "rce",
+                                                # "correlation" and, for normal errors, "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
                            # each, numbers or groups as text; two conclusions for each
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient),
-                                      # shape (n,); None where all are independent
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,), if any do
     tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
                               # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
-    distributions: Sequence[Any] = ("normal", "t6"),  # distributions to compare where it is not
-                                                      # known, at least two
+    distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
     n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points
     n_resamples: int = 9999,  # shuffles for each conclusion, ≥ 1; fewer above 50,000 points
@@ -531,22 +538,21 @@ def validate(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
-        Which to score; "rce" and "correlation" too, and "nll" with distribution="normal".
+        To score; also "rce", "correlation" and, for normal errors, "nll".
     conclusions : bool, default True
         Whether to draw conclusions by tests that assume no distribution.
     features : Any, optional
         Columns to look along: DataFrame or dict of name → column, shape (n,) each, numbers
         or groups as text; two conclusions for each.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient), shape (n,); None where all
-        are independent.
+        Labels of rows that belong together, shape (n,), if any do.
     tolerance : float, default 1.25
         Largest factor between the errors' size and the stated one that does no harm, > 1;
         for bias, tolerance − 1 stated uncertainties.
     distribution : Any, optional
         Of error / uncertainty, if known: "normal", "t6" ….
     distributions : Sequence[Any], default ("normal", "t6")
-        Distributions to compare where it is not known, at least two.
+        Two or more to compare where none is known.
     n_bins : int, default 20
         Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
     n_boot : int, default 5000
@@ -594,15 +600,10 @@ def validate(
     scores = _scores(names, sample, compared, n_mc, counts, common)
     found = conclusions_of(sample, orders, tolerance=tolerance, n_boot=counts["n_boot"],
                            n_resamples=n_resamples, **common) if conclusions else {}
-    settings = {"n": sample.n, **counts, "n_resamples": n_resamples, "confidence": confidence,
-                "tolerance": tolerance,
-                "groups": None if sample.groups is None else sample.groups.labels.size,
-                "n_mc": {one.distribution: one.n_mc for score in scores.values()
-                         for one in score.references.values()},
-                "distribution": None if distribution is None else distribution_name(distribution)}
+    settings = _settings(sample, scores, distribution, **counts, n_resamples=n_resamples,
+                         confidence=confidence, tolerance=tolerance)
     return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
-                      causes=causes_of(sample), warnings=warnings,
-                      cautions=(*warnings, *_cautions(sample, scores, counts["n_bins"])))
+                      **_traces(sample, orders, scores, n_bins, warnings))
 
 # %% ../nbs/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
@@ -662,6 +663,21 @@ def _check_distributions(distribution, distributions):
                          f"compare, got {len(chosen)}; use distribution= for one known "
                          "distribution")
     return list(chosen.values())
+
+
+def _traces(sample, orders, scores, n_bins, warnings):
+    "What the columns say of their own making, and conditions that they do not meet."
+    return {"causes": causes_of(sample, orders), "warnings": warnings,
+            "cautions": (*warnings, *_cautions(sample, scores, n_bins))}
+
+
+def _settings(sample, scores, distribution, **given):
+    "What a result was made with."
+    return {"n": sample.n, **given,
+            "groups": None if sample.groups is None else sample.groups.labels.size,
+            "n_mc": {one.distribution: one.n_mc for score in scores.values()
+                     for one in score.references.values()},
+            "distribution": None if distribution is None else distribution_name(distribution)}
 
 # %% ../nbs/51_validation.ipynb #cell-034
 def _undefined(sample, n_bins):
