@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from uqcal import distributions, load_demo, validate
 from uqcal.bias import bias_of
-from uqcal.conclusions import Conclusion, check_tolerance, draw_conclusions, headline_of, next_step, read_features
+from uqcal.conclusions import Conclusion, check_tolerance, draw_conclusions, headline_of, next_step
 from uqcal.consistency import consistency_test
 from uqcal.resampling import holm
 from uqcal.results import Interval
