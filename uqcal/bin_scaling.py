@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.stats import linregress
 
-from .consistency import binned_plan, check_shuffles
+from .consistency import (binned_plan, check_groups, check_shuffles, hypothesis_of,
+                                under_hypothesis)
 from .distributions import distribution_name, read_number, standard_distribution
 from .inputs import (check_choice, check_count, check_fraction, check_generator, read_vector)
-from .resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue, run_chunks,
-                              under_shuffles)
+from .resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue, run_chunks)
 from .results import Interval, Result, SignificanceTest, new_axes
 from .sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
 
@@ -538,6 +538,8 @@ class Extrapolation(SignificanceTest):
         Level of the interval and of the verdict.
     verdict : str
         "valid" where the interval holds what is expected, otherwise "invalid".
+    n_groups : int | None
+        Groups of rows that belong together; None where rows don't.
     points : pd.DataFrame
         For each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also
         their mean, shuffled, and the value's pvalue.
@@ -550,6 +552,7 @@ class Extrapolation(SignificanceTest):
                                    # counts
     confidence: float  # level of the interval and of the verdict
     verdict: str  # "valid" where the interval holds what is expected, otherwise "invalid"
+    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
     points: pd.DataFrame = field(repr=False)  # for each number of bins: n_bins,
     # bin_size, x, value, is_fitted; after shuffles also their mean, shuffled, and the value's
     # pvalue
@@ -565,7 +568,8 @@ class Extrapolation(SignificanceTest):
         low, high = self.confidence_interval
         return (f"{self.name.upper()} at zero bins: {self.statistic:.4g}, "
                 f"{100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], expected "
-                f"{self.expected:.4g}, p = {self.pvalue:.2g}: {self.verdict} ({self.method}).")
+                f"{self.expected:.4g}, p = {self.pvalue:.2g}: {self.verdict} ({self.method}"
+                + (")." if self.n_groups is None else f", {self.n_groups:,} groups)."))
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each number of bins, with the reference of normal and of t6 errors.
@@ -643,6 +647,8 @@ def extrapolate(
     fit_above: int = 20,  # the line is fitted to N above this, ≥ 0
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # is given
+    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+                                      # labels, shape (n,); for method="permutation" only
     method: str = "permutation",  # shuffled scaled errors; or "paper": least squares as if the
                                   # points of the line were independent
     n_resamples: int = 9999,  # shuffles of the scaled errors, ≥ 1, fewer above 200,000 points;
@@ -670,6 +676,9 @@ def extrapolate(
         The line is fitted to N above this, ≥ 0.
     by : ArrayLike | None, optional
         What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    groups : ArrayLike | None, optional
+        Which rows belong together (one molecule, one patient): labels, shape (n,); for
+        method="permutation" only.
     method : str, default "permutation"
         Shuffled scaled errors; or "paper": least squares as if the points of the line were
         independent.
@@ -699,7 +708,7 @@ def extrapolate(
     ----------
     Pernot (2024), App. C.
     """
-    sample = Sample(error, uncertainty)
+    sample = Sample(error, uncertainty, groups)
     return extrapolation_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
                             min_bin_size=min_bin_size, fit_above=fit_above, method=method,
                             n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
@@ -778,15 +787,21 @@ def extrapolation_of(
     points = pd.DataFrame({"n_bins": numbers, "bin_size": sample.n / np.array(numbers),
                            "x": np.sqrt(np.array(numbers) / sample.n),
                            "is_fitted": np.array(numbers) > fit_above})
-    common = dict(name=statistic, n=sample.n, confidence=confidence, method=method)
+    common = dict(name=statistic, n=sample.n, confidence=confidence, method=method,
+                  n_groups=None if sample.groups is None else sample.groups.labels.size)
     if method == "paper":
+        if sample.groups is not None:
+            raise ValueError('method must be "permutation" with groups: the published interval '
+                             "takes rows for independent")
         points["value"] = _finite_values(_as_published(sample, along, statistic, numbers), numbers)
         return _published(points, **common)
     check_shuffles(sample, along)
+    check_groups(sample, along)
+    hypothesis = hypothesis_of(sample, False, "an extrapolation")
     plan = binned_plan(statistic, sample, along, numbers)
     points["value"] = _finite_values(as_observed(*plan), numbers)
-    values = under_shuffles(*plan, n_resamples, rng=check_generator(rng), n_jobs=n_jobs,
-                            progress=progress)
+    values = under_hypothesis(plan, sample, along.order, hypothesis, n_resamples,
+                              rng=check_generator(rng), n_jobs=n_jobs, progress=progress)
     return _permuted(points, values, n_resamples=n_resamples, **common)
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-047

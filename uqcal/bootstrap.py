@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from .groups import check_group_number, group_draws, without_groups
 from .inputs import check_choice, check_count, check_fraction
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result, new_axes
@@ -67,6 +68,8 @@ class BootstrapInterval(Result):
         The constant a of the BCa formula.
     n_dropped : int
         Resamples whose statistic was undefined.
+    n_groups : int | None
+        Groups of rows that were drawn whole; None where rows were drawn.
     bootstrap_distribution : np.ndarray
         The statistic of each resample, shape (n_boot − n_dropped,).
     """
@@ -80,6 +83,7 @@ class BootstrapInterval(Result):
     z0: float  # bias correction; beyond ±0.4 the limits depend on the seed
     acceleration: float  # the constant a of the BCa formula
     n_dropped: int  # resamples whose statistic was undefined
+    n_groups: int | None = None  # groups of rows that were drawn whole; None where rows were drawn
     bootstrap_distribution: np.ndarray = field(repr=False, compare=False)  # the statistic of each
     # resample, shape (n_boot − n_dropped,)
 
@@ -100,7 +104,8 @@ class BootstrapInterval(Result):
         "The interval in words."
         low, high = self.confidence_interval
         return (f"{self.estimate:.4g}, {100 * self.confidence:g} % BCa interval "
-                f"[{low:.4g}, {high:.4g}], z₀ = {self.z0:.2f}, {self.n_boot} resamples")
+                f"[{low:.4g}, {high:.4g}], z₀ = {self.z0:.2f}, {self.n_boot} resamples"
+                + ("" if self.n_groups is None else f" of {self.n_groups:,} groups"))
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
@@ -323,6 +328,7 @@ class _Sorted:
     u2: np.ndarray
     pairs: dict  # for "cc" and "correlation": groups of equal values of both, and their numbers
     n_bins: int
+    code: np.ndarray | None  # the group of each point, where rows belong together
 
     @classmethod
     def of(cls, names,  # of statistics
@@ -350,14 +356,16 @@ class _Sorted:
                 both = along if x is None else getattr(sample, x), getattr(sample, y)
                 pairs[name] = (*(one.codes[order] for one in both),
                                *(one.labels.size for one in both))
-        return cls(along.runs, (error / uncertainty)**2, error**2, uncertainty**2, pairs, n_bins)
+        code = None if sample.groups is None else sample.groups.codes[order]
+        return cls(along.runs, (error / uncertainty)**2, error**2, uncertainty**2, pairs, n_bins,
+                   code)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-025
-def _resample(names, data, n, rng):
-    "Bootstrap values of the named statistics, shape (n, len(names))."
-    draws = rng.integers(0, data.z2.size, size=(n, data.z2.size), dtype=np.int32)
+def _values(names, data, draws):
+    "The named statistics of each row of draws, a column for each."
+    size = draws.shape[1]
     binned = _resample_binned(draws, data.group, data.z2, data.e2, data.u2,
-                              bin_starts(data.z2.size, data.n_bins))
+                              bin_starts(size, min(data.n_bins, size)))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
     columns |= {name: _resample_spearman(draws, *pair) for name, pair in data.pairs.items()}
     if "nll" in names:
@@ -366,9 +374,20 @@ def _resample(names, data, n, rng):
     return np.column_stack([columns[name] for name in names])
 
 
+def _resample(names, data, n, rng):
+    "Bootstrap values of the named statistics, shape (n, len(names))."
+    if data.code is None:
+        draws = rng.integers(0, data.z2.size, size=(n, data.z2.size), dtype=np.int32)
+        return _values(names, data, draws)
+    return np.vstack([_values(names, data, rows[None]) for rows in group_draws(data.code, n, rng)])
+
+
 def _leave_one_out(names, data):
-    "The named statistics without each point in turn, a column for each."
+    "The named statistics without each point, or each group of points, in turn."
     n = data.z2.size
+    if data.code is not None:
+        rows = without_groups(data.code)
+        return dict(zip(names, np.vstack([_values(names, data, kept[None]) for kept in rows]).T))
     binned = _jackknife_binned(data.z2, data.e2, data.u2, bin_starts(n - 1, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
     columns |= {name: _jackknife_spearman(*pair) for name, pair in data.pairs.items()}
@@ -390,6 +409,8 @@ def bca_intervals(
     n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
     by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to, shape
                                   # (n,): the uncertainties unless given
+    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+                                      # labels, shape (n,); they are drawn together
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -414,6 +435,9 @@ def bca_intervals(
     by : ArrayLike | None, optional
         What these bins are sorted by and "correlation" refers to, shape (n,): the
         uncertainties unless given.
+    groups : ArrayLike | None, optional
+        Which rows belong together (one molecule, one patient): labels, shape (n,); they are
+        drawn together.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -436,7 +460,7 @@ def bca_intervals(
     ----------
     DiCiccio & Efron (1996).
     """
-    sample = Sample(error, uncertainty)
+    sample = Sample(error, uncertainty, groups)
     return intervals_of(names, sample, along=sample.along(by), n_boot=n_boot,
                         confidence=confidence, n_bins=n_bins, rng=rng, n_jobs=n_jobs,
                         progress=progress)
@@ -510,16 +534,17 @@ def intervals_of(
     values = run_chunks(functools.partial(_resample, names, data), n_boot, chunk_size(sample.n),
                         rng, n_jobs=n_jobs, progress=progress, description="bootstrap")
     without = _leave_one_out(names, data)
-    return {name: _interval(values[:, k], without[name], estimates[name], confidence, n_boot, name)
-            for k, name in enumerate(names)}
+    return {name: _interval(values[:, k], without[name], estimates[name], confidence, n_boot, name,
+                            sample.groups) for k, name in enumerate(names)}
 
 # %% ../nbs/21_bootstrap.ipynb #cell-028
 def _check_two(sample):
     if sample.n < 2:
         raise ValueError("error must hold at least two points: a single one cannot be resampled")
+    check_group_number(sample.groups)
 
 
-def _interval(values, without, estimate, confidence, n_boot, name):
+def _interval(values, without, estimate, confidence, n_boot, name, groups):
     kept = values[np.isfinite(values)]
     if not kept.size:
         raise ValueError(f"{name} is undefined in all {n_boot} resamples: too few points, or too "
@@ -531,7 +556,8 @@ def _interval(values, without, estimate, confidence, n_boot, name):
         estimate=float(estimate), bias=float(scale * everything.mean() - estimate),
         standard_error=float(scale * everything.std()), confidence_interval=limits,
         confidence=confidence, n_boot=n_boot, z0=z0, acceleration=acceleration,
-        n_dropped=n_boot - kept.size, bootstrap_distribution=kept)
+        n_dropped=n_boot - kept.size, bootstrap_distribution=kept,
+        n_groups=None if groups is None else groups.labels.size)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-030
 def bca_interval(
@@ -545,6 +571,8 @@ def bca_interval(
     n_bins: int = 20,  # bins of equal count; for names only
     by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to, shape
                                   # (n,); for names only
+    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+                                      # labels, shape (n,); they are drawn together
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -569,6 +597,9 @@ def bca_interval(
         Bins of equal count; for names only.
     by : ArrayLike | None, optional
         What the bins are sorted by and "correlation" refers to, shape (n,); for names only.
+    groups : ArrayLike | None, optional
+        Which rows belong together (one molecule, one patient): labels, shape (n,); they are
+        drawn together.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -594,11 +625,11 @@ def bca_interval(
     """
     common = dict(n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic):
-        return bca_intervals((statistic,), error, uncertainty, n_bins=n_bins, by=by,
+        return bca_intervals((statistic,), error, uncertainty, n_bins=n_bins, by=by, groups=groups,
                              **common)[statistic]
     if by is not None:
         raise ValueError("by goes with named statistics only: a function must do its own binning")
-    return _callable_interval(statistic, Sample(error, uncertainty), **common)
+    return _callable_interval(statistic, Sample(error, uncertainty, groups), **common)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-031
 def _callable_interval(statistic, sample, *, n_boot, confidence, rng, n_jobs, progress):
@@ -621,10 +652,14 @@ def _callable_interval(statistic, sample, *, n_boot, confidence, rng, n_jobs, pr
     def values_of(size,  # number of resamples
                   generator):  # what draws them
         "The statistic of that many resamples."
-        return np.array([value(draw) for draw in generator.integers(0, n, size=(size, n))])
+        draws = (generator.integers(0, n, size=(size, n)) if sample.groups is None
+                 else group_draws(sample.groups.codes, size, generator))
+        return np.array([value(draw) for draw in draws])
 
     values = run_chunks(values_of, n_boot, chunk_size(n), rng, n_jobs=n_jobs, progress=progress,
                         description="bootstrap")
-    without = np.array([value(np.delete(np.arange(n), i)) for i in range(n)])
+    kept = ((np.delete(np.arange(n), i) for i in range(n)) if sample.groups is None
+            else without_groups(sample.groups.codes))
+    without = np.array([value(rows) for rows in kept])
     return _interval(values, without, float(estimate), confidence, n_boot,
-                     getattr(statistic, "__name__", "statistic"))
+                     getattr(statistic, "__name__", "statistic"), sample.groups)

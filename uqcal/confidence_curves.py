@@ -15,10 +15,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
+from .consistency import METHODS, hypothesis_of, under_hypothesis
 from .distributions import distribution_name, standard_distribution
+from .groups import check_group_number, group_draws
 from .inputs import check_choice, check_count, check_fraction, check_generator
-from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle,
-                              under_shuffles)
+from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle
 from .results import Interval, SignificanceTest, new_axes
 from .sample import Sample
 
@@ -55,6 +56,8 @@ class _Groups:
     s: np.ndarray  # (u/stated_unit)^q of each group
     count: np.ndarray  # the points in each group
     kept: np.ndarray  # the numbers of points that stay, falling from n
+    order: np.ndarray  # the row of each point
+    code: np.ndarray | None  # the label of each point, where rows belong together
 
     @classmethod
     def of(cls, sample,  # a Sample
@@ -76,9 +79,10 @@ class _Groups:
         if along.labels.size < along.n: order = order[np.lexsort((size[order], along.runs))]
         e, scaled, u = size[order], np.abs(sample.scaled)[order], along.labels
         kept = along.n * (n_points - np.arange(n_points)) / n_points
+        code = None if sample.groups is None else sample.groups.codes[order]
         return cls(power, float(e.max()), float(u[-1]), (e / e.max())**power,
                    (scaled / scaled.max())**power, along.runs, (u / u[-1])**power, along.counts,
-                   kept)
+                   kept, order, code)
 
     def curve(self, total):
         """The curve of the groups' totals, in their unit.
@@ -141,12 +145,14 @@ def _simulated_means(points, distribution, n, rng):
     return _reference_means(z, points.s, points.count, points.kept)
 
 
-def _null_curves(points, distribution, n, rng, **options):
+def _null_curves(points, sample, distribution, n, rng, **options):
     """Curves of n sets that follow the model: of a distribution, or of the shuffled scaled errors
     in an arbitrary unit."""
     if distribution is None:
-        means = under_shuffles(_shuffled_means, points.z, (points.s, points.count, points.kept), n,
-                               rng=rng, **options)
+        plan = _shuffled_means, points.z, (points.s, points.count, points.kept)
+        means = under_hypothesis(plan, sample, points.order, hypothesis_of(sample, True, "a curve"),
+                                 n, centre=points.z.mean(), rng=rng, **options)
+        means = np.maximum(means, 0)  # signs can make the sum of a few values negative
     else:
         means = run_chunks(functools.partial(_simulated_means, points, distribution), n,
                            chunk_size(points.z.size), rng, description="reference", **options)
@@ -175,9 +181,15 @@ def _resampled_means(draws, group, w, s, kept):
 
 def _resample(points, n, rng):
     "Curves and stated curves r(p) of n bootstrap resamples, shape (n, 2, n_points)."
-    draws = rng.integers(0, points.w.size, size=(n, points.w.size), dtype=np.int32)
-    means = _root(_resampled_means(draws, points.group, points.w, points.s, points.kept),
-                  points.power)
+    rest = points.group, points.w, points.s
+    if points.code is None:
+        draws = rng.integers(0, points.w.size, size=(n, points.w.size), dtype=np.int32)
+        means = _resampled_means(draws, *rest, points.kept)
+    else:
+        means = np.concatenate([
+            _resampled_means(rows[None], *rest, points.kept / points.w.size * rows.size)
+            for rows in group_draws(points.code, n, rng)])
+    means = _root(means, points.power)
     return means * np.array([[points.error_unit], [points.stated_unit]])
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-022
@@ -233,6 +245,8 @@ class ConfidenceCurve(SignificanceTest):
         Level of the interval and of all bands.
     n_boot : int
         Bootstrap resamples behind interval and band.
+    n_groups : int | None
+        Groups of rows that belong together; None where rows don't.
     removed : np.ndarray
         Share of the least certain points removed, shape (n_points,), 0 … < 1.
     value : np.ndarray
@@ -252,6 +266,7 @@ class ConfidenceCurve(SignificanceTest):
     confidence_interval: Interval  # bootstrap limits of the area
     confidence: float  # level of the interval and of all bands
     n_boot: int  # bootstrap resamples behind interval and band
+    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
     removed: np.ndarray = field(repr=False)  # share of the least certain points
     # removed, shape (n_points,), 0 … < 1
     value: np.ndarray = field(repr=False)  # error of the rest, shape (n_points,), in
@@ -272,7 +287,8 @@ class ConfidenceCurve(SignificanceTest):
         return (f"{self.metric.upper()} of {self.n:,} points {self.value[0]:.4g}, of the most "
                 f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
                 f"{self.distribution} reference {self.statistic:.3g} [{low:.3g}, {high:.3g}], "
-                f"p = {self.pvalue:.2g}.")
+                f"p = {self.pvalue:.2g}"
+                + ("." if self.n_groups is None else f" ({self.n_groups:,} groups)."))
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each share: removed, kept, value, low, high, reference, null_low, null_high, oracle.
@@ -334,6 +350,8 @@ def confidence_curve(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2, not all zero
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
     *,
+    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+                                      # labels, shape (n,); for distribution="empirical" only
     metric: str = "rmse",  # "rmse" or "mae"
     n_points: int = 100,  # number of shares removed, 0, 1/n_points, …, 1 − 1/n_points; ≥ 2
     distribution: Any = "empirical",  # shuffled scaled errors; or the distribution of ε, see
@@ -354,6 +372,9 @@ def confidence_curve(
         Errors, reference minus prediction, shape (n,), n ≥ 2, not all zero.
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0, not all equal.
+    groups : ArrayLike | None, optional
+        Which rows belong together (one molecule, one patient): labels, shape (n,); for
+        distribution="empirical" only.
     metric : str, default "rmse"
         "rmse" or "mae".
     n_points : int, default 100
@@ -388,7 +409,7 @@ def confidence_curve(
     ----------
     Pernot (2022); Pernot (2024), § I.
     """
-    return curve_of(Sample(error, uncertainty), metric=metric, n_points=n_points,
+    return curve_of(Sample(error, uncertainty, groups), metric=metric, n_points=n_points,
                     distribution=distribution, n_boot=n_boot, n_resamples=n_resamples,
                     confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
 
@@ -449,19 +470,24 @@ def curve_of(
                            ((n_boot, "n_boot"), (n_resamples, "n_resamples")))
     work = dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress)
     limits, is_empirical = np.array([1 - confidence, 1 + confidence]) / 2, epsilon is None
+    if not (is_empirical or sample.groups is None):
+        raise ValueError('distribution must be "empirical" with groups: errors simulated from a '
+                         "distribution are independent, and rows of one group are not")
     value, reference, scale = _compared(points, None if is_empirical
                                         else _mean_magnitude(epsilon, power))
     resampled = run_chunks(functools.partial(_resample, points), n_boot, chunk_size(sample.n),
                            description="bootstrap", **work)
     own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1]) if is_empirical else scale
     areas = (resampled[:, 0] - own_scale * resampled[:, 1]).mean(axis=1)
-    curves = _null_curves(points, epsilon, n_resamples, **work)
+    curves = _null_curves(points, sample, epsilon, n_resamples, **work)
     if is_empirical: curves = curves * _ratio(value[0], curves[:, :1])
     name = "empirical" if is_empirical else distribution_name(distribution)
     return ConfidenceCurve(
         statistic=float((value - reference).mean()), pvalue=_area_pvalue(value, curves),
         alternative="two-sided", n=sample.n, n_resamples=n_resamples,
-        method="shuffled scaled errors" if is_empirical else f"simulated {name} errors",
+        method=(METHODS[hypothesis_of(sample, True, "a curve")].format("scaled") if is_empirical
+                else f"simulated {name} errors"),
+        n_groups=None if sample.groups is None else sample.groups.labels.size,
         null_distribution=(curves - reference).mean(axis=1), metric=metric, distribution=name,
         confidence_interval=Interval(*np.quantile(areas, limits).tolist()), confidence=confidence,
         n_boot=n_boot, removed=np.arange(n_points) / n_points, value=value,
@@ -482,6 +508,7 @@ def _checked(sample, power, n_points):
     if not sample.error.any():
         raise ValueError(f"error must not be all zero: {sample.n} errors of 0 give no curve to "
                          "compare")
+    check_group_number(sample.groups)
     return _Groups.of(sample, power, n_points)
 
 

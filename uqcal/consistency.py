@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from .groups import (check_group_number, exchangeable_share, sign_spread, under_group_shuffles,
+                          under_signs)
 from .inputs import check_choice, check_count, printable
 from .references import zeta_score
 from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'NothingToTest', 'check_shuffles', 'binned_plan', 'shuffle_plan', 'Stretch', 'ConsistencyTest',
-           'consistency_test', 'consistency_of', 'LinkTest', 'link_test', 'link_of']
+__all__ = ['STATISTICS', 'LINEAR', 'METHODS', 'NothingToTest', 'check_shuffles', 'check_groups', 'binned_plan', 'shuffle_plan',
+           'hypothesis_of', 'under_hypothesis', 'Stretch', 'ConsistencyTest', 'consistency_test', 'consistency_of',
+           'LinkTest', 'link_test', 'link_of']
 
 # %% ../nbs/23_consistency.ipynb #cell-015
 class NothingToTest(ValueError):
@@ -87,6 +90,39 @@ def check_shuffles(
         raise NothingToTest(f"|error| / uncertainty must vary: all {n} values are "
                             f"{abs(sample.scaled[0]):.6g}, so shuffling changes nothing",
                             "all scaled errors have the same size")
+
+# %% ../nbs/23_consistency.ipynb #cell-009
+def check_groups(sample: Sample,  # errors and uncertainties
+                 along: Ordering | None = None,  # what the points are compared along
+                 ) -> None:
+    """Make sure that there are groups enough to infer anything from, and that they can be compared.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        What the points are compared along.
+
+    Raises
+    ------
+    NothingToTest
+        For fewer than six groups.
+    ValueError
+        Where a feature's groups are the sample's own.
+    """
+    if sample.groups is None: return
+    number = sample.groups.labels.size
+    try: check_group_number(sample.groups)
+    except ValueError as error:
+        raise NothingToTest(str(error), f"only {number} groups of rows that belong together, too "
+                            "few to tell anything from chance") from None
+    if along is not None and along.kind == "groups" and (
+            np.unique(sample.groups.codes + number * along.codes).size == number
+            and along.labels.size > number / 2):
+        raise ValueError(f"by must hold several of the {number} groups in most of its own: it has "
+                         f"{along.labels.size} groups, so there is nothing to compare within one; "
+                         "leave one of the two out")
 
 # %% ../nbs/23_consistency.ipynb #cell-016
 def _sizes(sample, along):
@@ -297,6 +333,86 @@ def shuffle_plan(
     if along.kind == "groups": return _shuffled_groups, excess, (along.start,)
     return _shuffled_range, excess, (along.is_end,)
 
+# %% ../nbs/23_consistency.ipynb #cell-011
+LINEAR = ("kuiper", "kuiper-rank", "correlation")
+METHODS = {"shuffles": "shuffled {} errors", "group shuffles": "shuffled groups of {} errors",
+           "signs": "random signs of groups of {} errors"}
+
+
+def hypothesis_of(sample: Sample,  # errors and uncertainties
+                  is_linear: bool,  # whether the statistic is a function of sums of centred values
+                  name: str,  # what the caller calls the statistic
+                  ) -> str:  # "shuffles", "group shuffles" or "signs"
+    """How sets are drawn in which nothing is wrong.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    is_linear : bool
+        Whether the statistic is a function of sums of centred values.
+    name : str
+        What the caller calls the statistic.
+
+    Returns
+    -------
+    str
+        "shuffles", "group shuffles" or "signs".
+
+    Raises
+    ------
+    ValueError
+        Where groups are of too many sizes for a statistic that is not linear.
+    """
+    if sample.groups is None: return "shuffles"
+    share = exchangeable_share(sample.groups)
+    if share >= 0.75: return "group shuffles"
+    if is_linear: return "signs"
+    raise ValueError(f"groups must be of equal sizes for {name}, so that they can change places: "
+                     f"only {100 * share:.0f} % of the rows are in a group as large as another "
+                     "one; use consistency_test with statistic='kuiper'")
+
+
+def under_hypothesis(
+    plan: tuple,  # kernel, values, fixed, as from `shuffle_plan`
+    sample: Sample,  # errors and uncertainties
+    order: np.ndarray,  # the row that each value belongs to, shape (n,)
+    hypothesis: str,  # "shuffles", "group shuffles" or "signs"
+    n_resamples: int,  # number of sets
+    *,
+    centre: float = 0.0,  # what the values scatter about, for "signs"
+    **work: Any,  # rng, n_jobs, progress, as for `uqcal.resampling.under_shuffles`
+) -> np.ndarray:  # a row for each set
+    """The statistic of many sets in which nothing is wrong, with the groups of the sample.
+
+    Parameters
+    ----------
+    plan : tuple
+        Kernel, values, fixed, as from `shuffle_plan`.
+    sample : Sample
+        Errors and uncertainties.
+    order : np.ndarray
+        The row that each value belongs to, shape (n,).
+    hypothesis : str
+        "shuffles", "group shuffles" or "signs".
+    n_resamples : int
+        Number of sets.
+    centre : float, default 0.0
+        What the values scatter about, for "signs".
+    **work : Any
+        Rng, n_jobs, progress, as for `uqcal.resampling.under_shuffles`.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each set.
+    """
+    if hypothesis == "shuffles": return under_shuffles(*plan, n_resamples, **work)
+    group = sample.groups.codes[order]
+    if hypothesis == "signs":
+        return under_signs(*plan, group, n_resamples, centre=centre, **work)
+    return under_group_shuffles(*plan, group, n_resamples, **work)
+
 # %% ../nbs/23_consistency.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
@@ -364,6 +480,8 @@ class ConsistencyTest(SignificanceTest):
         Mean squared scaled error of all points, before the scaling.
     n_bins : int | None
         Number of bins or groups; None where the statistic needs none.
+    n_groups : int | None
+        Groups of rows that belong together; None where rows don't.
     graph : pd.DataFrame
         The cumulative graph: by, count, share, cumulative, null_low, null_high for each
         distinct value of u or `by`; for groups: group, count, excess, null_low, null_high.
@@ -373,6 +491,7 @@ class ConsistencyTest(SignificanceTest):
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     zms: float  # mean squared scaled error of all points, before the scaling
     n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
+    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
     graph: pd.DataFrame = field(repr=False)  # the cumulative graph: by, count,
                                              # share,
     # cumulative, null_low, null_high for each distinct value of u or `by`; for groups: group,
@@ -442,20 +561,31 @@ class ConsistencyTest(SignificanceTest):
         """
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
+# %% ../nbs/23_consistency.ipynb #cell-013
+def _chance(excess, sample, along):
+    "How far the graph, or the mean of each of a feature's groups, strays in 95 of 100 cases."
+    share = along.counts / sample.n
+    is_cumulative = along.kind != "groups"
+    if sample.groups is not None:
+        group = sample.groups.codes[along.order]
+        spread = sign_spread(excess, group, along.start, cumulative=is_cumulative)
+        return 1.96 * spread / (sample.n if is_cumulative else along.counts)
+    spread = excess.std()
+    if not is_cumulative: return 1.96 * spread * np.sqrt((1 / share - 1) / (sample.n - 1))
+    share = np.cumsum(share)
+    return 1.96 * spread * np.sqrt(np.maximum(share * (1 - share), 0) / (sample.n - 1))
+
 # %% ../nbs/23_consistency.ipynb #cell-037
 def _graph(name, sample, along):
     """Running sums of the excess with the band of shuffles; for groups the mean excess of each, the
     largest first."""
     excess, counts, n = _excess(name, sample, along), along.counts, sample.n
-    total, spread, share = np.add.reduceat(excess, along.start[:-1]), excess.std(), counts / n
+    total, half = np.add.reduceat(excess, along.start[:-1]), _chance(excess, sample, along)
     if along.kind == "groups":
-        half = 1.96 * spread * np.sqrt((1 / share - 1) / (n - 1))
         table = pd.DataFrame({"group": along.labels, "count": counts, "excess": total / counts,
                               "null_low": -half, "null_high": half})
         return table.sort_values("excess", ascending=False, ignore_index=True, kind="stable")
-    share = np.cumsum(share)
-    half = 1.96 * spread * np.sqrt(np.maximum(share * (1 - share), 0) / (n - 1))
-    return pd.DataFrame({"by": along.labels, "count": counts, "share": share,
+    return pd.DataFrame({"by": along.labels, "count": counts, "share": np.cumsum(counts / n),
                          "cumulative": np.cumsum(total) / n, "null_low": -half, "null_high": half})
 
 # %% ../nbs/23_consistency.ipynb #cell-038
@@ -505,9 +635,14 @@ def _stretch(test):
                    elsewhere=factor(-inside[0], 1 - inside[1]))
 
 # %% ../nbs/23_consistency.ipynb #cell-082
+def _repeats(test):
+    "How many independent observations there are, where rows belong together."
+    return "" if test.n_groups is None else f", {test.n:,} rows in {test.n_groups:,} groups"
+
+
 def _explain(test):
     "What was found, and where."
-    what, found = _WHAT[test.by], f"({test.name}, p = {test.pvalue:.2g})"
+    what, found = _WHAT[test.by], f"({test.name}, p = {test.pvalue:.2g}{_repeats(test)})"
     if test.pvalue > 0.05: return f"No sign that scaled errors depend on {what} {found}."
     return f"Scaled errors depend on {what} {found}: the errors are {test.where()}."
 
@@ -616,6 +751,8 @@ def consistency_test(
     statistic: str = "kuiper",  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # (numbers, or groups as text) is given
+    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+                                      # labels, shape (n,)
     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are
                        # their own bins
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
@@ -640,6 +777,8 @@ def consistency_test(
     by : ArrayLike | None, optional
         What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
         as text) is given.
+    groups : ArrayLike | None, optional
+        Which rows belong together (one molecule, one patient): labels, shape (n,).
     n_bins : int, default 20
         Bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are their own
         bins.
@@ -667,7 +806,7 @@ def consistency_test(
     The model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of
     Phipson & Smyth (2010).
     """
-    sample = Sample(error, uncertainty)
+    sample = Sample(error, uncertainty, groups)
     return consistency_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
                           n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
 
@@ -720,23 +859,27 @@ def consistency_of(
     n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
     along = sample.by_uncertainty if along is None else along
     check_shuffles(sample, along)
+    check_groups(sample, along)
     is_grouped, two_sided = along.kind == "groups", name in ("correlation", "cc")
     if is_grouped and two_sided:
         raise ValueError(f"statistic={name!r} needs an order, and by holds {along.labels.size} "
                          "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
                          "give numbers")
+    hypothesis = hypothesis_of(sample, name in LINEAR, f"statistic={name!r}")
     plan = shuffle_plan(name, sample, along, n_bins)
     value = _finite(float(as_observed(*plan)), name)
-    null = under_shuffles(*plan, n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    null = under_hypothesis(plan, sample, along.order, hypothesis, n_resamples, rng=rng,
+                            n_jobs=n_jobs, progress=progress)
     if not np.isfinite(null).any():
         raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use "
                          "fewer bins, 'ence' or 'kuiper'")
     alternative = "two-sided" if two_sided else "greater"
     return ConsistencyTest(
         statistic=value, pvalue=monte_carlo_pvalue(value, null, alternative),
-        alternative=alternative, method="shuffled scaled errors", n=sample.n,
+        alternative=alternative, method=METHODS[hypothesis].format("scaled"), n=sample.n,
         n_resamples=n_resamples, null_distribution=null, name=name, by=along.kind, zms=sample.zms,
         n_bins=along.labels.size if is_grouped else n_bins if name in ("zmse", "ence") else None,
+        n_groups=None if sample.groups is None else sample.groups.labels.size,
         graph=_graph(name, sample, along))
 
 # %% ../nbs/23_consistency.ipynb #cell-083
@@ -774,14 +917,18 @@ class LinkTest(SignificanceTest):
         Sets behind the null distribution; None where none were drawn.
     null_distribution : np.ndarray | None
         Statistic of each set, shape (n_resamples,).
+    n_groups : int | None
+        Groups of rows that belong together; None where rows don't.
     """
+
+    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
 
     @property
     def sentence(self) -> str:
         "What was found."
         found = "Larger" if self.pvalue <= 0.05 else "No sign that larger"
         return (f"{found} errors come with larger uncertainties (CC = {self.statistic:.3g}, "
-                f"p = {self.pvalue:.2g}).")
+                f"p = {self.pvalue:.2g}{_repeats(self)}).")
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
@@ -804,6 +951,8 @@ def link_test(
     error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
     *,
+    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+                                      # labels, shape (n,)
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -817,6 +966,8 @@ def link_test(
         Errors, shape (n,), n ≥ 4, whose sizes are not all equal.
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0, not all equal.
+    groups : ArrayLike | None, optional
+        Which rows belong together (one molecule, one patient): labels, shape (n,).
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1; fewer above 200,000 points.
     rng : int | np.random.Generator | None, optional
@@ -841,8 +992,8 @@ def link_test(
     ----------
     Permutation test after Fisher (1935).
     """
-    return link_of(Sample(error, uncertainty), n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
-                   progress=progress)
+    return link_of(Sample(error, uncertainty, groups), n_resamples=n_resamples, rng=rng,
+                   n_jobs=n_jobs, progress=progress)
 
 # %% ../nbs/23_consistency.ipynb #cell-086
 def link_of(
@@ -890,10 +1041,13 @@ def link_of(
             raise NothingToTest(f"a rank correlation needs values that differ: {name} are all "
                                 f"{order.labels[0]:.6g} ({n} values)",
                                 f"all {name.removeprefix('the ')} are equal")
-    n_resamples = affordable(n_resamples, n)
+    check_groups(sample)
+    n_resamples, hypothesis = affordable(n_resamples, n), hypothesis_of(sample, True, "the link")
     plan = _rank_plan(sample.by_error_size.ranks, sample.by_uncertainty.ranks)
     value = float(as_observed(*plan))
-    null = under_shuffles(*plan, n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    null = under_hypothesis(plan, sample, np.arange(n), hypothesis, n_resamples, rng=rng,
+                            n_jobs=n_jobs, progress=progress)
     return LinkTest(statistic=value, pvalue=monte_carlo_pvalue(value, null), alternative="greater",
-                    method="shuffled absolute errors", n=n, n_resamples=n_resamples,
-                    null_distribution=null)
+                    method=METHODS[hypothesis].format("absolute"), n=n, n_resamples=n_resamples,
+                    null_distribution=null,
+                    n_groups=None if sample.groups is None else sample.groups.labels.size)
