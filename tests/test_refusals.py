@@ -72,7 +72,7 @@ OPTIONS = {
     **dict.fromkeys(["strategy", "distribution"], ("choice", NOT_STATED)), "distributions": ("choices", NOT_STATED), "statistics": ("choices", ("zms", "ence")),
     "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
     "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
-    "name": ("text", NOT_STATED),
+    "name": ("text", NOT_STATED), "groups": ("free", NOT_STATED),
 }
 NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
 NO_FRACTION = {"zero": 0, "one": 1, "negative": -0.5, "percent": 95, "NaN": np.nan, "infinite": np.inf, "True": True, "text": "0.9", "None": None, "list": [0.5, "x"]}
@@ -229,7 +229,11 @@ TABLE = {
     **rows("bootstrap", "bca_interval", "errors", given={"statistic": "ence"}, kinds={"by": "feature -None"}),
     **rows("bootstrap", "bca_intervals", "errors", kinds={"by": "feature -None"}, aliases={"names": "statistic"}),
     **rows("references", "simulated_reference", "errors", given={"statistic": "zmse"}, kinds={"by": "feature -None"}),
-    **rows("consistency", "consistency_test link_test", "errors"),
+    **rows("consistency", "consistency_test link_test", "errors"), **rows("repeats", "find_repeats", "errors", nan=True),
+    **{f"{row}+groups": Row("errors", given={"groups": np.arange(N) // 3} | given, kinds={"groups": "array -None"} | kinds) for row, given, kinds in (
+        ("consistency.consistency_test", {}, {}), ("consistency.link_test", {}, {}), ("confidence_curves.confidence_curve", {"distribution": "empirical"}, {"distribution": "free"}),
+        ("bootstrap.bca_interval", {"statistic": "ence"}, {"by": "feature -None"}), ("bootstrap.bca_intervals", {"names": ("zms", "ence")}, {"by": "feature -None", "names": "free"}),
+        ("bin_scaling.extrapolate", {"n_bins": (2, 3, 4, 6)}, {"n_bins": "counts"}))},
     **rows("bias", "bias_test", "errors", kinds={"groups": "free"}),
     **rows("bias", "bias_test+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("conclusions", "draw_conclusions", "errors"),
@@ -312,6 +316,9 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep",
+    ("ties", "constant", "one point", "two points"): "bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
+    ("ties", "constant", "one point", "two points", "zeros"):
+        "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups",
     ("constant", "one point"):
         "distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
         "cumulative.comparison_graph cumulative.subpopulation_graph streams.RecalibratedClassifier.fit",

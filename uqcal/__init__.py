@@ -14,6 +14,8 @@ _CONTENTS = {
     "tables": ["read_errors", "read_intervals", "read_probabilities", "read_table"],
     "sample": [],
     "resampling": [],
+    "groups": [],
+    "repeats": ["find_repeats"],
     "logistic": [],
     "datasets": ["catalogue", "load_demo", "load_errors", "load_logits", "load_table"],
     "distributions": ["simulate_errors"],

@@ -12,6 +12,7 @@ from uqcal import consistency as consistency
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
 from uqcal import distributions as distributions
+from uqcal import groups as groups
 from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import kernels as kernels
@@ -21,6 +22,7 @@ from uqcal import page as page
 from uqcal import recalibration as recalibration
 from uqcal import references as references
 from uqcal import reliability as reliability
+from uqcal import repeats as repeats
 from uqcal import report as report
 from uqcal import resampling as resampling
 from uqcal import results as results
@@ -69,6 +71,7 @@ from uqcal.reliability import ece_test as ece_test
 from uqcal.reliability import expected_calibration_error as expected_calibration_error
 from uqcal.reliability import reliability_diagram as reliability_diagram
 from uqcal.reliability import top_label_ece as top_label_ece
+from uqcal.repeats import find_repeats as find_repeats
 from uqcal.report import write_report as write_report
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration

@@ -1,0 +1,195 @@
+"""Groups of rows: signs, changes of place and draws keep groups whole, agree with slow twins, and hold their level."""
+import itertools
+
+import numpy as np
+import pytest
+
+from uqcal.bin_scaling import extrapolate
+from uqcal.bootstrap import bca_interval, bca_intervals
+from uqcal.confidence_curves import confidence_curve
+from uqcal.consistency import NothingToTest, consistency_test, link_test, shuffle_plan, under_hypothesis
+from uqcal.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_shuffles, under_signs, without_groups
+from uqcal.resampling import as_observed
+from uqcal.sample import Ordering, Sample
+from uqcal.statistics import ence
+
+rng = np.random.default_rng(1)
+GROUP = np.repeat(np.arange(12), 4)[rng.permutation(48)]
+SIZES = np.repeat(np.arange(12), np.arange(1, 13))  # no two groups are equally large
+U = np.exp(0.5 * rng.standard_normal(78))
+E = U * rng.standard_normal(78)
+NAMES = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
+
+
+def as_they_are(values, n_shuffles, state):
+    return values[None].copy()
+
+
+def test_signs_are_those_of_groups_and_leave_no_mean():
+    values = E[:48] - E[:48].mean()
+    drawn = under_signs(as_they_are, values, (), GROUP, 50, rng=1)
+    factor = np.sqrt(12 / 11)
+    for row in drawn:
+        assert abs(row.mean()) < 1e-12
+        offset = [np.unique(np.round(np.abs(row - shift) / factor - np.abs(values), 9)) for shift in (0,)]
+        assert len(offset) == 1
+        # up to one common shift, each group is its values times +1 or −1
+        best = [min(np.abs(row[GROUP == g] - factor * sign * values[GROUP == g]).std() for sign in (-1, 1)) for g in range(12)]
+        assert max(best) < 1e-12
+    assert len({tuple(np.round(row, 9)) for row in drawn}) > 45
+    around = under_signs(as_they_are, values + 7, (), GROUP, 50, centre=7.0, rng=1)
+    np.testing.assert_allclose(around, drawn + 7, atol=1e-12)
+
+
+def test_groups_change_places_with_groups_of_their_size_only():
+    group = np.array([0, 1, 0, 2, 2, 3, 3, 3])  # sizes 2, 1, 2, 3
+    values = np.arange(8.0)
+    drawn = under_group_shuffles(as_they_are, values, (), group, 400, rng=1)
+    blocks = {frozenset(values[group == g]) for g in range(4)}
+    seen = {tuple(row) for row in drawn}
+    for row in drawn: assert {frozenset(row[group == g]) for g in range(4)} == blocks
+    assert len(seen) == 2 * 2 * 2 * 6 and all(row[1] == 1 for row in seen)  # two places, and orders within groups of 2, 2 and 3
+
+
+def test_all_rearrangements_are_equally_likely():
+    group = np.array([0, 0, 1, 1])
+    drawn = under_group_shuffles(as_they_are, np.arange(4.0), (), group, 8000, rng=2)
+    counts = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert counts.size == 8 and np.abs(counts - 1000).max() < 4.5 * np.sqrt(1000 * 7 / 8)
+
+
+def test_spread_of_signs_is_that_of_every_set_of_signs():
+    group, x = np.array([0, 1, 1, 2, 0, 3, 2, 3, 3]), np.array([1.0, -2, 0.5, 0.25, 3, -1, -2, 0.5, -0.25])
+    start = np.array([0, 2, 3, 7, 9])
+    sums = []
+    for signs in itertools.product((-1, 1), repeat=4):
+        drawn = np.array(signs)[group] * x
+        sums.append((drawn - drawn.mean()) * np.sqrt(4 / 3))
+    for cumulative in (True, False):
+        parts = [np.add.reduceat(drawn, start[:-1]) for drawn in sums]
+        expected = np.sqrt(np.mean(np.square([np.cumsum(part) if cumulative else part for part in parts]), axis=0))
+        np.testing.assert_allclose(sign_spread(x, group, start, cumulative=cumulative), expected, atol=1e-12)
+
+
+def test_draws_hold_whole_groups():
+    for rows in group_draws(SIZES, 30, np.random.default_rng(1)):
+        count = np.bincount(rows, minlength=78)
+        per_group = [set(count[SIZES == g]) for g in range(12)]
+        assert all(len(one) == 1 for one in per_group) and sum(one.pop() for one in per_group) == 12
+
+
+def test_leaving_out_groups():
+    kept = without_groups(SIZES)
+    assert len(kept) == 12 and all(set(range(78)) - set(rows) == set(np.flatnonzero(SIZES == g)) for g, rows in enumerate(kept))
+    batches = without_groups(SIZES, most=5)
+    left = [set(range(78)) - set(rows) for rows in batches]
+    assert len(left) == 5 and set.union(*left) == set(range(78)) and sum(map(len, left)) == 78
+
+
+def test_what_can_change_places():
+    assert exchangeable_share(Ordering.of(GROUP, "groups")) == 1 and exchangeable_share(Ordering.of(SIZES, "groups")) == 0
+    assert exchangeable_share(Ordering.of(np.array([0, 0, 1, 1, 2]), "groups")) == 0.8
+
+
+def test_intervals_of_named_statistics_are_those_of_functions():
+    common = dict(groups=SIZES, n_boot=400, rng=3)
+    for name, function in (("zms", lambda e, u: np.mean((e / u)**2)), ("ence", lambda e, u: ence(e, u, n_bins=3))):
+        named, own = bca_interval(name, E, U, n_bins=3, **common), bca_interval(function, E, U, **common)
+        assert named.n_groups == own.n_groups == 12 and named.acceleration == pytest.approx(own.acceleration, rel=1e-9)
+        np.testing.assert_allclose(named.estimate, own.estimate, rtol=1e-12)
+        assert abs(named.standard_error / own.standard_error - 1) < 0.25
+
+
+def test_the_interval_of_repeated_rows_is_that_of_the_rows_themselves():
+    many = np.random.default_rng(5).standard_normal((2, 200))
+    error, uncertainty, label = np.repeat(many[0], 5), np.repeat(np.exp(many[1]), 5), np.repeat(np.arange(200), 5)
+    common = dict(n_boot=3000, rng=4, n_bins=5)
+    for name in ("zms", "cc", "correlation"):
+        once, grouped, wrong = (bca_intervals((name,), *data, **common)[name] for data in (
+            (many[0], np.exp(many[1])), (error, uncertainty), (error, uncertainty)))
+        grouped = bca_interval(name, error, uncertainty, groups=label, **common)
+        assert abs(grouped.standard_error / once.standard_error - 1) < 0.05 and abs(grouped.acceleration - once.acceleration) < 0.005
+        assert wrong.standard_error < 0.55 * once.standard_error
+
+
+def test_repeated_rows_say_no_more_than_the_rows_themselves():
+    "Each row five times: without groups everything is significant, with them the p-value is that of single rows."
+    draw = np.random.default_rng(6)
+    u = np.exp(0.5 * draw.standard_normal(120))
+    e = u * draw.standard_t(6, 120)
+    again = [np.repeat(x, 5) for x in (e, u)]
+    label = np.repeat(np.arange(120), 5)
+    for statistic in ("kuiper", "kuiper-rank", "correlation", "zmse", "cc"):
+        once, grouped = consistency_test(e, u, statistic=statistic, n_bins=5, n_resamples=1999, rng=1), consistency_test(
+            *again, statistic=statistic, groups=label, n_bins=5, n_resamples=1999, rng=2)
+        assert abs(once.pvalue - grouped.pvalue) < 0.06, statistic
+        assert grouped.n_groups == 120 and grouped.method == "shuffled groups of scaled errors" and "600 rows in 120 groups" in grouped.sentence
+    once, grouped = link_test(e, draw.permutation(u), rng=1), link_test(again[0], np.repeat(np.random.default_rng(6).permutation(u), 5), groups=label, rng=1)
+    assert grouped.n_groups == 120 and grouped.pvalue > 0.001
+    once, grouped = (confidence_curve(*data, n_boot=300, n_resamples=999, rng=1, **more) for data, more in (((e, u), {}), (again, {"groups": label})))
+    np.testing.assert_allclose(grouped.value, once.value, rtol=1e-9)
+    assert abs(once.pvalue - grouped.pvalue) < 0.08
+    width = [np.diff(curve.confidence_interval)[0] for curve in (once, grouped)]
+    assert abs(width[1] / width[0] - 1) < 0.25
+
+
+def test_signs_where_sizes_differ_and_words_where_they_do_not_help():
+    for statistic in ("kuiper", "kuiper-rank", "correlation"):
+        assert consistency_test(E, U, statistic=statistic, groups=SIZES, n_resamples=99, rng=1).method == "random signs of groups of scaled errors"
+    assert link_test(E, U, groups=SIZES, n_resamples=99, rng=1).method == "random signs of groups of absolute errors"
+    curve = confidence_curve(E, U, groups=SIZES, n_boot=99, n_resamples=99, rng=1)
+    assert curve.method == "random signs of groups of scaled errors" and np.isfinite(curve.band).all() and np.isfinite(curve.null_band).all()
+    for statistic in ("zmse", "ence", "cc"):
+        with pytest.raises(ValueError, match=f"groups must be of equal sizes for statistic='{statistic}'.*only 0 % of the rows.*statistic='kuiper'"):
+            consistency_test(E, U, statistic=statistic, groups=SIZES, n_bins=3)
+    with pytest.raises(ValueError, match="groups must be of equal sizes for an extrapolation"):
+        extrapolate(E, U, groups=SIZES, n_bins=(3, 4, 5, 6), min_bin_size=4, fit_above=2)
+    with pytest.raises(ValueError, match='method must be "permutation" with groups'):
+        extrapolate(E, U, groups=SIZES, n_bins=(3, 4, 5, 6), min_bin_size=4, fit_above=2, method="paper")
+    with pytest.raises(ValueError, match='distribution must be "empirical" with groups'): confidence_curve(E, U, groups=SIZES, distribution="normal")
+
+
+def test_too_few_groups_are_refused():
+    few = np.arange(78) % 5
+    for call in (lambda: consistency_test(E, U, groups=few), lambda: link_test(E, U, groups=few)):
+        with pytest.raises(NothingToTest, match="groups must hold at least 6 different labels, got 5") as raised: call()
+        assert raised.value.reason == "only 5 groups of rows that belong together, too few to tell anything from chance"
+    for call in (lambda: bca_interval("zms", E, U, groups=few), lambda: confidence_curve(E, U, groups=few)):
+        with pytest.raises(ValueError, match="groups must hold at least 6"): call()
+    check_group_number(None)
+    with pytest.raises(ValueError, match="by must hold several of the 26 groups in most of its own: it has 26 groups"):
+        consistency_test(E, U, groups=np.arange(78) // 3, by=(np.arange(78) // 3).astype(str))
+
+
+def test_a_feature_may_nest_or_cross_the_groups():
+    draw, found = np.random.default_rng(8), []
+    label = np.repeat(np.arange(60), 5)
+    for feature in ((label % 3).astype(str), np.tile(list("abcde"), 60)):
+        for _ in range(200):
+            z = 0.8 * draw.standard_normal(60)[label] + 0.6 * draw.standard_normal(300)
+            found.append(consistency_test(z, np.ones(300), by=feature, groups=label, n_resamples=39, rng=draw).pvalue <= 0.05)
+        z = draw.standard_normal(300) * np.where(feature == feature[0], 2, 1)
+        assert consistency_test(z, np.ones(300), by=feature, groups=label, n_resamples=999, rng=1).pvalue < 0.005
+    assert abs(np.mean(found) - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.parametrize("sizes", ["equal", "all different"])
+def test_the_level_holds_for_correlated_rows_and_is_lost_without_groups(sizes):
+    draw, size = np.random.default_rng(9), np.full(60, 5) if sizes == "equal" else 1 + np.arange(60) % 20
+    label, found = np.repeat(np.arange(60), size), []
+    for _ in range(400):
+        z = np.sqrt(0.6) * draw.standard_normal(60)[label] + np.sqrt(0.4) * draw.standard_normal(label.size)
+        u = np.exp(0.5 * draw.standard_normal(60)[label])
+        sample = Sample(z * u, u, label)
+        along = sample.by_uncertainty
+        plan = shuffle_plan("kuiper", sample, along)
+        value = float(as_observed(*plan))
+        found.append([np.sum(under_hypothesis(plan, sample, along.order, h, 39, rng=draw) >= value - 1e-12) <= 1 for h in ("shuffles", "group shuffles", "signs")])
+    rate = np.mean(found, axis=0)
+    assert rate[0] > 0.2 and np.all(np.abs(rate[1:] - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 400)), rate
+
+
+def test_the_same_numbers_for_any_number_of_jobs():
+    for groups in (GROUP, SIZES[:48]):
+        one, two = (consistency_test(E[:48], U[:48], groups=groups, n_resamples=5000, rng=1, n_jobs=jobs) for jobs in (1, 2))
+        assert one == two and np.array_equal(one.null_distribution, two.null_distribution)
