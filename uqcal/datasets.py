@@ -102,18 +102,26 @@ SETS = {s.name: s
                         "a886e2faea70da663057f4f8ee85d3cb44b75f0e8b8bc0a4bd913e80444b6a45")]}
 
 # %% ../nbs/15_datasets.ipynb #cell-015
-def catalogue() -> pd.DataFrame:  # indexed by name: title, points, unit, doi, licence, file
+_ROWS = {"Diffusion": "five for each of 408 pairs of metals, unlabelled",
+         "Perovskite": "neighbours in the file resemble each other"}
+
+
+def catalogue() -> pd.DataFrame:  # indexed by name: title, points, unit, doi, licence, file, and
+                                  # rows: whether they are independent
     """Every data set that `load_errors` knows, in the order of the study that collected them.
 
     Returns
     -------
     pd.DataFrame
-        Indexed by name: title, points, unit, doi, licence, file.
+        Indexed by name: title, points, unit, doi, licence, file, and rows: whether they are
+        independent.
     """
     columns = {key: [getattr(s, key) for s in SETS.values()]
                for key in ("title", "points", "unit", "doi")}
     table = pd.DataFrame(columns, index=pd.Index(SETS, name="name"))
-    return table.assign(licence="CeCILL 2.1", file=[f"simref/{s.file}" for s in SETS.values()])
+    rows = [_ROWS.get(name.split("_")[0], "no sign of repeats") for name in SETS]
+    return table.assign(licence="CeCILL 2.1", file=[f"simref/{s.file}" for s in SETS.values()],
+                        rows=rows)
 
 # %% ../nbs/15_datasets.ipynb #cell-020
 _COLUMNS = {"PAL2022": ["E", "uE"], "BUS2022": ["E_", "prediction", "uncertainty_total"],

@@ -1,0 +1,106 @@
+"""What repeats is found, what was only rounded or sorted is left alone."""
+import numpy as np
+import pytest
+
+from uqcal.consistency import consistency_test
+from uqcal.datasets import catalogue, load_demo
+from uqcal.repeats import find_repeats, repeats_of
+from uqcal.sample import Sample
+
+
+def drawn(n, seed=1):
+    rng = np.random.default_rng(seed)
+    u = np.exp(0.5 * rng.standard_normal(n))
+    return u * rng.standard_t(5, n), u, rng
+
+
+@pytest.mark.parametrize("n", [30, 200, 3000])
+def test_repeated_rows_are_counted_and_labelled(n):
+    e, u, rng = drawn(n)
+    again = rng.choice(n, max(3, n // 10), replace=False)
+    order = rng.permutation(n + again.size)
+    cases = {"twice": np.tile(np.arange(n), 2), "ten times": np.repeat(np.arange(n), 10), "a tenth again": np.append(np.arange(n), again)[order]}
+    for name, row in cases.items():
+        found = find_repeats(e[row], u[row])
+        assert found.repeats == "rows" and found.repeated == row.size - n and found.is_suspect and len(found.found) == 1, name
+        assert np.unique(found.groups).size == n and all(np.unique(found.groups[row == k]).size == 1 for k in range(0, n, 7))
+    again = find_repeats(e[cases["twice"]], u[cases["twice"]])
+    assert consistency_test(e[cases["twice"]], u[cases["twice"]], groups=again.groups, n_resamples=99, rng=1).n_groups == n
+
+
+@pytest.mark.parametrize("n", [60, 2000])
+def test_repeats_in_other_columns_are_named(n):
+    e, u, rng = drawn(n)
+    other = find_repeats(np.append(e, -e), np.append(u, u * np.exp(0.1 * rng.standard_normal(n))))
+    assert other.repeats == "absolute errors" and other.repeated == n and np.array_equal(other.groups[:n], other.groups[n:])
+    units = find_repeats(np.append(e, 27.2114 * e), np.append(u, 27.2114 * u))
+    assert units.repeats == "scaled errors" and units.repeated == n and "two units" in units.sentence
+    assert np.array_equal(units.groups[:n], units.groups[n:])
+
+
+def test_rounded_rows_that_repeat_are_found_beyond_those_of_chance():
+    e, u, rng = drawn(400)
+    e, u = e.round(2), np.maximum(u.round(2), 0.01)
+    order = rng.permutation(800)
+    assert find_repeats(np.tile(e, 2)[order], np.tile(u, 2)[order]).repeats == "rows"
+    assert find_repeats(e, u).repeats is None
+
+
+@pytest.mark.parametrize("kind", ["continuous", "decimals", "digits", "unit", "difference", "steps", "zeros", "float32"])
+def test_honest_rows_are_suspected_once_in_a_hundred(kind):
+    rng, found = np.random.default_rng(3), []
+    for n in (10, 40, 150, 600):
+        for k in range(100 if n < 600 else 50):
+            u = np.exp((0.2, 0.5, 1.0)[k % 3] * rng.standard_normal(n))
+            e, d = u**(0.7, 1, 1.3)[k % 3] * rng.standard_t(5, n), 1 + k % 3
+            if kind in ("decimals", "unit", "difference"): rounded_u = np.maximum(u.round(d), 10.0**-d)
+            if kind == "decimals": e, u = e.round(d), rounded_u
+            elif kind == "unit": e, u = 27.2114 * e.round(d), 27.2114 * rounded_u
+            elif kind == "difference":
+                y = 5 * rng.standard_normal(n)
+                e, u = (y + e).round(d) - y.round(d), rounded_u
+            elif kind == "digits": e, u = (np.array([float(f"{x:.{d}g}") for x in column]) for column in (e, u))
+            elif kind == "steps": u = np.sort(u)[(np.argsort(np.argsort(u)) // 5) * 5]
+            elif kind == "zeros": e, u = np.where(rng.random(n) < 0.3, 0, e), np.maximum(u, np.median(u))
+            elif kind == "float32": e, u = (column.astype("f4").astype(float) for column in (e, u))
+            found.append(find_repeats(e, u).is_suspect)
+    assert np.mean(found) <= 0.0115  # four of 350
+
+
+@pytest.mark.parametrize("by", ["uncertainty", "error", "size", "scaled", "scaled size"])
+def test_a_sorted_file_has_similar_neighbours_of_which_nothing_is_said(by):
+    e, u, _ = drawn(500)
+    order = np.argsort({"uncertainty": u, "error": e, "size": abs(e), "scaled": e / u, "scaled size": abs(e / u)}[by])
+    for rows in (order, order[::-1]):
+        found = find_repeats(e[rows], u[rows])
+        assert not found.is_suspect and found.lag is found.pvalue is found.correlation is None
+
+
+def test_similar_neighbours_and_blocks_are_found():
+    rng = np.random.default_rng(4)
+    u, own = np.exp(0.5 * rng.standard_normal(1000)), rng.standard_normal(200)
+    noise = rng.standard_normal(1000)
+    beside = find_repeats(u * (np.repeat(own, 5) + noise), u)
+    assert beside.lag == 1 and beside.correlation > 0.2 and beside.pvalue < 1e-6 and beside.groups is None and "Neighbouring rows" in beside.sentence
+    blocks = find_repeats(u * (np.tile(own, 5) + noise), u)
+    assert blocks.lag % 200 == 0 and np.array_equal(blocks.groups, np.arange(1000) % blocks.lag) and f"{1000 // blocks.lag} times" in blocks.sentence
+    sizes = find_repeats(u * noise * np.exp(np.repeat(own, 5)), u)  # only |Z| is alike
+    assert sizes.lag == 1 and sizes.is_suspect
+
+
+def test_uncertainties_that_resemble_those_of_neighbours_do_no_harm():
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(60):
+        u = np.exp(np.convolve(rng.standard_normal(820), np.ones(20) / 5, "valid")[:800])
+        found.append(find_repeats(u**1.2 * rng.standard_normal(800), u).is_suspect)  # inconsistent, but independent
+    assert np.mean(found) <= 0.05
+
+
+def test_the_demo_is_suspect_and_small_files_are_not_judged():
+    demo = load_demo()
+    found = repeats_of(demo)
+    assert found.lag == 1 and found.correlation == pytest.approx(0.09, abs=0.01) and found.pvalue < 0.001 and found.groups is None
+    assert demo.groups is None and catalogue().loc["Diffusion_RF", "rows"].startswith("five for each of 408")
+    assert not find_repeats([1.0], [1.0]).is_suspect and not find_repeats(np.zeros(50), np.ones(50)).is_suspect
+    assert "only their origin can tell" in find_repeats([1.0, 2], [1.0, 1]).sentence
