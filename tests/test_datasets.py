@@ -146,7 +146,7 @@ def test_the_display_escapes_what_it_shows():
 
 def test_the_catalogue_lists_every_set_with_its_origin():
     table = catalogue()
-    assert list(table.columns) == ["title", "points", "unit", "doi", "licence", "file"] and len(table) == 9
+    assert list(table.columns) == ["title", "points", "unit", "doi", "licence", "file", "rows"] and len(table) == 9
     assert table["doi"].str.match(r"10\.\d+/").all() and (table["licence"] == "CeCILL 2.1").all() and table["file"].is_unique
 
 

@@ -316,7 +316,6 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep",
-    ("ties", "constant", "one point", "two points"): "bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
     ("ties", "constant", "one point", "two points", "zeros"):
         "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups",
     ("constant", "one point"):
@@ -336,7 +335,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points", "zeros"):
         "distributions.fit_fisher_dof statistics.zmse",
     ("ties", "constant", "one point", "two points"):
-        "calibration_tests.multiclass_calibration_tests bias.bias_test+groups",
+        "calibration_tests.multiclass_calibration_tests bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
     ("one point", "certain"):
         "calibration.calibration_report",
 }.items() for name in names.split()}

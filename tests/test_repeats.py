@@ -5,7 +5,6 @@ import pytest
 from uqcal.consistency import consistency_test
 from uqcal.datasets import catalogue, load_demo
 from uqcal.repeats import find_repeats, repeats_of
-from uqcal.sample import Sample
 
 
 def drawn(n, seed=1):
@@ -17,7 +16,7 @@ def drawn(n, seed=1):
 @pytest.mark.parametrize("n", [30, 200, 3000])
 def test_repeated_rows_are_counted_and_labelled(n):
     e, u, rng = drawn(n)
-    again = rng.choice(n, max(3, n // 10), replace=False)
+    again = rng.choice(n, max(6, n // 10), replace=False)
     order = rng.permutation(n + again.size)
     cases = {"twice": np.tile(np.arange(n), 2), "ten times": np.repeat(np.arange(n), 10), "a tenth again": np.append(np.arange(n), again)[order]}
     for name, row in cases.items():

@@ -780,19 +780,13 @@ def extrapolation_of(
                       check_count(min_bin_size, "min_bin_size", minimum=2),
                       check_count(fit_above, "fit_above", minimum=0))
     along = sample.by_uncertainty if along is None else along
-    if along.kind == "groups":
-        raise TypeError("by must hold numbers here: groups can't be cut into more and more bins; "
-                        "consistency_test compares groups")
-    if along.is_constant: sample.check_spread()
+    _check_order(sample, along, method)
     points = pd.DataFrame({"n_bins": numbers, "bin_size": sample.n / np.array(numbers),
                            "x": np.sqrt(np.array(numbers) / sample.n),
                            "is_fitted": np.array(numbers) > fit_above})
     common = dict(name=statistic, n=sample.n, confidence=confidence, method=method,
                   n_groups=None if sample.groups is None else sample.groups.labels.size)
     if method == "paper":
-        if sample.groups is not None:
-            raise ValueError('method must be "permutation" with groups: the published interval '
-                             "takes rows for independent")
         points["value"] = _finite_values(_as_published(sample, along, statistic, numbers), numbers)
         return _published(points, **common)
     check_shuffles(sample, along)
@@ -805,6 +799,17 @@ def extrapolation_of(
     return _permuted(points, values, n_resamples=n_resamples, **common)
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-047
+def _check_order(sample, along, method):
+    "Refuse what has no line: a feature's groups, one value, and groups of rows in the paper's way."
+    if along.kind == "groups":
+        raise TypeError("by must hold numbers here: groups can't be cut into more and more bins; "
+                        "consistency_test compares groups")
+    if along.is_constant: sample.check_spread()
+    if method == "paper" and sample.groups is not None:
+        raise ValueError('method must be "permutation" with groups: the published interval takes '
+                         "rows for independent")
+
+# %% ../nbs/24_bin_scaling.ipynb #cell-068
 def _published(points, confidence, **common):
     "The result of the paper's method: two standard errors stand for 95 %."
     line, factor = _line(points), 2 / special.ndtri(0.975)

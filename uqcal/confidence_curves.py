@@ -57,7 +57,7 @@ class _Groups:
     count: np.ndarray  # the points in each group
     kept: np.ndarray  # the numbers of points that stay, falling from n
     order: np.ndarray  # the row of each point
-    code: np.ndarray | None  # the label of each point, where rows belong together
+    sample: Sample  # the rows
 
     @classmethod
     def of(cls, sample,  # a Sample
@@ -79,10 +79,9 @@ class _Groups:
         if along.labels.size < along.n: order = order[np.lexsort((size[order], along.runs))]
         e, scaled, u = size[order], np.abs(sample.scaled)[order], along.labels
         kept = along.n * (n_points - np.arange(n_points)) / n_points
-        code = None if sample.groups is None else sample.groups.codes[order]
         return cls(power, float(e.max()), float(u[-1]), (e / e.max())**power,
                    (scaled / scaled.max())**power, along.runs, (u / u[-1])**power, along.counts,
-                   kept, order, code)
+                   kept, order, sample)
 
     def curve(self, total):
         """The curve of the groups' totals, in their unit.
@@ -145,13 +144,14 @@ def _simulated_means(points, distribution, n, rng):
     return _reference_means(z, points.s, points.count, points.kept)
 
 
-def _null_curves(points, sample, distribution, n, rng, **options):
+def _null_curves(points, distribution, n, rng, **options):
     """Curves of n sets that follow the model: of a distribution, or of the shuffled scaled errors
     in an arbitrary unit."""
     if distribution is None:
         plan = _shuffled_means, points.z, (points.s, points.count, points.kept)
-        means = under_hypothesis(plan, sample, points.order, hypothesis_of(sample, True, "a curve"),
-                                 n, centre=points.z.mean(), rng=rng, **options)
+        hypothesis = hypothesis_of(points.sample, True, "a curve")
+        means = under_hypothesis(plan, points.sample, points.order, hypothesis, n,
+                                 centre=points.z.mean(), rng=rng, **options)
         means = np.maximum(means, 0)  # signs can make the sum of a few values negative
     else:
         means = run_chunks(functools.partial(_simulated_means, points, distribution), n,
@@ -182,13 +182,14 @@ def _resampled_means(draws, group, w, s, kept):
 def _resample(points, n, rng):
     "Curves and stated curves r(p) of n bootstrap resamples, shape (n, 2, n_points)."
     rest = points.group, points.w, points.s
-    if points.code is None:
+    groups = points.sample.groups
+    if groups is None:
         draws = rng.integers(0, points.w.size, size=(n, points.w.size), dtype=np.int32)
         means = _resampled_means(draws, *rest, points.kept)
     else:
         means = np.concatenate([
             _resampled_means(rows[None], *rest, points.kept / points.w.size * rows.size)
-            for rows in group_draws(points.code, n, rng)])
+            for rows in group_draws(groups.codes[points.order], n, rng)])
     means = _root(means, points.power)
     return means * np.array([[points.error_unit], [points.stated_unit]])
 
@@ -250,13 +251,13 @@ class ConfidenceCurve(SignificanceTest):
     removed : np.ndarray
         Share of the least certain points removed, shape (n_points,), 0 … < 1.
     value : np.ndarray
-        Error of the rest, shape (n_points,), in the quantity's unit.
+        Error of the rest, shape (n_points,), unit of E.
     band : np.ndarray
-        Bootstrap limits of it, pointwise, shape (2, n_points).
+        Its bootstrap limits, pointwise, shape (2, n_points).
     reference : np.ndarray
         What uncertainties in proportion to the errors give, shape (n_points,).
     null_band : np.ndarray
-        Limits of null curves, pointwise, shape (2, n_points).
+        Limits of null curves, shape (2, n_points).
     oracle : np.ndarray
         Error of the rest with the largest |E| removed, shape (n_points,).
     """
@@ -269,14 +270,11 @@ class ConfidenceCurve(SignificanceTest):
     n_groups: int | None = None  # groups of rows that belong together; None where rows don't
     removed: np.ndarray = field(repr=False)  # share of the least certain points
     # removed, shape (n_points,), 0 … < 1
-    value: np.ndarray = field(repr=False)  # error of the rest, shape (n_points,), in
-    # the quantity's unit
-    band: np.ndarray = field(repr=False)  # bootstrap limits of it, pointwise, shape
-    # (2, n_points)
-    reference: np.ndarray = field(repr=False)  # what uncertainties in proportion to
-    # the errors give, shape (n_points,)
-    null_band: np.ndarray = field(repr=False)  # limits of null curves, pointwise,
-    # shape (2, n_points)
+    value: np.ndarray = field(repr=False)  # error of the rest, shape (n_points,), unit of E
+    band: np.ndarray = field(repr=False)  # its bootstrap limits, pointwise, shape (2, n_points)
+    reference: np.ndarray = field(repr=False)  # what uncertainties in proportion to the errors
+    # give, shape (n_points,)
+    null_band: np.ndarray = field(repr=False)  # limits of null curves, shape (2, n_points)
     oracle: np.ndarray = field(repr=False)  # error of the rest with the largest |E|
     # removed, shape (n_points,)
 
@@ -464,22 +462,19 @@ def curve_of(
     """
     power = _POWER[check_choice(metric, "metric", tuple(_POWER))]
     points = _checked(sample, power, check_count(n_points, "n_points", minimum=2))
-    epsilon, confidence = _checked_distribution(distribution), check_fraction(confidence,
-                                                                              "confidence")
+    epsilon = _checked_distribution(distribution, sample)
+    confidence = check_fraction(confidence, "confidence")
     n_boot, n_resamples = (affordable(check_count(number, name), sample.n) for number, name in
                            ((n_boot, "n_boot"), (n_resamples, "n_resamples")))
     work = dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress)
     limits, is_empirical = np.array([1 - confidence, 1 + confidence]) / 2, epsilon is None
-    if not (is_empirical or sample.groups is None):
-        raise ValueError('distribution must be "empirical" with groups: errors simulated from a '
-                         "distribution are independent, and rows of one group are not")
     value, reference, scale = _compared(points, None if is_empirical
                                         else _mean_magnitude(epsilon, power))
     resampled = run_chunks(functools.partial(_resample, points), n_boot, chunk_size(sample.n),
                            description="bootstrap", **work)
     own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1]) if is_empirical else scale
     areas = (resampled[:, 0] - own_scale * resampled[:, 1]).mean(axis=1)
-    curves = _null_curves(points, sample, epsilon, n_resamples, **work)
+    curves = _null_curves(points, epsilon, n_resamples, **work)
     if is_empirical: curves = curves * _ratio(value[0], curves[:, :1])
     name = "empirical" if is_empirical else distribution_name(distribution)
     return ConfidenceCurve(
@@ -512,10 +507,13 @@ def _checked(sample, power, n_points):
     return _Groups.of(sample, power, n_points)
 
 
-def _checked_distribution(distribution):
+def _checked_distribution(distribution, sample):
     "None for the shuffled scaled errors, else the distribution with mean 0 and variance 1."
     if isinstance(distribution, str) and distribution == "empirical":
         return None
+    if sample.groups is not None:
+        raise ValueError('distribution must be "empirical" with groups: errors simulated from a '
+                         "distribution are independent, and rows of one group are not")
     try:
         return standard_distribution(distribution)
     except ValueError as reason:

@@ -13,7 +13,7 @@ from scipy import stats
 
 from .inputs import check_generator
 from .results import Result
-from .sample import Ordering, Sample, eleven_digit_keys
+from .sample import Ordering, Sample
 
 # %% auto #0
 __all__ = ['Repeats', 'find_repeats', 'repeats_of']

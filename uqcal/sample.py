@@ -328,6 +328,19 @@ class _Table(_Columns):
         kept.__dict__["_rows"] = {name: rows.iloc[place] for name, rows in self._rows.items()}
         return kept
 
+    def check_spread(self) -> None:
+        """Make sure that uncertainties vary.
+
+        Raises
+        ------
+        ValueError
+            Where all are equal, so that there is nothing to be consistent with.
+        """
+        if self.by_uncertainty.is_constant:
+            raise ValueError(f"uncertainty must vary: all {self.n} values are "
+                             f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "
+                             "with; judge their average size (zms), or give a feature as by")
+
     def with_error(self,
                    error: ArrayLike,  # other errors of the same rows, shape (n,)
                    ) -> Sample:  # the same uncertainties and groups
@@ -429,19 +442,6 @@ class Sample(_Table):
         column = check_column(by, self.n, name)
         return _along_feature(read_labels(by, self.n, name) if np.abs(column).max() >= 2**53
                               else column, name)
-
-    def check_spread(self) -> None:
-        """Make sure that uncertainties vary.
-
-        Raises
-        ------
-        ValueError
-            Where all are equal, so that there is nothing to be consistent with.
-        """
-        if self.by_uncertainty.is_constant:
-            raise ValueError(f"uncertainty must vary: all {self.n} values are "
-                             f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "
-                             "with; judge their average size (zms), or give a feature as by")
 
 # %% ../nbs/10_sample.ipynb #cell-042
 @dataclass(frozen=True, eq=False, kw_only=True)
