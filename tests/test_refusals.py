@@ -72,7 +72,7 @@ OPTIONS = {
     **dict.fromkeys(["strategy", "distribution"], ("choice", NOT_STATED)), "distributions": ("choices", NOT_STATED), "statistics": ("choices", ("zms", "ence")),
     "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
     "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
-    "name": ("text", NOT_STATED), "groups": ("free", NOT_STATED),
+    "name": ("text", NOT_STATED), "groups": ("free", NOT_STATED), "tolerance": ("free", NOT_STATED),
 }
 NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
 NO_FRACTION = {"zero": 0, "one": 1, "negative": -0.5, "percent": 95, "NaN": np.nan, "infinite": np.inf, "True": True, "text": "0.9", "None": None, "list": [0.5, "x"]}
@@ -317,7 +317,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
         "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
-        "validation.validate bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
+        "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
@@ -330,7 +330,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "factors.factors_along conclusions.draw_conclusions intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
+        "factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
         "reliability.calibration_error_interval",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",

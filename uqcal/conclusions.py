@@ -327,7 +327,7 @@ def _wrong_there(test, at, feature, found, over):
         if at.share > 0.5: size, place = _times(at.elsewhere, other), f"except {place}"
     return (f"The errors are {_times(at.factor, at.confidence_interval)} as large as stated "
             f"{_place(at, test, feature)} ({share}){rest} ({found})",
-            f"{over}: errors {size} as large as stated {place}")
+            f"{over} sizes differ: {size} as large as stated {place}")
 
 # %% ../nbs/50_conclusions.ipynb #cell-015
 def _link(sample, setup):
@@ -758,8 +758,10 @@ def next_step(
     if AVERAGE in wrong:
         return (f"Multiply the uncertainties by {_digits(wrong[AVERAGE].estimate)}, then judge "
                 "again on other errors.")
-    if any(one.status == "undecided" for one in answers):
+    reasons = {one.reason for one in answers if one.status == "undecided"}
+    if "precision" in reasons or "shuffles" in reasons:
         return "Nothing is shown to be wrong; more points would tell what is still open."
+    if reasons: return "Nothing is shown to be wrong; what is open these columns cannot tell."
     return "Use the uncertainties as they are."
 
 

@@ -585,16 +585,11 @@ def validate(
     ----------
     Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
     """
-    sample, tolerance = Sample(error, uncertainty, groups), check_tolerance(tolerance)
-    sample, warnings = _independent(sample)
-    names = _check_statistics(statistics, distribution)
+    sample, warnings = _independent(Sample(error, uncertainty, groups))
+    names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
-    counts = dict(n_bins=check_count(n_bins, "n_bins"), n_boot=check_count(n_boot, "n_boot"))
-    n_resamples, n_mc = check_count(n_resamples, "n_resamples"), check_n_mc(n_mc)
-    counts["n_boot"] = affordable(counts["n_boot"], sample.n, max(10**8, 999 * sample.n))
-    n_resamples = affordable(n_resamples, sample.n, 5 * 10**8)
-    if n_mc != "auto": n_mc = affordable(n_mc, sample.n, 15 * 10**7)
+    counts, n_resamples, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
     scores = _scores(names, sample, compared, n_mc, counts, common)
@@ -603,7 +598,8 @@ def validate(
     settings = _settings(sample, scores, distribution, **counts, n_resamples=n_resamples,
                          confidence=confidence, tolerance=tolerance)
     return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
-                      **_traces(sample, orders, scores, n_bins, warnings))
+                      causes=causes_of(sample, orders), warnings=warnings,
+                      cautions=(*warnings, *_cautions(sample, scores, n_bins)))
 
 # %% ../nbs/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
@@ -625,18 +621,6 @@ def _check_statistics(names, distribution):
     return names
 
 # %% ../nbs/51_validation.ipynb #cell-033
-def _independent(sample):
-    "The sample with rows that repeat each other as groups, and what makes one doubt the rest."
-    if sample.groups is not None: return sample, ()
-    repeats = repeats_of(sample)
-    if repeats.groups is None:
-        doubt = "p-values are too small and intervals too short unless groups= tells which do."
-        return sample, tuple(f"{one} If so, {doubt}" for one in repeats.found)
-    counted = "Here they count as one observation; groups= tells it better."
-    grouped = Sample(sample.error, sample.uncertainty, repeats.groups)
-    return grouped, tuple(f"{one} {counted}" for one in repeats.found)
-
-
 def _check_features(features, sample, conclusions):
     "The orders of the features, checked before anything is computed."
     if not isinstance(conclusions, (bool, np.bool_)):
@@ -664,11 +648,26 @@ def _check_distributions(distribution, distributions):
                          "distribution")
     return list(chosen.values())
 
+# %% ../nbs/51_validation.ipynb #cell-052
+def _independent(sample):
+    "The sample with rows that repeat each other as groups, and what makes one doubt the rest."
+    if sample.groups is not None: return sample, ()
+    repeats = repeats_of(sample)
+    if repeats.groups is None:
+        doubt = "p-values are too small and intervals too short unless groups= tells which do."
+        return sample, tuple(f"{one} If so, {doubt}" for one in repeats.found)
+    counted = "Here they count as one observation; groups= tells it better."
+    grouped = Sample(sample.error, sample.uncertainty, repeats.groups)
+    return grouped, tuple(f"{one} {counted}" for one in repeats.found)
 
-def _traces(sample, orders, scores, n_bins, warnings):
-    "What the columns say of their own making, and conditions that they do not meet."
-    return {"causes": causes_of(sample, orders), "warnings": warnings,
-            "cautions": (*warnings, *_cautions(sample, scores, n_bins))}
+
+def _counts(n, n_bins, n_boot, n_resamples, n_mc):
+    "Numbers of bins and draws, checked; fewer draws where points are many."
+    counts = dict(n_bins=check_count(n_bins, "n_bins"), n_boot=affordable(
+        check_count(n_boot, "n_boot"), n, max(10**8, 999 * n)))
+    n_resamples, n_mc = check_count(n_resamples, "n_resamples"), check_n_mc(n_mc)
+    if n_mc != "auto": n_mc = affordable(n_mc, n, 15 * 10**7)
+    return counts, affordable(n_resamples, n, 5 * 10**8), n_mc
 
 
 def _settings(sample, scores, distribution, **given):
