@@ -1031,7 +1031,7 @@ def _signals_end(came):
         for number, handler in taken.items(): signal.signal(number, handler)
 
 
-# %% ../nbs/70_cli.ipynb #cell-009
+# %% ../nbs/70_cli.ipynb #f901ef4e
 def _leave(code):
     "End this process without taking its modules apart, which can take a second."
     with contextlib.suppress(OSError, ValueError):
