@@ -449,7 +449,7 @@ def _list(context: typer.Context):
                          for line, title in zip(lines, ["title", *table["title"]])))
     typer.echo("\nuqcal datasets fetch NAME gets one; uqcal.load_errors(NAME) reads it in Python.")
 
-
+# %% ../nbs/70_cli.ipynb #cell-011
 @_datasets.command("fetch", help="Get data sets, check them, and say where they are. What is "
                    "already here is not fetched again.")
 def _fetch(names: Annotated[list[str] | None, typer.Argument(
@@ -648,7 +648,7 @@ def _writer(encoding, name):
                          f"{name!r}") from None
     return codecs.getincrementalencoder("utf-8" if encoding == "utf-8-sig" else encoding)().encode
 
-
+# %% ../nbs/70_cli.ipynb #cell-020
 @contextlib.contextmanager
 def _rows_to(out, encode):
     "A function that writes lines; a file gets its name only if all went well."

@@ -423,7 +423,6 @@ class Validation(Result):
         return _plot_scores(self, ax)
 
     def __repr__(self) -> str: return _as_text(self)
-
     def _repr_html_(self) -> str: return _as_html(self)
 
 # %% ../nbs/51_validation.ipynb #cell-028b
