@@ -52,7 +52,7 @@ class _Tail:
         return both.mean(axis=1), (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
 
     def drawn(self, n_resamples, rng):
-        """Shape and scale of a tail for each resample, and the mean of all squares under it.
+        """Shape and scale of n_resamples tails, drawn by rng, and the mean of all squares.
 
         Parameters
         ----------
@@ -172,6 +172,13 @@ class _Stretches:
 
     @classmethod
     def of(cls, counts, is_grouped):
+        """All runs of blocks with these counts; where is_grouped, each block alone.
+
+        Parameters
+        ----------
+        counts
+        is_grouped
+        """
         b, share = counts.size, counts / counts.sum()
         first, last = (np.arange(b), np.arange(b) + 1) if is_grouped else np.triu_indices(b)
         last = last if is_grouped else last + 1
@@ -189,6 +196,12 @@ class _Stretches:
         return cls(first, last, is_rest, np.unique(level, return_inverse=True)[1], is_wide)
 
     def only(self, chosen):
+        """Those chosen by truth values, with classes numbered afresh.
+
+        Parameters
+        ----------
+        chosen
+        """
         level = np.unique(self.level[chosen], return_inverse=True)[1]
         return _Stretches(self.first[chosen], self.last[chosen], self.is_rest[chosen], level,
                           self.is_wide[chosen])
@@ -236,6 +249,17 @@ def _studentised(log, error):
     found[(np.abs(log) < 1e-9) & (error < 1e-9)] = 0
     return found
 
+# %% ../nbs/27_factors.ipynb #cell-066
+def _moments_of_points(sums, units, stretches):
+    "Logarithms and standard errors from sums of squares and of their squares, by block."
+    x, xx = stretches.sums(sums[..., 0]), stretches.sums(sums[..., 1])
+    y, n = stretches.sums(units), units.sum()
+    x_all, xx_all = sums[..., 0].sum(-1)[..., None], sums[..., 1].sum(-1)[..., None]
+    own, total = stretches.own, (x_all, n, xx_all, x_all, n)
+    inner = x[..., own], y[own], xx[..., own], x[..., own], y[own]
+    cross = inner[2], inner[0], inner[0], inner[1]
+    return _log_mean(x, y, xx, x, y, y), _log_ratio(inner, total, cross, n)
+
 # %% ../nbs/27_factors.ipynb #cell-047
 @dataclass(frozen=True)
 class _Points:
@@ -246,14 +270,28 @@ class _Points:
 
     @property
     def units(self):
+        "How many points each block holds."
         return np.diff(self.start)
 
     def work(self, stretches):
+        """What a resample costs with these stretches, in numbers that are touched.
+
+        Parameters
+        ----------
+        stretches
+        """
         return min(self.squares.size, 20_000) + 10 * stretches.first.size
 
     def observed(self, stretches):
+        """Over stretches ln of means and of their ratios to that of all, with standard errors.
+
+        Parameters
+        ----------
+        stretches
+        """
         both = np.stack([self.squares, self.squares**2])
-        return self._moments(np.add.reduceat(both, self.start[:-1], axis=1).T, stretches)
+        sums = np.add.reduceat(both, self.start[:-1], axis=1).T
+        return _moments_of_points(sums, self.units, stretches)
 
     @functools.cached_property
     def tail(self):
@@ -264,21 +302,21 @@ class _Points:
         if few.any(): means[few] = (means[few] @ counts[few]) / counts[few].sum()
         means[means == 0] = 1
         scaled = self.squares / np.repeat(means, counts)
-        return _tail_of(scaled / (scaled.mean() or 1), _ONE_SHAPE if counts.size == 1 else _MANY_SHAPE)
+        return _tail_of(scaled / (scaled.mean() or 1),
+                        _ONE_SHAPE if counts.size == 1 else _MANY_SHAPE)
 
     def resampled(self, stretches, n_resamples, rng):
-        sums, mean = _block_sums(self.tail, self.units, n_resamples, rng)
-        (log, error), (ratio, ratio_error) = self._moments(sums, stretches)
-        return _studentised(log - np.log(mean)[:, None], error), _studentised(ratio, ratio_error)
+        """Both over stretches, studentised, in n_resamples sets that rng draws from tails.
 
-    def _moments(self, sums, stretches):
-        x, xx = stretches.sums(sums[..., 0]), stretches.sums(sums[..., 1])
-        y, n = stretches.sums(self.units), self.squares.size
-        x_all, xx_all = sums[..., 0].sum(-1)[..., None], sums[..., 1].sum(-1)[..., None]
-        own, total = stretches.own, (x_all, n, xx_all, x_all, n)
-        inner = x[..., own], y[own], xx[..., own], x[..., own], y[own]
-        cross = inner[2], inner[0], inner[0], inner[1]
-        return _log_mean(x, y, xx, x, y, y), _log_ratio(inner, total, cross, n)
+        Parameters
+        ----------
+        stretches
+        n_resamples
+        rng
+        """
+        sums, mean = _block_sums(self.tail, self.units, n_resamples, rng)
+        (log, error), (ratio, ratio_error) = _moments_of_points(sums, self.units, stretches)
+        return _studentised(log - np.log(mean)[:, None], error), _studentised(ratio, ratio_error)
 
 # %% ../nbs/27_factors.ipynb #cell-048
 def _mean_of_clusters(x, y, n_resamples, rng):
@@ -324,7 +362,7 @@ class _Clusters:
 
     @classmethod
     def of(cls, squares, start, code):
-        """Many clusters are taken together, each with others from afar.
+        """Sums of squares by code and by block (from start); of many codes distant ones are joined.
 
         Parameters
         ----------
@@ -341,15 +379,36 @@ class _Clusters:
 
     @property
     def units(self):
+        "How many clusters have points in each block."
         return (self.y > 0).sum(axis=0)
 
     def work(self, stretches):
+        """What a resample costs with these stretches, in numbers that are touched.
+
+        Parameters
+        ----------
+        stretches
+        """
         return self.x.shape[0] * stretches.first.size // 2
 
     def observed(self, stretches):
+        """Over stretches ln of means and of their ratios to that of all, with standard errors.
+
+        Parameters
+        ----------
+        stretches
+        """
         return _moments_of_clusters(self.x, self.y, np.ones(self.x.shape[0]), stretches)
 
     def resampled(self, stretches, n_resamples, rng):
+        """Both over stretches, studentised, in n_resamples sets of clusters that rng draws.
+
+        Parameters
+        ----------
+        stretches
+        n_resamples
+        rng
+        """
         if self.x.shape[1] == 1:
             found = _mean_of_clusters(self.x[:, 0], self.y[:, 0], n_resamples, rng)[:, None]
             return found, np.zeros_like(found)
@@ -436,7 +495,9 @@ def points_for(
     n: int,  # number of points that gave them
     tolerance: float,  # a factor above 1
 ) -> int | None:  # two digits of it; None where the interval has no end
-    """About how many such points would give limits as close as a tolerance, if they close in as 1/√n.
+    """About how many such points would bring limits as close as a tolerance.
+
+    Limits are taken to close in as 1/√n.
 
     Parameters
     ----------
@@ -470,7 +531,7 @@ def points_for(
 # %% ../nbs/27_factors.ipynb #cell-057
 @dataclass(frozen=True, kw_only=True)
 class AverageTest(SignificanceTest):
-    """Whether the mean of Z² is one, and the factor that the errors' size differs by; what `average_test` returns.
+    """Whether errors have the stated size on average, and the factor; what `average_test` returns.
 
     Attributes
     ----------
@@ -609,7 +670,9 @@ def average_test(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> AverageTest:  # `.estimate`, `.confidence_interval`, `.pvalue`, `.sentence`, `.plot()`
-    """Whether errors have the stated size on average, by a studentised bootstrap that draws the largest squares from a fitted tail.
+    """Whether errors have the stated size on average, with limits of the factor that they are off.
+
+    By a studentised bootstrap that draws the largest squares from a fitted tail.
 
     Parameters
     ----------
@@ -741,7 +804,7 @@ def _nothing(sample, units):
 # %% ../nbs/27_factors.ipynb #cell-063
 @dataclass(frozen=True, kw_only=True)
 class FactorStretch:
-    """The stretch, or group, whose errors differ most in size from those of all points; its limits allow for its having been chosen.
+    """The stretch, or group, that differs most from all points; limits allow for the choice.
 
     Attributes
     ----------
@@ -783,7 +846,7 @@ class FactorStretch:
 # %% ../nbs/27_factors.ipynb #cell-065
 @dataclass(frozen=True, kw_only=True)
 class Factors(Result):
-    """How many times as large as stated errors are over each stretch of an order; what `factors_along` returns.
+    """How large errors are over what is stated, along an order; what `factors_along` returns.
 
     Attributes
     ----------
@@ -850,7 +913,7 @@ class Factors(Result):
     def points_needed(self,
                       tolerance: float = 1.25,  # a factor above 1
                       ) -> int | None:  # two digits of it; None where a limit is missing
-        """About how many such points would bring the limits of every wide stretch as close as a tolerance.
+        """About how many such points would bring all wide stretches' limits within a tolerance.
 
         Parameters
         ----------
@@ -955,7 +1018,9 @@ def factors_along(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Factors:  # `.confidence_interval`, `.relative_interval`, `.named`, `.sentence`, `.plot()`
-    """How many times as large as stated errors are over every stretch of the uncertainties, or of a feature, with limits that hold together.
+    """How many times as large as stated errors are over every stretch of an order.
+
+    The order is that of the uncertainties, or of a feature, and all limits hold together.
 
     Parameters
     ----------
