@@ -190,7 +190,7 @@ class _Line:
         self.middles = [_middle(x) if np.any(x > 0) else (0.0, 1.0) for x in self.columns]
 
     def distance(self, row, in_error=1.0, in_uncertainty=1.0):
-        """Sum of squared distances of E, u and Z, once both are divided by a factor.
+        """Squared distances of E, u, Z of a row, once over in_error and in_uncertainty, summed.
 
         Parameters
         ----------
@@ -440,18 +440,21 @@ def _repeats(sample):
     _, code = np.unique(sample.error, return_inverse=True)
     _, first, counts = np.unique(code * np.int64(n) + sample.by_uncertainty.codes,
                                  return_index=True, return_counts=True)
-    def pairs(c): return float(np.sum(c * (c - 1.0)) / 2)
-
-    by_chance = (pairs(sample.by_uncertainty.counts) * pairs(np.bincount(code))
-                 / max(pairs(np.array([n])), 1))
+    by_chance = (_equal_pairs(sample.by_uncertainty.counts) * _equal_pairs(np.bincount(code))
+                 / max(n * (n - 1) / 2, 1))
     extra = n - first.size
-    if extra < 3 or pairs(counts) < 10 * by_chance + 3: return []
+    if extra < 3 or _equal_pairs(counts) < 10 * by_chance + 3: return []
     rows = np.setdiff1d(np.arange(n), first)
     same = np.unique(counts)
     often = f", each row {same[0]} times" if same.size == 1 else ""
     return [Cause(name="duplicate rows", strength="seen", rows=rows, sentence=(
         f"{_percent(extra, n)} repeat the error and the uncertainty of an earlier row to the last "
         f"digit{often}, as if tables had been joined or stacked twice ({_listed(rows)})."))]
+
+
+def _equal_pairs(counts):
+    "How many pairs of equal values there are, from how often each value occurs."
+    return float(np.sum(counts * (counts - 1.0)) / 2)
 
 # %% ../nbs/29_causes.ipynb #cell-012
 def _whole(name, strength, sentence, **more):
@@ -582,7 +585,7 @@ class _Sizes:
         self.n = n
 
     def local(self, log_u):
-        """Logarithm of the root mean square of E / u in each bin, and its standard error.
+        """Logarithm of the root mean square of E / exp(log_u) in each bin, and its standard error.
 
         Parameters
         ----------
@@ -597,7 +600,7 @@ class _Sizes:
         return 0.5 * np.log(mean), 0.5 * np.sqrt(max(kurtosis - 1, 0.5) / count.mean())
 
     def misfit(self, log_u, shift=0.0):
-        """How far the level is from 0, and how far bins are from each other, squared, in errors.
+        """For log_u: how far level + shift is from 0 and bins from each other, squared, in errors.
 
         Parameters
         ----------
@@ -736,7 +739,7 @@ def _cut(z):
     size = np.abs(z)
     return z[size <= np.quantile(size, 0.99)]
 
-
+# %% ../nbs/29_causes.ipynb #cell-022
 def _steps(ranks, cut, ratio, n):
     "A step at one row, or a drift through all of them."
     rows = np.arange(n)
