@@ -320,9 +320,6 @@ class NumberReader:
         value = self.read(text)
         return np.nan if value is None and text.casefold() in _MISSING else value
 
-
-_MISSING = frozenset(("", "na", "n/a", "null", "none", "<na>"))
-
 # %% ../nbs/03_tables.ipynb #cell-036
 def _as_feature(name, cells, numbers, places, faults):
     "Numbers, NaN where missing, if every cell is one; else text, None where missing."
@@ -345,6 +342,7 @@ def _as_labels(cells):
     return np.array([None if cell in _GONE else cell for cell in cells], dtype=object)
 
 
+_MISSING = frozenset(("", "na", "n/a", "null", "none", "<na>"))  # in a column of numbers
 _GONE = frozenset(("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan", None))
 
 # %% ../nbs/03_tables.ipynb #cell-038
