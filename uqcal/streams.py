@@ -539,23 +539,20 @@ def _forecast_rows(forecaster, p, y):
     return q
 
 # %% ../nbs/48_streams.ipynb #cell-023
-def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest
-                     # row first
-                     write: Callable[[str], object],  # takes whole lines of text, one or many at a
-                     # time
-                     *,
-                     score: str,  # the column of scores, in [0, 1]
-                     outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
-                     method: str = "tops",  # a name that `make_forecaster` knows
-                     name: str = "recalibrated",  # the column that is added
-                     rng: int | None = 0,  # seed of hedging's draws, ≥ 0
-                     decimal: str | None = None,  # as in `read_table`; forecasts are written with
-                     # the mark that scores have
-                     thousands: str | None = None,  # the mark between thousands, if there is one
-                     encoding: str | None = None,  # of the bytes; None for what the mark at their
-                     # beginning says, else UTF-8
-                     drop_missing: bool = False,  # leave out rows without a score
-                     ) -> StreamSummary:  # what went through
+def recalibrate_rows(
+    source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
+    write: Callable[[str], object],  # takes whole lines of text, one or many at a time
+    *,
+    score: str,  # the column of scores, in [0, 1]
+    outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
+    method: str = "tops",  # a name that `make_forecaster` knows
+    name: str = "recalibrated",  # the column that is added
+    rng: int | None = 0,  # seed of hedging's draws, ≥ 0
+    decimal: str | None = None,  # as in `read_table`; forecasts get the mark that scores have
+    thousands: str | None = None,  # the mark between thousands, if there is one
+    encoding: str | None = None,  # of the bytes; None: by the mark they begin with, else UTF-8
+    drop_missing: bool = False,  # leave out rows without a score
+) -> StreamSummary:  # what went through
     """Write each row again with a forecast that was made before the row's outcome was used.
 
     Memory does not grow with the stream.
@@ -577,11 +574,11 @@ def recalibrate_rows(source: BinaryIO,  # bytes of a CSV table with a line of co
     rng : int | None, default 0
         Seed of hedging's draws, ≥ 0.
     decimal : str | None, optional
-        As in `read_table`; forecasts are written with the mark that scores have.
+        As in `read_table`; forecasts get the mark that scores have.
     thousands : str | None, optional
         The mark between thousands, if there is one.
     encoding : str | None, optional
-        Of the bytes; None for what the mark at their beginning says, else UTF-8.
+        Of the bytes; None: by the mark they begin with, else UTF-8.
     drop_missing : bool, default False
         Leave out rows without a score.
 
