@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from uqcal import distributions, load_demo, validate
 from uqcal.bias import bias_of
 from uqcal.conclusions import Conclusion, check_tolerance, draw_conclusions, headline_of, next_step
-from uqcal.consistency import consistency_test
 from uqcal.resampling import holm
-from uqcal.results import Interval
 from uqcal.sample import Sample
 
 WHOLE = ["bias", "average calibration", "consistency", "error-uncertainty link"]

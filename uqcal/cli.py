@@ -666,7 +666,7 @@ def _rows_to(out, encode):
         os.replace(part, target)
     finally: part.unlink(missing_ok=True)
 
-
+# %% ../nbs/70_cli.ipynb #cell-082
 class _Watched:
     "A file whose reading moves a bar."
 

@@ -193,7 +193,7 @@ def _about(conclusion):
     return "bias" if isinstance(conclusion.result, BiasTest) else "size of the errors"
 
 
-_READ = {("bias", False): "Where the graph climbs, errors E/u lie above their mean; where it falls, "
+_READ = {("bias", False): "Where the graph climbs, E/u lies above its mean; where it falls, "
                           "below. Grey: 95 % of sets whose mean is the same everywhere.",
          ("bias", True): "A mark whose bar does not reach 0 is a group with a bias of its own.",
          ("size of the errors", False): "Where the graph climbs, uncertainties are too small, "
