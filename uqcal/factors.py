@@ -83,7 +83,7 @@ def _tail_of(squares, usual):
     if positive.size < 2:
         zero = np.zeros(1)
         return _Tail(squares, 0, float(squares[-1]), zero, zero, zero + 1, usual)
-    quartile = max(excess[max((count + 2) // 4 - 1, 0)], positive[0])
+    quartile = max(excess[max((count + 2) // 4 - 1, 0)], positive[0], 1e-9 * excess[-1])
     m = 20 + int(np.sqrt(count))
     theta = 1 / excess[-1] + (1 - np.sqrt(m / (np.arange(m) + 0.5))) / (3 * quartile)
     theta[theta == 0] = 1e-9 / excess[-1]

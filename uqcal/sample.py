@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .inputs import (check_column, check_count, check_errors, check_labels_agree, read_array,
-                          read_groups, read_labels)
+from .inputs import (check_column, check_count, check_errors, check_labels_agree,
+                          plain_array, read_array, read_groups, read_labels,
+                          refuse)
 
 # %% auto #0
 __all__ = ['Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors', 'bin_starts',
@@ -279,8 +280,12 @@ def _along_groups(labels, name):
 # %% ../nbs/10_sample.ipynb #cell-002
 def _positions(rows, sample):
     "Positions of the rows that a mask or a list of positions names."
-    place, n = read_array(rows, "rows"), sample.n
-    if place.dtype.kind == "O": place = np.array(place.tolist())  # a list, read as it is
+    place, n = read_array(plain_array(rows, "rows"), "rows"), sample.n
+    if place.dtype.kind == "O":  # a list, read as it is
+        listed = place.tolist()
+        refuse("rows", "hold plain values", np.array([one is np.ma.masked for one in listed]),
+               "masked")
+        place = np.array(listed)
     if place.dtype.kind == "b" and place.size == n:
         check_labels_agree(**sample._rows, rows=rows)
         place = np.flatnonzero(place)
