@@ -181,7 +181,8 @@ def _mean(mean, interval):
 
 def _off(interval):
     "How far from one a factor may be."
-    return f"{100 * max(interval.high - 1, 1 - interval.low):.0f} %"
+    off = 100 * max(interval.high - 1, 1 - interval.low)
+    return f"{off:.0f} %" if off >= 1 else f"{off:.1g} %"
 
 
 def _largest(interval):
