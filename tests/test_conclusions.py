@@ -146,6 +146,36 @@ def test_rows_that_belong_together_count_once():
         draw_conclusions(error, uncertainty, groups=np.ones(120))
 
 
+def test_groups_of_many_sizes_are_answered_and_their_link_too():
+    sizes = np.arange(2, 30)
+    error, uncertainty = sample(3, sizes.sum())
+    found = validate(error, uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, n_mc=199, rng=1)
+    link = found.conclusions["error-uncertainty link"]
+    assert link.status == "valid" and link.confidence_interval is None and "would reach about 0.4" in link.sentence
+    weak = draw_conclusions(np.random.default_rng(2).permutation(error), uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, rng=1)
+    assert weak["error-uncertainty link"].status == "undecided"
+
+
+@pytest.mark.parametrize(("rows", "times"), [(5, 2), (3, 10), (30, 2)])
+def test_small_files_written_more_than_once_are_not_wiser(rows, times):
+    for seed in range(6):
+        error, uncertainty = sample(seed, rows, 0.5)
+        found = validate(np.repeat(error + uncertainty, times), np.repeat(uncertainty, times), n_boot=99, n_resamples=199, n_mc=99, rng=1)
+        assert "repeat an earlier one" in found.headline and found.settings["groups"] == rows and bool(found.scores) == (rows > 5)
+        if rows <= 5:
+            assert set(statuses(found.conclusions).values()) == {"undecided"}
+            found._repr_html_(), repr(found), found.to_frame()
+
+
+def test_what_is_excluded_is_never_rounded_down():
+    error, uncertainty = sample(21, 2000)
+    for factor in (0.99, 1.0, 1.01):
+        found = draw_conclusions(factor * error, uncertainty, tolerance=1.3, n_boot=199, n_resamples=199, rng=1)
+        low, high = found["average calibration"].confidence_interval
+        said = found["average calibration"].short.split(" %")[0].split()[-1]
+        assert max(high - 1, 1 - low) <= float(said) / 100 < max(high - 1, 1 - low) + 0.0101
+
+
 # --- Holm
 
 def test_holm_adjusts_the_features_and_nothing_else():

@@ -182,13 +182,13 @@ def _mean(mean, interval):
 def _off(interval):
     "How far from one a factor may be."
     off = 100 * max(interval.high - 1, 1 - interval.low)
-    return f"{off:.0f} %" if off >= 1 else f"{off:.1g} %"
+    return f"{np.ceil(off):.0f} %" if off >= 1 else f"{max(np.ceil(10 * off), 1) / 10:.1f} %"
 
 
 def _largest(interval):
     "The largest factor, either way, that is not excluded."
     factor = max(interval.high, 1 / interval.low if interval.low > 0 else np.inf)
-    return f"a factor of {_digits(factor)}" if np.isfinite(factor) else "any factor"
+    return f"a factor of {_digits(factor)}" if factor < 100 else "any factor"
 
 # %% ../nbs/50_conclusions.ipynb #cell-017
 def _place(part, result, feature):
@@ -235,7 +235,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
     if at is not None:
         value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
-    size = max(-span.low, span.high) + 0.0
+    size = np.ceil(100 * max(-span.low, span.high, 0.0)) / 100 + 0.0
     if status == "invalid":
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
@@ -331,18 +331,30 @@ def _wrong_there(test, at, feature, found, over):
             f"{over} sizes differ: {size} as large as stated {place}")
 
 # %% ../nbs/50_conclusions.ipynb #cell-015
+def _perfect_link(sample, setup):
+    """CC of perfect uncertainties of this spread, and its range, whose two digits ask for few draws;
+    no range where groups of many sizes cannot change places."""
+    check_shuffles(sample)
+    few = setup.shuffles | {"n_resamples": min(setup.n_resamples, 1999)}
+    try: perfect = consistency_of(sample, statistic="cc", **few)
+    except NothingToTest:
+        rows = Sample(sample.error, sample.uncertainty)
+        return consistency_of(rows, statistic="cc", **few), None
+    return perfect, perfect.null_interval
+
+
 def _link(sample, setup):
     "Do larger errors come with larger uncertainties, as much as they should?"
-    test = link_of(sample, **setup.shuffles)
-    perfect = consistency_of(sample, statistic="cc", **setup.shuffles)
-    cc, span, status, direction = test.statistic, perfect.null_interval, "undecided", None
-    is_less = cc < np.quantile(perfect.null_distribution, setup.level)
-    if is_less and cc < perfect.null_mean / 2: status = "invalid"
-    elif test.pvalue <= setup.level: status = "valid"
-    if status == "invalid" and monte_carlo_pvalue(cc, test.null_distribution,
-                                                  "less") <= setup.level / 5:
-        direction = "reversed"
-    should = f"perfect uncertainties of this spread would reach {span.low:.2f} to {span.high:.2f}"
+    test, (perfect, span) = link_of(sample, **setup.shuffles), _perfect_link(sample, setup)
+    cc, status, direction, is_less = test.statistic, "undecided", None, False
+    is_weak, reach = cc < perfect.null_mean / 2, f"about {perfect.null_mean:.2f}"
+    if span is not None:
+        is_less = cc < np.quantile(perfect.null_distribution, setup.level)
+        reach = f"{span.low:.2f} to {span.high:.2f}"
+    against = monte_carlo_pvalue(cc, test.null_distribution, "less")
+    if is_weak and against <= setup.level / 5: status, direction = "invalid", "reversed"
+    elif is_weak and is_less: status = "invalid"
+    elif test.pvalue <= setup.level and not (is_weak and span is None): status = "valid"
     says, short = {"reversed": ("Larger errors come with smaller uncertainties",
                                 "They are reversed: larger errors come with smaller uncertainties"),
                    "invalid": ("Larger errors hardly come with larger uncertainties",
@@ -356,7 +368,8 @@ def _link(sample, setup):
     return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
                       reason="precision" if status == "undecided" else None, pvalue=test.pvalue,
                       sentence=f"{says} (rank correlation CC = {cc:.2f}, p = {test.pvalue:.2g}; "
-                               f"{should}).", confidence_interval=span, result=test,
+                               f"perfect uncertainties of this spread would reach {reach}).",
+                      confidence_interval=span, result=test,
                       test="rank correlation of |E| and u, one-sided, "
                            f"{test.n_resamples:,} shuffles of |E|")
 
@@ -445,9 +458,9 @@ def _ordered(found, features):
 def _without_bias(as_is, centred, setup):
     """The answer for centred errors, beside that for errors as they are where the two differ; a
     fault within the tolerance that only centring shows is left to chance."""
-    is_near = centred.question != LINK and centred.status == "invalid" and (
-        1 / setup.tolerance <= centred.estimate <= setup.tolerance)
-    if is_near and as_is.status != "invalid": return as_is
+    is_sized = centred.question != LINK and centred.estimate is not None
+    is_near = is_sized and 1 / setup.tolerance <= centred.estimate <= setup.tolerance
+    if is_near and centred.status == "invalid" != as_is.status: return as_is
     says = f"Without the bias: {centred.sentence}"
     if as_is.status != centred.status:
         says += f" The bias makes the difference; as they are: {as_is.sentence}"
@@ -461,7 +474,8 @@ def _unless_rows_decide(found, without, rows):
     def _either(one, other):
         if one.status == other.status: return one
         says = f"Not decided: {number} {verb} alone. Without: {other.sentence} With: {one.sentence}"
-        return replace(other, status="undecided", reason="rows", rows=tuple(rows.tolist()),
+        return replace(other, status="undecided", reason="rows", direction=None,
+                       rows=tuple(rows.tolist()),
                        sentence=says)
     return {name: _either(one, without[name]) for name, one in found.items()}
 

@@ -120,9 +120,10 @@ def check_groups(sample: Sample,  # errors and uncertainties
     if along is not None and along.kind == "groups" and (
             np.unique(sample.groups.codes + number * along.codes).size == number
             and along.labels.size > number / 2):
-        raise ValueError(f"by must hold several of the {number} groups in most of its own: it has "
-                         f"{along.labels.size} groups, so there is nothing to compare within one; "
-                         "leave one of the two out")
+        raise NothingToTest(f"by must hold several of the {number} groups in most of its own: it "
+                            f"has {along.labels.size} groups, so there is nothing to compare "
+                            "within one; leave one of the two out", "its groups are nearly those "
+                            "of rows that belong together, so there is nothing to compare")
 
 # %% ../nbs/23_consistency.ipynb #cell-016
 def _sizes(sample, along):
@@ -368,9 +369,10 @@ def hypothesis_of(sample: Sample,  # errors and uncertainties
     share = exchangeable_share(sample.groups)
     if share >= 0.75: return "group shuffles"
     if is_linear: return "signs"
-    raise ValueError(f"groups must be of equal sizes for {name}, so that they can change places: "
-                     f"only {100 * share:.0f} % of the rows are in a group as large as another "
-                     "one; use consistency_test with statistic='kuiper'")
+    raise NothingToTest(f"groups must be of equal sizes for {name}, so that they can change "
+                        f"places: only {100 * share:.0f} % of the rows are in a group as large as "
+                        "another one; use consistency_test with statistic='kuiper'",
+                        "groups of so many sizes cannot change places")
 
 
 def under_hypothesis(

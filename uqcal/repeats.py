@@ -27,6 +27,22 @@ def _is_lattice(values):
     return np.sum(counts == 1) < 0.5 * gap.size
 
 
+def _is_short(values):
+    "Whether most numbers have at most eight significant digits, as rounded ones do."
+    few = values[:1000].tolist()
+    return sum(float(f"{x:.8g}") == x for x in few) > len(few) / 2
+
+
+def _is_copied(sample, pairs):
+    """Whether rows of unrounded numbers come again, none of whose errors is zero or has another
+    uncertainty elsewhere."""
+    if _is_short(sample.error) or _is_short(sample.uncertainty): return False
+    _, first, number = np.unique(pairs, return_index=True, return_counts=True)
+    _, code, alike = np.unique(sample.error, return_inverse=True, return_counts=True)
+    is_sure = (number > 1) & (number == alike[code[first]]) & (sample.error[first] != 0)
+    return is_sure.sum() > 1 and number[is_sure].sum() - is_sure.sum() >= sample.n / 100
+
+
 def _is_repeated(along):
     "Whether numbers come more than once though nothing was rounded: in one row of a hundred."
     repeated = int(np.sum(along.counts > 1))
@@ -67,6 +83,7 @@ def _exact(sample, rng):
     pairs = np.unique(_pairs(sample.error, sample.uncertainty), return_inverse=True)[1]
     again = sample.n - int(pairs.max()) - 1
     if again >= max(2, sample.n / 100):
+        if _is_copied(sample, pairs): return "rows", again, pairs
         mean, pvalue = _rows_by_chance(sample, rng)
         by_chance = sample.n - mean
         if pvalue <= 0.001 and again - by_chance >= sample.n / 100:

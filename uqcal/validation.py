@@ -23,6 +23,7 @@ from .causes import Cause, causes_of
 from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, check_tolerance,
                                conclusions_of, headline_of, next_step, read_features)
 from .distributions import distribution_name, standard_distribution
+from .groups import LEAST_GROUPS
 from .inputs import check_choice, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_score
 from .repeats import repeats_of
@@ -591,7 +592,8 @@ def validate(
     counts, n_resamples, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
-    scores = _scores(names, sample, compared, n_mc, counts, common)
+    scores = {} if _is_copied(sample, groups) else _scores(names, sample, compared, n_mc, counts,
+                                                            common)
     found = conclusions_of(sample, orders, tolerance=tolerance, n_boot=counts["n_boot"],
                            n_resamples=n_resamples, **common) if conclusions else {}
     settings = _settings(sample, scores, distribution, **counts, n_resamples=n_resamples,
@@ -652,12 +654,17 @@ def _independent(sample):
     "The sample with rows that repeat each other as groups, and what makes one doubt the rest."
     if sample.groups is not None: return sample, ()
     repeats = repeats_of(sample)
-    if repeats.groups is None:
-        doubt = "p-values are too small and intervals too short unless groups= tells which do."
+    if repeats.repeats is None or repeats.groups is None:
+        doubt = "p-values are too small and intervals too short unless the groups are given."
         return sample, tuple(f"{one} If so, {doubt}" for one in repeats.found)
-    counted = "Here they count as one observation; groups= tells it better."
+    counted = "Here they count as one observation; give the groups if you know them."
     grouped = Sample(sample.error, sample.uncertainty, repeats.groups)
     return grouped, tuple(f"{one} {counted}" for one in repeats.found)
+
+
+def _is_copied(sample, groups):
+    "Whether so many rows repeat each other that too few are left for a score."
+    return groups is None and sample.groups is not None and sample.groups.labels.size < LEAST_GROUPS
 
 
 def _counts(n, n_bins, n_boot, n_resamples, n_mc):
