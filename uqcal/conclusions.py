@@ -332,7 +332,7 @@ def _wrong_there(test, at, feature, found, over):
 
 # %% ../nbs/50_conclusions.ipynb #cell-015
 def _perfect_link(sample, setup):
-    """CC of perfect uncertainties of this spread, and its range, whose two digits ask for few draws;
+    """CC of perfect uncertainties of this spread, and its range, whose digits ask for few draws;
     no range where groups of many sizes cannot change places."""
     check_shuffles(sample)
     few = setup.shuffles | {"n_resamples": min(setup.n_resamples, 1999)}
