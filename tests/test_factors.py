@@ -1,8 +1,9 @@
 """Factors: interval and p-value say one thing, limits hold together, blocks respect ties and groups, the level holds where tails are heavy, and no small or odd set raises."""
 import numpy as np
 import pytest
+from scipy import stats
 from uqcal import factors
-from uqcal.factors import average_of, average_test, factors_along, factors_of, points_for
+from uqcal.factors import average_of, average_test, factors_along, factors_of, points_for, valid_bins
 from uqcal.results import Interval
 from uqcal.sample import Sample
 
@@ -247,3 +248,44 @@ def test_stored_levels_and_coverage_are_found_again():
             tests = [average_of(Sample(draw(dof, n, rng), np.ones(n)), n_boot=399, rng=rng) for _ in range(1000)]
             wrong = np.mean([not test.confidence_interval.holds(1) and not test.is_heavy for test in tests])
             assert abs(wrong - stored.loc[(name, n), ["smaller", "larger"]].sum()) < 0.025
+
+
+# the fraction of valid bins
+
+def test_valid_bins_are_counted_as_one_would_by_hand():
+    rng = np.random.default_rng(41)
+    u = np.exp(0.4 * rng.standard_normal(400))
+    error = rng.standard_normal(400) * u * np.where(u > np.median(u), 1.6, 1.0)
+    found = valid_bins(error, u, n_bins=8, n_boot=499, rng=1)
+    order, valid = np.argsort(u), 0
+    for k, row in enumerate(found.bins.itertuples()):
+        inside = order[50 * k:50 * (k + 1)]
+        factor = np.sqrt(np.mean((error[inside] / u[inside])**2))
+        assert (row.first, row.last, row.count) == (u[inside[0]], u[inside[-1]], 50) and row.factor == pytest.approx(factor)
+        alone = average_test(error[inside], u[inside], n_boot=4999, rng=2)
+        assert np.log(row.low) == pytest.approx(np.log(alone.confidence_interval.low), abs=0.1)
+        valid += row.low <= 1 <= row.high and not row.is_heavy
+    low, high = found.confidence_interval
+    assert (found.n_valid, found.n_bins) == (valid, 8 - found.bins["is_heavy"].sum()) and found.estimate == valid / found.n_bins
+    assert stats.binom.sf(valid - 1, found.n_bins, low) == pytest.approx(0.025) and stats.binom.cdf(valid, found.n_bins, high) == pytest.approx(0.025)
+    assert high < 0.95 and found.sentence.endswith("does not leave so few.")
+
+
+def test_valid_bins_respect_ties_and_groups():
+    rng = np.random.default_rng(42)
+    u = rng.choice([1.0, 2.0, 3.0], 300)
+    kinds = np.array(["a", "b", "c"])[u.astype(int) - 1]
+    found, named = valid_bins(rng.standard_normal(300) * u, u, rng=1), valid_bins(rng.standard_normal(300) * u, u, by=kinds, rng=1)
+    assert list(found.bins["first"]) == list(found.bins["last"]) == [1, 2, 3] and sorted(named.bins["first"]) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="n_bins must be at most 60 for 300 points.*got 61"): valid_bins(u, u, n_bins=61)
+    with pytest.raises(ValueError, match="at least one bin"): valid_bins(np.zeros(50), np.ones(50))
+
+
+def test_right_uncertainties_have_nineteen_valid_bins_of_twenty():
+    rng, found = np.random.default_rng(43), []
+    for _ in range(60):
+        u = np.exp(0.3 * rng.standard_normal(600))
+        one = valid_bins(draw(6, 600, rng) * u, u, n_boot=99, rng=rng)
+        found.append((one.n_valid, one.n_bins))
+    valid, count = np.sum(found, axis=0)
+    assert abs(valid / count - 0.95) < 0.025  # over four standard deviations of 1,200 bins

@@ -236,7 +236,7 @@ TABLE = {
         ("bin_scaling.extrapolate", {"n_bins": (2, 3, 4, 6)}, {"n_bins": "counts"}))},
     **rows("bias", "bias_test", "errors", kinds={"groups": "free"}),
     **rows("bias", "bias_test+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
-    **rows("factors", "average_test factors_along", "errors", kinds={"groups": "free"}),
+    **rows("factors", "average_test factors_along valid_bins", "errors", kinds={"groups": "free"}),
     **rows("factors", "average_test+groups factors_along+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("conclusions", "draw_conclusions", "errors"),
     **rows("validation", "validate", "errors", nan=True, kinds={"distribution": "choice -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),

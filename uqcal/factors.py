@@ -13,8 +13,9 @@ import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import stats
 
-from .inputs import check_count, check_fraction, printable
+from .inputs import check_count, check_fraction, check_generator, printable
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes, plain_text, plain_ticks
 from .sample import Ordering, Sample, bin_starts
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['points_for', 'AverageTest', 'average_test', 'average_of', 'FactorStretch', 'Factors', 'factors_along', 'factors_of']
+__all__ = ['points_for', 'AverageTest', 'average_test', 'average_of', 'FactorStretch', 'Factors', 'factors_along', 'factors_of',
+           'ValidBins', 'valid_bins']
 
 # %% ../nbs/27_factors.ipynb #cell-039
 _PRIOR_WEIGHT, _LARGEST_SHAPE = 15, 0.9
@@ -428,12 +430,12 @@ def _units(sample, along):
     return _Clusters.of(squares, start, sample.groups.codes[order])
 
 
-def _block_starts(along):
-    """Where about twenty blocks of equal count begin, fewer below 200 points, moved to where a run
-    of equal values ends; each of the groups is a block."""
+def _block_starts(along, n_blocks=None):
+    """Where blocks of equal count begin, twenty or fewer below 200 points unless told, moved to
+    where a run of equal values ends; each of the groups is a block."""
     if along.kind == "groups": return along.start
     n = along.n
-    n_blocks = 5 * min(4, n // 50) if n >= 50 else max(1, n // 10)
+    if n_blocks is None: n_blocks = 5 * min(4, n // 50) if n >= 50 else max(1, n // 10)
     wanted, runs = bin_starts(n, n_blocks)[1:-1], along.start
     above = np.minimum(np.searchsorted(runs, wanted), runs.size - 1)
     near = np.where(runs[above] - wanted < wanted - runs[above - 1], runs[above], runs[above - 1])
@@ -1211,3 +1213,155 @@ def _plain(value):
 
 def _ends(row, prefix=""):
     return Interval(float(row[f"{prefix}low"]), float(row[f"{prefix}high"]))
+
+# %% ../nbs/27_factors.ipynb #cell-068
+@dataclass(frozen=True, kw_only=True)
+class ValidBins(Result):
+    """How many bins have errors as large as stated; what `valid_bins` returns.
+
+    Attributes
+    ----------
+    by : str
+        What sorts the points: "uncertainty", "feature", or "groups", which have no order.
+    n : int
+        Number of points.
+    n_bins : int
+        Bins that were counted.
+    n_valid : int
+        Those whose interval holds one.
+    estimate : float
+        The fraction of valid bins.
+    confidence_interval : Interval
+        Its interval, after Clopper and Pearson.
+    confidence : float
+        Level of all intervals, and the fraction that is expected.
+    bins : pd.DataFrame
+        A row for each bin: `first`, `last`, `count`, `factor`, `low`, `high`, `is_heavy`
+        (not counted), `is_valid`.
+    """
+
+    by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
+    n: int  # number of points
+    n_bins: int  # bins that were counted
+    n_valid: int  # those whose interval holds one
+    estimate: float  # the fraction of valid bins
+    confidence_interval: Interval  # its interval, after Clopper and Pearson
+    confidence: float  # level of all intervals, and the fraction that is expected
+    bins: pd.DataFrame = field(repr=False, compare=False)  # a row for each bin: `first`, `last`,
+    # `count`, `factor`, `low`, `high`, `is_heavy` (not counted), `is_valid`
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        (low, high), left = self.confidence_interval, len(self.bins) - self.n_bins
+        out = f" ({left} more can't be judged)" if left else ""
+        few = " Chance alone does not leave so few." if high < self.confidence else ""
+        return (f"Errors can be as large as stated in {self.n_valid} of {self.n_bins} bins{out}: a "
+                f"fraction of {self.estimate:.2f} ({low:.2f} to {high:.2f}); right "
+                f"uncertainties reach {self.confidence:g} on average.{few}")
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """The factor of each bin with its interval; bins that exclude one in orange.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        ax, rows = new_axes(ax, 6.5, 4.2), self.bins
+        x, wrong = np.arange(len(rows)) + 1, ~rows["is_valid"] & ~rows["is_heavy"]
+        colour = np.where(rows["is_heavy"], "0.7", np.where(wrong, "#D55E00", "#0072B2"))
+        ax.vlines(x, rows["low"], rows["high"], color=colour, lw=2)
+        ax.scatter(x, rows["factor"], color=colour, s=22)
+        ax.axhline(1, color="0.3", lw=1, ls="--")
+        ax.set_yscale("log")
+        plain_ticks(ax.yaxis)
+        ax.set(xlabel=f"bin, sorted by {self.by}", xticks=x[:: len(x) // 21 + 1],
+               ylabel="errors' size over what is stated")
+        return ax
+
+# %% ../nbs/27_factors.ipynb #cell-069
+def valid_bins(
+    error: ArrayLike,  # errors, reference minus prediction, shape (n,)
+    uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
+    *,
+    n_bins: int | None = None,  # number of bins, 1 to n // 5; None: twenty, fewer below 200
+                                # points; groups in `by` are bins, whatever their number
+    by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
+                                  # (numbers, or groups as text) is given
+    n_boot: int = 999,  # number of resamples for each bin, ≥ 1
+    confidence: float = 0.95,  # level of the intervals, in (0, 1)
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
+    progress: bool = False,  # show bars on standard error
+) -> ValidBins:  # `.estimate`, `.confidence_interval`, `.bins`, `.sentence`, `.plot()`
+    """The fraction of bins whose interval of the factor holds one.
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    n_bins : int | None, optional
+        Number of bins, 1 to n // 5; None: twenty, fewer below 200 points; groups in `by`
+        are bins, whatever their number.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
+        as text) is given.
+    n_boot : int, default 999
+        Number of resamples for each bin, ≥ 1.
+    confidence : float, default 0.95
+        Level of the intervals, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    ValidBins
+        `.estimate`, `.confidence_interval`, `.bins`, `.sentence`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Pernot (2023).
+    """
+    sample = Sample(error, uncertainty)
+    along, most = sample.along(by), max(1, sample.n // 5)
+    if n_bins is not None and check_count(n_bins, "n_bins") > most:
+        raise ValueError(f"n_bins must be at most {most} for {sample.n} points, five in a bin; got "
+                         f"{n_bins}")
+    start = _block_starts(along, n_bins)
+    rng, rows = check_generator(rng), []
+    for low, high in zip(start[:-1], start[1:]):
+        inside = along.order[low:high]
+        test = average_of(sample.keep(np.sort(inside)), n_boot=n_boot, confidence=confidence,
+                          rng=rng, n_jobs=n_jobs, progress=progress)
+        first, last = along.labels[along.runs[[low, high - 1]]]
+        rows.append((_plain(first), _plain(last), inside.size, test.estimate,
+                     *test.confidence_interval, test.is_heavy or test.reason is not None,
+                     test.confidence_interval.holds(1)))
+    bins = pd.DataFrame(rows, columns=["first", "last", "count", "factor", "low", "high",
+                                       "is_heavy", "is_valid"])
+    judged = bins[~bins["is_heavy"]]
+    if judged.empty: raise ValueError("error must let at least one bin be judged: in each of them "
+                                      "tails are too heavy, or points too few or all equal")
+    count = stats.binomtest(int(judged["is_valid"].sum()), len(judged))
+    return ValidBins(by=along.kind, n=sample.n, n_bins=len(judged), n_valid=count.k, bins=bins,
+                     estimate=count.k / count.n, confidence=confidence,
+                     confidence_interval=Interval(*count.proportion_ci(confidence)))
+

@@ -111,6 +111,9 @@ class Score(Result):
         Simulated ones, by distribution.
     comparisons : tuple[Comparison, ...]
         With each reference.
+    doubt : str | None
+        Why the statistic is not fit for these data, Fig. 1's first question; None where
+        nothing speaks against it.
     """
 
     statistic: str  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse"
@@ -123,6 +126,8 @@ class Score(Result):
     references: dict[str, SimulatedReference] = field(default_factory=dict, repr=False)  # simulated
     # ones, by distribution
     comparisons: tuple[Comparison, ...] = field(default=(), repr=False)  # with each reference
+    doubt: str | None = None  # why the statistic is not fit for these data, Fig. 1's first
+                              # question; None where nothing speaks against it
 
     @property
     def label(self) -> str:
@@ -193,15 +198,34 @@ def _differ(a, b):
     return abs(a.reference - b.reference) > 2 * np.hypot(a.reference_se, b.reference_se)
 
 
-def _score(name, interval, references, sample):
+_RESTS_ON = {"zms": ("Z²",), "nll": ("Z²",), "zmse": ("Z²",), "rce": ("u²", "E²"),
+             "ence": ("u²", "E²")}
+
+
+def _heavy_tails(sample):
+    "Which squares have too skewed a distribution for a mean, with the skewness and its limit."
+    found = {}
+    for label, x, limit in (("u²", sample.uncertainty, 0.6), ("E²", sample.error, 0.8),
+                            ("Z²", sample.scaled, 0.8)):
+        squares = (x / (np.abs(x).max() or 1.0))**2
+        beta = skewness_gm(squares) if np.any(squares != squares[0]) else 0.0
+        if beta > limit: found[label] = f"{beta:.2f}, over {limit}"
+    return found
+
+
+def _score(name, interval, references, sample, heavy):
     "A score with all that it rests on."
     known = {"known": _KNOWN[name]} if name in _KNOWN else {}
     if name == "nll": known = {"known": _nll_reference(sample)}
     comparisons = tuple(_compare(name, interval, reference, distribution)
                         for distribution, reference in (known | references).items())
     status = _status(comparisons)
+    doubt = " and ".join(f"{label} is {heavy[label]}" for label in _RESTS_ON.get(name, ())
+                         if label in heavy)
+    if doubt: doubt = f"It is not fit to decide here: the robust skewness of {doubt}."
     return Score(statistic=name, status=status, estimate=interval.estimate, interval=interval,
-                 sentence=_sentence(name, interval, comparisons, status),
+                 sentence=" ".join(filter(None, (_sentence(name, interval, comparisons, status),
+                                                 doubt))), doubt=doubt or None,
                  confidence_interval=interval.confidence_interval, confidence=interval.confidence,
                  references=references, comparisons=comparisons)
 
@@ -265,14 +289,9 @@ def _factor(name, estimate, one):
 # %% ../nbs/51_validation.ipynb #cell-026
 def _cautions(sample, scores, n_bins):
     "Sentences about conditions that the data do not meet."
-    z, n, found = sample.scaled, sample.n, []
-    for label, x, limit in (("u²", sample.uncertainty, 0.6), ("E²", sample.error, 0.8),
-                            ("Z²", z, 0.8)):
-        squares = (x / (np.abs(x).max() or 1.0))**2
-        beta = skewness_gm(squares) if np.any(squares != squares[0]) else 0.0
-        if beta > limit:
-            found.append(f"Heavy tails: the robust skewness of {label} is {beta:.2f}, over "
-                         f"{limit}; means of squares are unreliable then.")
+    n, found = sample.n, [
+        f"Heavy tails: the robust skewness of {label} is {beta}; means of squares are unreliable "
+        "then." for label, beta in _heavy_tails(sample).items()]
     distinct = sample.by_uncertainty.labels.size
     if distinct == 1:
         found.append("All uncertainties are equal: there is nothing to rank and nothing to be "
@@ -442,7 +461,8 @@ def _as_text(result):
         else:
             low, high = one.confidence_interval
             lines.append(f"{one.label} = {one.estimate:.3g}, {100 * one.confidence:g} % interval "
-                         f"{low:.3g} to {high:.3g}: {one.status}")
+                         f"{low:.3g} to {high:.3g}: {one.status}"
+                         f"{'; unfit: heavy tails' if one.doubt else ''}")
     more = {"cautions": result.cautions, "possible causes": result.causes}
     more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
     return "\n".join([*lines, f"{result.sample.n:,} points{more}"])
@@ -724,9 +744,11 @@ def _scores(names, sample, distributions, n_mc, counts, common):
     simulated = [name for name in usable if name != "correlation"]
     references = references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,
                                intervals=intervals, **common)
+    heavy = _heavy_tails(sample)
     return {name: Score(statistic=name, status="undecided", sentence=reasons[name],
                         confidence=common["confidence"]) if name in reasons
-            else _score(name, intervals[name], references.get(name, {}), sample) for name in names}
+            else _score(name, intervals[name], references.get(name, {}), sample, heavy)
+            for name in names}
 
 
 def _nll_reference(sample):
