@@ -236,7 +236,7 @@ TABLE = {
         ("bin_scaling.extrapolate", {"n_bins": (2, 3, 4, 6)}, {"n_bins": "counts"}))},
     **rows("bias", "bias_test", "errors", kinds={"groups": "free"}),
     **rows("bias", "bias_test+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
-    **rows("factors", "average_test factors_along valid_bins", "errors", kinds={"groups": "free"}),
+    **rows("factors", "average_test factors_along valid_bins", "errors", kinds={"groups": "free", "n_bins": "count -None"}),
     **rows("factors", "average_test+groups factors_along+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("conclusions", "draw_conclusions", "errors"),
     **rows("validation", "validate", "errors", nan=True, kinds={"distribution": "choice -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
@@ -338,7 +338,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "calibration_tests.kolmogorov_smirnov_test calibration_tests.kuiper_test calibration_tests.spiegelhalter_test "
         "calibration_tests.binary_calibration_tests",
     ("one point", "two points", "zeros"):
-        "distributions.fit_fisher_dof statistics.zmse",
+        "distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
         "calibration_tests.multiclass_calibration_tests bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
     ("one point", "certain"):
