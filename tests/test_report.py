@@ -259,7 +259,7 @@ def test_report_says_that_no_cause_was_found_and_that_rows_stand_alone(tmp_path)
     error, u = slipped()
     result = validate(error[8:], u[8:], statistics=("zms",), n_boot=100, n_resamples=99, n_mc=50, rng=1)
     text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "None of the mistakes that uqcal knows has left a trace" in text and "Groups of rows none: every row on its own" in text
+    assert "None of the mistakes that uqcal recognises in two columns explains these answers" in text and "Groups of rows none: every row on its own" in text
 
 
 def test_pictures_of_size_say_that_a_bias_was_taken_out(validation, page):

@@ -825,9 +825,14 @@ def _cells(test, sample):
     if test.by == "groups":
         return np.where(count > 1, np.arange(count.size), count.size)[along.codes]
     rows = 30 if test.n_groups is None else int(np.ceil(30 * sample.n / test.n_groups))
+    edges, at = _block_edges(along, min(rows, max(sample.n // 4, 1))), test.stretch
+    if at is not None:
+        labels = along.labels.astype(float)
+        ends = along.start[[np.searchsorted(labels, at.first),
+                            np.searchsorted(labels, at.last, side="right")]]
+        edges = np.union1d(edges, ends)
     cells = np.empty(sample.n, np.int64)
-    cells[along.order] = np.searchsorted(_block_edges(along, rows), np.arange(sample.n),
-                                         side="right") - 1
+    cells[along.order] = np.searchsorted(edges, np.arange(sample.n), side="right") - 1
     return cells
 
 

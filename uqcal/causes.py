@@ -659,8 +659,8 @@ def _as_if(sample, centre, se, best, others):
     low, high = np.exp(centre - 2 * se), np.exp(centre + 2 * se)
     also = "".join(f", or {one}" for _, one in others)
     digits = "{:,.0f}".format if seen > 100 else three_digits
-    about = (f"The errors are about {digits(seen)} times ({digits(low)} to {digits(high)}) as "
-             "large as stated")
+    about = (f"In a typical bin errors are about {digits(seen)} times ({digits(low)} to "
+             f"{digits(high)}) as large as stated")
     return _whole(name, strength, f"{about}, as if {looks}{also}.", factor=factor,
                   also=tuple(dict.fromkeys(n for n, _ in others if n != name)))
 

@@ -175,6 +175,9 @@ def _times(factor, interval):
 def _mean(mean, interval):
     "A mean of E/u with its interval."
     if not np.isfinite([*interval]).all(): return f"{mean:+.2f} (with so few points, no limits)"
+    largest = max(abs(interval.low), abs(interval.high))
+    if largest < 0.095 or largest >= 1000:
+        return f"{mean:+.2g} ({interval.low:+.2g} to {interval.high:+.2g})"
     mean, low, high = (round(x, 2) + 0.0 for x in (mean, *interval))  # no negative zero
     return f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
 
@@ -193,25 +196,45 @@ def _largest(interval):
 # %% ../nbs/50_conclusions.ipynb #cell-017
 def _place(part, result, feature):
     "Where a fault lies."
-    if result.by == "groups": return f"in group {printable(part.first)}"
+    if result.by == "groups": return f"in group {printable(part.first)} of {feature}"
     what = feature or "the uncertainty"
-    if part.first == part.last: return f"where {what} is {part.first:.3g}"
-    return f"where {what} is {part.first:.3g} to {part.last:.3g}"
+    if part.first == part.last: return f"where {what} is {_short(part.first)}"
+    return f"where {what} is {_short(part.first)} to {_short(part.last)}"
 
 
-def _parts(result):
-    return "in each group" if result.by == "groups" else "over each fifth of the points"
+def _short(x):
+    "A number in three digits, or in all of a whole one."
+    return f"{x:.3g}" if abs(x) < 999.5 or abs(x) >= 1e7 else f"{x:.0f}"
+
+
+def _parts(result, along):
+    "What the limits are about."
+    if result.by == "groups":
+        count = along.counts
+        few = int(np.sum(count < 0.5 * count.mean()))
+        left = f" but the {f'{few} ' * (few > 1)}smallest" if few else ""
+        return f"in each group{left}"
+    if along.is_constant: return "on the whole"
+    is_cut = along.counts.max() <= along.n / 20
+    return f"over each fifth of the points{'' if is_cut else ' that ties allow'}"
+
+
+def _change(test, feature):
+    "Along what a mean is not the same."
+    return f"between the groups of {feature}" if test.by == "groups" else (
+        f"along {feature or 'the uncertainty'}")
 
 
 def _size(bias):
-    return f"{bias:.2f} stated uncertainties" if np.isfinite(bias) else "any size"
+    return f"{_digits(bias)} stated uncertainties" if np.isfinite(bias) else "any size"
 
 
 def _settle(points, n):
     "What it would take to decide."
-    if points is None or not np.isfinite(points): return "many more points would be needed"
+    points = np.inf if points is None else float(points)
+    if not np.isfinite(points): return "many more points would be needed"
     if points <= n: return "a few more points might settle it"
-    return f"about {float(f'{points:.2g}'):,.0f} such points would settle it"
+    return f"about {float(f'{points:.2g}'):,.0f} such points might settle it"
 
 # %% ../nbs/50_conclusions.ipynb #cell-011
 def _parts_span(test):
@@ -230,23 +253,33 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     "Are errors zero on average and in every part; for a feature, in every part of it?"
     span, found = _parts_span(test), f"p = {pvalue:.2g}{note}"
     status, at = _status(setup, pvalue, span, is_factor=False), None
-    if feature is not None or test.pvalue < test.mean_pvalue: at = test.stretch
+    is_change = feature is not None or test.pvalue < test.mean_pvalue
+    if is_change: at = test.stretch
+    if at is not None and at.confidence_interval.holds(0): at = None
     value, interval, where = test.estimate, test.confidence_interval, ""
     mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
     if at is not None:
         value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
-    size = np.ceil(100 * max(-span.low, span.high, 0.0)) / 100 + 0.0
-    if status == "invalid":
+    size = max(-span.low, span.high, *((-interval.low, interval.high) if status != "valid" and
+                                       not feature else (0.0,)))
+    size, no = np.ceil(100 * size) / 100 + 0.0, "No bias is seen"
+    if feature: no = f"No sign that a bias depends on {feature}"
+    if status == "invalid" and is_change and at is None:
+        says = f"The errors are biased in places: the mean of E/u changes {_change(test, feature)}"
+        short, says = f"Biased in places: E/u changes {_change(test, feature)}", f"{says} ({found})."
+    elif status == "invalid":
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
                 f"({share}{found}).")
-        short = f"Biased: errors average {_mean(value, interval)} stated uncertainties{where}"
+        short = (f"Biased: errors average {_mean(value, interval)} times the stated "
+                 f"uncertainty{where}")
     elif status == "valid":
-        says = (f"No bias is seen ({found}){mean}, and {_parts(test)} it is within {size:.2f} "
-                "stated uncertainties of zero.")
+        says = (f"{no} ({found}){mean}, and {_parts(test, test.along)} "
+                f"{'the mean of E/u' if feature else 'it'} is within {size:.2f} stated "
+                "uncertainties of zero.")
         short = f"No bias beyond {size:.2f} stated uncertainties"
     else:
-        says = (f"No bias is seen ({found}){mean}, but {_parts(test)} one of {_size(size)} could "
+        says = (f"{no} ({found}){mean}, but {_parts(test, test.along)} one of {_size(size)} could "
                 f"be there unseen; {_settle(_points_for_bias(test, setup), test.n)}.")
         short = f"No bias is seen, but one of {_size(size)} could be there"
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
@@ -257,6 +290,9 @@ def _bias(test, setup, pvalue, feature=None, note=""):
                            f"{test.n_resamples:,} draws")
 
 # %% ../nbs/50_conclusions.ipynb #cell-012
+_HEAVY = "their tails are so heavy that a few of them decide any mean square"
+
+
 def _average(sample, setup):
     "Are errors as large as stated, on average?"
     test, direction, reason = average_of(sample, **setup.resamples), None, None
@@ -273,13 +309,17 @@ def _average(sample, setup):
         says = f"On average the uncertainties are {direction}: the errors are {size} ({found})."
         short = f"Uncertainties {direction} on average: errors {size}"
     elif status == "valid":
-        says = f"On average the errors are as large as stated, {size.split(' as')[0]} ({found})."
+        right = ("the errors are as large as stated" if test.confidence_interval.high < 1.5 else
+                 "no fault beyond the tolerance is seen: the errors are, over what is stated")
+        says = f"On average {right}, {size.split(' as')[0]} ({found})."
         short = f"Right on average to within {_off(test.confidence_interval)}"
     else:
-        reason = "tails" if test.is_heavy else "precision"
+        few = (sample.n if sample.groups is None else sample.groups.labels.size) < 20
+        reason = "tails" if test.is_heavy and not few else "precision"
         short = f"Not decided on average: errors {size}"
-        says = (f"Not decided: the errors are {size}, but their tails are so heavy that a few of "
-                "them decide any mean square." if test.is_heavy else
+        says = (f"Not decided: the errors are {size}, but "
+                f"{'too few to tell how heavy their tails are' if few else _HEAVY}."
+                if test.is_heavy else
                 f"No fault of the average is seen ({found}), but the errors are {size}; "
                 f"{_settle(test.points_needed(setup.tolerance), test.n)}.")
     return Conclusion(question=AVERAGE, status=status, reason=reason, direction=direction,
@@ -288,7 +328,7 @@ def _average(sample, setup):
                       test=f"mean square of E/u against 1, {test.method}")
 
 # %% ../nbs/50_conclusions.ipynb #cell-013
-def _dependence(test, sizes, setup, pvalue, feature=None, note=""):
+def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
     "Do scaled errors depend on the uncertainty, a feature, or groups?"
     span, at, found = sizes.relative_interval, sizes.named, f"p = {pvalue:.2g}{note}"
     status, reason = _status(setup, pvalue, span), None
@@ -302,11 +342,13 @@ def _dependence(test, sizes, setup, pvalue, feature=None, note=""):
     if status == "invalid":
         says, short = _wrong_there(test, at, feature, found, over)
     elif status == "valid":
-        says += f": {_parts(test)} they are between {limits}"
+        says += f": {_parts(test, along)} they are between {limits}"
         short = f"{over}: even to within {_off(span)}"
-    elif reason == "tails": says += ", but their tails are too heavy to say what could be there"
+    elif reason == "tails":
+        says += ", but their tails are too heavy to say what could be there"
+        short = f"{over}: not decided, since tails are too heavy"
     else:
-        says += (f", but {_parts(test)} anything between {limits} could be there unseen; "
+        says += (f", but {_parts(test, along)} anything between {limits} could be there unseen; "
                  f"{_settle(sizes.points_needed(setup.tolerance), test.n)}")
         short += f", but {_largest(span)} could be there"
     return Conclusion(question=f"adaptivity: {feature}" if feature else CONSISTENCY,
@@ -326,6 +368,7 @@ def _wrong_there(test, at, feature, found, over):
     if other is not None:
         rest = f" and {_times(at.elsewhere, other)} elsewhere"
         if at.share > 0.5: size, place = _times(at.elsewhere, other), f"except {place}"
+    if at.confidence_interval.holds(1): found += "; the limits allow for the choice of the place"
     return (f"The errors are {_times(at.factor, at.confidence_interval)} as large as stated "
             f"{_place(at, test, feature)} ({share}){rest} ({found})",
             f"{over} sizes differ: {size} as large as stated {place}")
@@ -349,26 +392,27 @@ def _link(sample, setup):
     cc, status, direction, is_less = test.statistic, "undecided", None, False
     is_weak, reach = cc < perfect.null_mean / 2, f"about {perfect.null_mean:.2f}"
     if span is not None:
-        is_less = cc < np.quantile(perfect.null_distribution, setup.level)
+        is_less = cc < span.low
         reach = f"{span.low:.2f} to {span.high:.2f}"
     against = monte_carlo_pvalue(cc, test.null_distribution, "less")
     if is_weak and against <= setup.level / 5: status, direction = "invalid", "reversed"
     elif is_weak and is_less: status = "invalid"
     elif test.pvalue <= setup.level and not (is_weak and span is None): status = "valid"
     says, short = {"reversed": ("Larger errors come with smaller uncertainties",
-                                "They are reversed: larger errors come with smaller uncertainties"),
+                                "Reversed: larger errors come with smaller uncertainties"),
                    "invalid": ("Larger errors hardly come with larger uncertainties",
-                               "They hardly tell larger errors from smaller ones"),
+                               "The uncertainties hardly tell larger errors from smaller ones"),
                    "valid": ("Larger errors come with larger "
                              f"uncertainties{', though less than they should' * bool(is_less)}",
-                             "They tell larger errors from smaller ones"),
+                             "The uncertainties tell larger errors from smaller ones"),
                    "undecided": ("No sign that larger errors come with larger uncertainties",
-                                 "Not decided whether they tell larger errors from smaller ones")}[
+                                 "Not decided whether the uncertainties rank the errors")}[
                                      direction or status]
+    pvalue = against if direction else test.pvalue
     return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
-                      reason="precision" if status == "undecided" else None, pvalue=test.pvalue,
-                      sentence=f"{says} (rank correlation CC = {cc:.2f}, p = {test.pvalue:.2g}; "
-                               f"perfect uncertainties of this spread would reach {reach}).",
+                      reason="precision" if status == "undecided" else None, pvalue=pvalue,
+                      sentence=f"{says} (rank correlation CC = {cc:.2f}, p = {pvalue:.2g}; it "
+                               f"would be {reach} if scaled errors did not depend on u).",
                       confidence_interval=span, result=test,
                       test="rank correlation of |E| and u, one-sided, "
                            f"{test.n_resamples:,} shuffles of |E|")
@@ -392,7 +436,8 @@ def _whole(sample, setup):
 def _range(sample, setup):
     check_shuffles(sample)
     test = consistency_of(sample, **setup.shuffles)
-    return _dependence(test, factors_of(sample, **setup.resamples), setup, test.pvalue)
+    sizes = factors_of(sample, **setup.resamples)
+    return _dependence(test, sizes, sample.by_uncertainty, setup, test.pvalue)
 
 
 def _asked(question, ask, *arguments):
@@ -415,7 +460,7 @@ def _along(ask, question, sample, features, setup):
         if ask is bias_of: one = _bias(test, setup, p, name, note)
         else:
             sizes = factors_of(sample, features[name], **setup.resamples)
-            one = _dependence(test, sizes, setup, p, name, note)
+            one = _dependence(test, sizes, features[name], setup, p, name, note)
         is_least = test.pvalue * (test.n_resamples + 1) < 1.5
         found[name] = _too_coarse(one) if p > setup.level and is_least else one
     return {f"{question}: {name}": found[name] for name in features}
@@ -461,9 +506,9 @@ def _without_bias(as_is, centred, setup):
     is_sized = centred.question != LINK and centred.estimate is not None
     is_near = is_sized and 1 / setup.tolerance <= centred.estimate <= setup.tolerance
     if is_near and centred.status == "invalid" != as_is.status: return as_is
-    says = f"Without the bias: {centred.sentence}"
+    says = f"Without the bias, {_lower(centred.sentence)}"
     if as_is.status != centred.status:
-        says += f" The bias makes the difference; as they are: {as_is.sentence}"
+        says += f" The bias makes the difference; as they are, {_lower(as_is.sentence)}"
     return replace(centred, sentence=says, is_centred=True)
 
 # %% ../nbs/50_conclusions.ipynb #cell-034
@@ -472,12 +517,21 @@ def _unless_rows_decide(found, without, rows):
     number, verb = ("row {}", "decides") if rows.size == 1 else ("{} rows", "decide")
     number = number.format(rows[0] if rows.size == 1 else rows.size)
     def _either(one, other):
-        if one.status == other.status: return one
-        says = f"Not decided: {number} {verb} alone. Without: {other.sentence} With: {one.sentence}"
+        if one.status == other.status:
+            if not _is_moved(one, other): return one
+            return replace(one, sentence=f"{one.sentence} Left out {number}: {other.sentence}")
+        says = (f"Not decided: {number} {verb} alone. Left out: {other.sentence} Kept: "
+                f"{one.sentence}")
         return replace(other, status="undecided", reason="rows", direction=None,
                        rows=tuple(rows.tolist()),
                        sentence=says)
     return {name: _either(one, without[name]) for name, one in found.items()}
+
+
+def _is_moved(one, other):
+    "Whether a size on average is another one without a few rows."
+    if one.question != AVERAGE or None in (one.estimate, other.estimate): return False
+    return max(one.estimate, other.estimate) > 1.1 * min(one.estimate, other.estimate)
 
 # %% ../nbs/50_conclusions.ipynb #cell-026
 def read_features(
@@ -578,6 +632,7 @@ def conclusions_of(
     found, rows = _answers(sample, features, setup), suspect_rows(sample)
     if not rows.size or sample.n - rows.size < 4: return found
     left = np.delete(np.arange(sample.n), rows)
+    if sample.groups is not None and np.unique(sample.groups.codes[left]).size < 2: return found
     kept = {name: along.keep(left) for name, along in features.items()}
     without = _answers(sample.keep(left), kept, setup)
     return _unless_rows_decide(found, without, rows)
@@ -711,7 +766,9 @@ def headline_of(
         parts += [f"{given}: {'; '.join(map(_lower, shorts))}"] if given else shorts
     parts += [one.short for one in wrong[:3] if one not in biases]
     if wrong[3:]: parts.append(f"{len(wrong) - 3} more faults along features")
-    unclear = _names(one for one in along if one.status == "undecided")
+    told = _names(wrong)
+    unclear = [name for name in _names(one for one in along if one.status == "undecided")
+               if name not in told]
     faulty = _names(one for one in along if one.status != "valid")
     fine = [name for name in _names(along) if name not in faulty]
     if unclear: parts.append(f"Not decided along {_listed(unclear)}")
@@ -760,15 +817,24 @@ def next_step(
     rows = next((one.rows for one in answers if one.rows), ())
     if rows:
         return (f"Look at {_rows(rows)} first: corrected or left out, judge again.")
-    if any(name.split(":")[0] == BIAS for name in wrong):
-        return "Take the bias out of the predictions first, then judge again."
+    biased = next((one for name, one in wrong.items() if name.split(":")[0] == BIAS), None)
+    if biased and biased.confidence_interval.holds(0):
+        return "Find where the predictions are biased (plot it), correct them, then judge again."
+    if biased:
+        side = "high" if biased.estimate < 0 else "low"
+        where = "" if biased.estimate == biased.result.estimate else " there"
+        return (f"Correct the predictions first: they are too {side}{where}, if E is reference "
+                "minus prediction. Then judge again.")
     places = [one.feature or "the stated uncertainty" for name, one in wrong.items()
               if name not in (AVERAGE, LINK)]
+    if LINK in wrong and wrong[LINK].direction:
+        return ("Do not rank or select by these uncertainties; they rank the errors the wrong way "
+                "round.")
     if LINK in wrong:
         return ("Do not rank or select by these uncertainties; they do not tell which errors are "
                 "large.")
     if places:
-        return (f"Rescale the uncertainties along {enumerated(places)}, on errors of their own, "
+        return (f"Rescale the uncertainties along {_listed(places)}, on errors of their own, "
                 "then judge again.")
     if AVERAGE in wrong:
         return (f"Multiply the uncertainties by {_digits(wrong[AVERAGE].estimate)}, then judge "

@@ -32,6 +32,7 @@ __all__ = ['points_for', 'AverageTest', 'average_test', 'average_of', 'FactorStr
 _PRIOR_WEIGHT, _LARGEST_SHAPE = 15, 0.9
 _HEAVY = 1.25
 _ONE_SHAPE, _MANY_SHAPE = 0.8, 0.65
+_MARGIN = 0.75
 
 
 @dataclass(frozen=True)
@@ -220,9 +221,16 @@ class _Stretches:
         ----------
         blocks
         """
-        edges = np.concatenate([np.zeros((*blocks.shape[:-1], 1)), np.cumsum(blocks, -1)], -1)
-        part = edges[..., self.last] - edges[..., self.first]
-        return np.where(self.is_rest, edges[..., -1:] - part, part)
+        zero, rest = np.zeros((*blocks.shape[:-1], 1)), self.is_rest
+        out = np.empty((*blocks.shape[:-1], self.first.size))
+        first, last = self.first[~rest], self.last[~rest]
+        place = np.arange(blocks.shape[-1])[:, None]
+        out[..., ~rest] = (blocks[..., first] if np.all(last == first + 1) else
+                           blocks @ ((place >= first) & (place < last)).astype(float))
+        before = np.concatenate([zero, np.cumsum(blocks, -1)], -1)[..., self.first[rest]]
+        after = np.concatenate([np.cumsum(blocks[..., ::-1], -1)[..., ::-1], zero], -1)
+        out[..., rest] = before + after[..., self.last[rest]]
+        return out
 
 # %% ../nbs/27_factors.ipynb #cell-046
 def _log_mean(x, y, xx, xy, yy, units):
@@ -1175,7 +1183,7 @@ def _both_limits(stretches, usable, rows, k, alpha):
     if k:
         some, usable = some.only(~some.is_rest), usable & ~stretches.is_rest
         rows = rows[:, n_levels:]
-    else: rows = rows[:, :n_levels]
+    else: rows, alpha = rows[:, :n_levels], _MARGIN * alpha
     for out, columns in ((wide, np.unique(some.level[some.is_wide])),
                          (every, np.arange(rows.shape[1]))):
         if columns.size: out[:, usable] = _limits(rows, columns, alpha)[:, some.level]

@@ -182,8 +182,10 @@ class Repeats(Result):
     @property
     def sentence(self) -> str:
         "What was found."
-        return " ".join(self.found) or (f"No sign that any of the {self.n:,} rows belong together; "
-                                        "only their origin can tell that none do.")
+        looked = "" if self.lag is not None else (
+            ", though neighbours could not be compared, in rows so few or sorted")
+        return " ".join(self.found) or (f"No sign that any of the {self.n:,} rows belong together"
+                                        f"{looked}; only their origin can tell that none do.")
 
 # %% ../nbs/28_repeats.ipynb #cell-017
 def find_repeats(
@@ -234,7 +236,7 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     if what is None and lag is not None and pvalue <= 0.001 and correlation >= 0.05:
         near = lag <= 3
         where = "Neighbouring rows" if near else f"Rows that lie {lag:,} apart"
-        why = ("they may belong together, or the file be sorted by something that matters"
+        why = ("they may belong together, or the file is sorted by something that matters"
                if near else f"the file may hold the same points {sample.n // lag} times")
         found.append(f"{where} resemble each other (rank correlation of scaled errors "
                      f"{correlation:.2f}, p = {pvalue:.1g}): {why}.")

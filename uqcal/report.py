@@ -265,7 +265,7 @@ _GROUNDS = (
 def _causes_section(validation):
     "Mistakes whose traces the columns carry, or that none was found."
     if not validation.causes:
-        says = "None of the mistakes that uqcal knows has left a trace in the two columns."
+        says = "None of the mistakes that uqcal recognises in two columns explains these answers."
         return Section("What could have gone wrong", paragraphs=(says,))
     return Section("What could have gone wrong", paragraphs=(
         "Seen: a fact that can be checked in the file. Likely: the mistake explains what is seen. "

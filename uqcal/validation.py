@@ -267,7 +267,7 @@ def _meaning(name, estimate, one, is_valid):
             "consistent with the errors" if is_valid else "wrong in some places")
     if name == "cc":
         return "The uncertainties rank the errors " + (
-            "as they should" if is_valid else "better than they should" if one.zeta > 0
+            "about as they should, as far as the interval tells" if is_valid else "better than they should" if one.zeta > 0
             else "worse than they should")
     if name == "correlation":
         if is_valid: return "Scaled errors show no trend over the range of the uncertainties"
@@ -327,8 +327,12 @@ _ANSWERS = {(AVERAGE, "valid"): "On average the score agrees with that of perfec
             (CONSISTENCY, "valid"): "Over their range the scores agree with those of perfect "
             "uncertainties.",
             (CONSISTENCY, "invalid"): "Over their range the errors do not scatter as stated.",
-            (LINK, "valid"): "The uncertainties rank the errors as perfect ones would.",
+            (LINK, "valid"): "How the uncertainties rank the errors can't be told from perfect ones.",
             (LINK, "invalid"): "The uncertainties do not rank the errors as perfect ones would."}
+_IN_THE_FILE = {"outlier", "unit in a row", "code for missing", "duplicate rows", "zero errors",
+                "uncertainty from error", "sorted columns", "swapped columns", "squared errors",
+                "absolute errors", "shifted rows", "reversed rows", "mixed units",
+                "unit in a group"}
 _OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
          "errors, which is not known.")
 
@@ -405,7 +409,12 @@ class Validation(Result):
 
     @property
     def next_step(self) -> str:
-        "What to do about it first."
+        "What to do about it first: a mistake in the file before anything else."
+        cause = next((one for one in self.causes if one.strength != "possible" and (
+            one.factor is not None or one.name in _IN_THE_FILE)), None)
+        if cause is not None: return f"Check the file first. {cause.sentence}"
+        if not self.conclusions and all(one.status == "valid" for one in self.answers):
+            return "These statistics find nothing wrong; draw conclusions before you rely on them."
         return next_step(self.answers)
 
     def to_frame(self) -> pd.DataFrame:
@@ -447,11 +456,11 @@ class Validation(Result):
 
 # %% ../nbs/51_validation.ipynb #cell-028b
 def _as_text(result):
-    "Headline, next step, conclusions and scores, at most 24 lines of at most 100 columns."
+    "Headline, next step, conclusions and scores, at most 27 lines of at most 100 columns."
     shown, urgency = list(result.conclusions.values()), ("invalid", "undecided", "valid")
     shown[4:] = sorted(shown[4:], key=lambda one: urgency.index(one.status))
-    lines = textwrap.wrap(result.headline, 100, max_lines=4, placeholder=" …")
-    lines += textwrap.wrap(f"Next: {result.next_step}", 100, max_lines=1, placeholder=" …")
+    lines = textwrap.wrap(result.headline, 100, max_lines=6, placeholder=" …")
+    lines += textwrap.wrap(f"Next: {result.next_step}", 100, max_lines=2, placeholder=" …")
     for one in shown[:5]:
         lines += textwrap.wrap(f"{one.question}: {one.status}. {one.sentence}", 100, max_lines=2,
                                subsequent_indent="  ", placeholder=" …")
