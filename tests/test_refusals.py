@@ -71,7 +71,7 @@ OPTIONS = {
     **dict.fromkeys(["statistic", "metric", "alternative", "interval", "norm", "average", "ties", "against", "method"], ("choice", NOT_STATED)),
     **dict.fromkeys(["strategy", "distribution"], ("choice", NOT_STATED)), "distributions": ("choices", NOT_STATED), "statistics": ("choices", ("zms", "ence")),
     "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
-    "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
+    "classes": ("array -shorter -None", np.arange(3.0)), "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
     "name": ("text", NOT_STATED), "groups": ("free", NOT_STATED), "tolerance": ("free", NOT_STATED),
 }
 NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
@@ -201,15 +201,19 @@ def through(estimator_class, run):
 
 
 SAMPLE = Sample(E, U)
+NUMBERED, FREE_CLASSES = {"classes": None}, {"classes": "free"}  # classes that are numbers from 0, as where nothing names them
 
 TABLE = {
     # inputs, resampling, distributions
     **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"),
+    **rows("inputs", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
     **rows("inputs", "check_probabilities", "binary"), **rows("inputs", "check_outcomes", "binary"),
     **rows("inputs", "check_column", "errors", given={"n": N}, kinds={"n": "free", "by": "feature -None"}),
     **rows("inputs", "read_groups", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
     **rows("inputs", "check_weights", "binary", given={"n": N}, kinds={"n": "free", "sample_weight": "weights -None"}),
-    **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free"}),
+    **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free", "other": "free"}),
+    **rows("inputs", "place_labels", "classes", given={"n_classes": 3}, kinds={"n_classes": "free", "y_true": "labels -shorter -longer"}),
+    **rows("inputs", "check_labels+numbers", "classes", given=NUMBERED | {"n": N, "n_classes": 3}, kinds=FREE_CLASSES | {"n": "free", "n_classes": "free", "other": "free"}),
     **rows("inputs", "read_vector", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers", "positive": "flag"}),
     **rows("inputs", "plain_array", "single", given={"values": E, "name": "values", "expected": "numbers"}, kinds={"values": "masks", "expected": "text"}),
     **rows("inputs", "read_labels", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
@@ -315,7 +319,7 @@ TABLE = {
 
 EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
-        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
+        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test",
@@ -510,7 +514,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
 def rows_of(name):
     "Arguments that hold one row for each point, by name."
     _, arguments, kinds = prepared(name)
-    other = ("several", "numbers -shorter", "counts", "pair")
+    other = ("several", "numbers -shorter", "array -shorter", "counts", "pair")
     return {parameter: arguments[parameter] for parameter, kind in kinds.items() if parameter in arguments and not kind.startswith(other)
             and (isinstance(arguments[parameter], np.ndarray) or kind.startswith("table"))}
 

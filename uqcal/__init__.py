@@ -15,6 +15,7 @@ _CONTENTS = {
     "sample": [],
     "resampling": [],
     "groups": [],
+    "coverage_counts": [],
     "logistic": [],
     "datasets": ["catalogue", "load_demo", "load_errors", "load_logits", "load_table"],
     "distributions": ["simulate_errors"],

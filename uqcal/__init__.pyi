@@ -10,6 +10,7 @@ from uqcal import cli as cli
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
 from uqcal import consistency as consistency
+from uqcal import coverage_counts as coverage_counts
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
 from uqcal import distributions as distributions
