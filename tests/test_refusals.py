@@ -48,8 +48,8 @@ WORLDS = {
     "binary": {"y_true": ("outcomes", Y), "y_prob": ("probabilities", P), "sample_weight": WEIGHTS, "uniforms": (f"probabilities -None -{' -'.join(MISSING)}", P[::-1])},
     "classes": {"y_true": ("labels", LABEL), "y_prob": ("rows", CLASSES), "sample_weight": WEIGHTS},
     "intervals": {"y_true": ("numbers", E + U / 4), "y_intervals": ("intervals", BOUNDS), "sample_weight": WEIGHTS,
-                  "y_pred_low": ("numbers", BOUNDS[:, 0]), "y_pred_up": ("numbers", BOUNDS[:, 1])},
-    "sets": {"y_true": ("labels", LABEL), "y_pred_set": ("sets", SETS), "sample_weight": WEIGHTS},
+                  "y_pred_low": ("numbers", BOUNDS[:, 0]), "y_pred_up": ("numbers", BOUNDS[:, 1]), "by": ("column", X)},
+    "sets": {"y_true": ("labels", LABEL), "y_pred_set": ("sets", SETS), "sample_weight": WEIGHTS, "by": ("column", X)},
     "steps": {"features": ("features", FEATURES), "y_true": ("outcomes", Y), "y": ("outcomes", Y), "y_prob": ("probabilities", P),
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
     "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
@@ -252,14 +252,19 @@ TABLE = {
 
     # intervals and sets
     **rows("intervals", "regression_mean_width_score regression_coverage_score regression_ssc regression_ssc_score regression_mwi_score hsic coverage_width_based", "intervals"),
-    **rows("intervals", "coverage_test hsic_test size_stratified_coverage", "intervals", kinds={"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
+    **rows("intervals", "coverage_test hsic_test size_stratified_coverage feature_stratified_coverage", "intervals", given=NUMBERED,
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
     **rows("intervals", "classification_mean_width_score classification_coverage_score classification_ssc_score", "sets", kinds={"num_bins": "count -None"}),
     **rows("intervals", "classification_ssc", "sets", nan=True, kinds={"num_bins": "count -None"}),
 
-    **rows("intervals", "coverage_test+sets size_stratified_coverage+sets", "sets", given={"y_intervals": SETS}, kinds={"y_intervals": "sets", "num_bins": "count -None"}),
+    **rows("intervals", "classification_coverage_score+numbers", "sets", given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("intervals", "coverage_test+sets size_stratified_coverage+sets feature_stratified_coverage+sets", "sets", given={"y_intervals": SETS},
+           kinds={"y_intervals": "sets", "num_bins": "count -None"}),
 
     # probabilities
-    **rows("reliability", "reliability_diagram expected_calibration_error ece_test debiased_squared_error calibration_error_interval", "binary"),
+    **rows("reliability", "reliability_diagram ece_test debiased_squared_error calibration_error_interval", "binary"),
+    **rows("reliability", "expected_calibration_error", "binary", given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("reliability", "expected_calibration_error+classes", "classes", kinds={"y_prob": "rows -1-D"}),
     **rows("reliability", "top_label_ece", "classes", given={"y_pred": None}, kinds={"y_pred": "free"}), **rows("reliability", "classwise_ece", "classes", kinds={"y_prob": "rows -1-D"}),
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
@@ -334,7 +339,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
+        "intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
         "reliability.calibration_error_interval",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -14,7 +15,7 @@ from .resampling import ALTERNATIVES
 from .inputs import check_choice
 
 # %% auto #0
-__all__ = ['promised_coverage', 'count_tails', 'two_sided', 'coverage_interval', 'group_pvalues']
+__all__ = ['promised_coverage', 'count_tails', 'tail_pvalue', 'coverage_interval', 'GroupPvalues', 'group_pvalues']
 
 # %% ../nbs/17_coverage_counts.ipynb #cell-007
 def promised_coverage(level: float,  # the coverage that was stated, in (0, 1)
@@ -102,10 +103,10 @@ def count_tails(
     return float(min(1, found[:covered + 1].sum())), float(min(1, found[covered:][::-1].sum()))
 
 
-def two_sided(below: float,  # probability of so few or fewer
-              above: float,  # probability of so many or more
-              alternative: str = "two-sided",  # "two-sided", "less" or "greater"
-              ) -> float:  # in (0, 1]
+def tail_pvalue(below: float,  # probability of so few or fewer
+                above: float,  # probability of so many or more
+                alternative: str = "two-sided",  # "two-sided", "less" or "greater"
+                ) -> float:  # in (0, 1]
     """The p-value that belongs to two tails; on two sides twice the smaller, and at most 1.
 
     Parameters
@@ -210,28 +211,58 @@ def _outside(low, high, n, c):
     return np.minimum(below + above, 1.0)
 
 
-def _any_smaller(threshold, groups, sizes, average, n_calibration):
-    "Equation (5) for p-values up to the threshold, over these groups' sizes."
-    c, weight = _nodes(average, n_calibration, max(sizes), threshold)
-    log_none = np.zeros(c.size)
+def _chances(pvalues, beyond, c):
+    "Chance, for each c, that the p-value of a count of 0, 1, … points exceeds a number."
+    out = np.flatnonzero(pvalues > beyond)
+    if out.size == 0: return np.zeros(c.size)
+    return 1 - _outside(out[0], out[-1], pvalues.size - 1, c)
+
+
+def _any_smaller(smallest, second, pvalues, sizes, average, n_calibration):
+    "Equation (5), and (6) if the second smallest p-value is given, for groups of these sizes."
+    c, weight = _nodes(average, n_calibration, max(sizes), smallest)
+    none, others, one = np.zeros(c.size), np.zeros(c.size), np.zeros(c.size)
     for n, times in zip(*np.unique(sizes, return_counts=True)):
-        open_counts = np.flatnonzero(groups[n] > threshold * (1 + 1e-9))
-        if open_counts.size == 0: return 1.0
-        out = _outside(open_counts[0], open_counts[-1], int(n), c)
-        with np.errstate(divide="ignore"): log_none += times * np.log1p(-out)
-    return float(-weight @ np.expm1(log_none))
+        table, above = pvalues[int(n)], smallest * (1 + 1e-9)
+        out = np.flatnonzero(table > above)
+        if out.size == 0: return 1.0
+        rejected = _outside(out[0], out[-1], int(n), c)
+        with np.errstate(divide="ignore"): none += times * np.log1p(-rejected)
+        if second is None: continue
+        at = np.maximum(rejected - 1 + _chances(table, smallest * (1 - 1e-9), c), 0)
+        rest = np.maximum(_chances(table, second * (1 + 1e-9), c), 1e-300)
+        others += times * np.log(rest)
+        one += times * at / rest
+    found = -weight @ np.expm1(none)
+    return float(found if second is None else found - weight @ (one * np.exp(others)))
 
 # %% ../nbs/17_coverage_counts.ipynb #cell-019
+class GroupPvalues(NamedTuple):
+    """P-values of groups of points; what `group_pvalues` returns.
+
+    Attributes
+    ----------
+    alone : np.ndarray
+        Of each group alone, shape (G,).
+    adjusted : np.ndarray
+        Of each group, adjusted for all, shape (G,).
+    together : float
+        Of all groups.
+    """
+
+    alone: np.ndarray  # of each group alone, shape (G,)
+    adjusted: np.ndarray  # of each group, adjusted for all, shape (G,)
+    together: float  # of all groups
+
+
 def group_pvalues(
     covered: np.ndarray,  # covered points of each group, whole numbers, shape (G,)
     count: np.ndarray,  # points of each group, whole numbers ≥ 1, shape (G,)
     average: float,  # coverage, on average over calibrations, in (0, 1)
     n_calibration: int | None = None,  # points of the calibration that all groups share
     alternative: str = "less",  # coverage that is "less" than promised, "greater", "two-sided"
-) -> tuple[np.ndarray, np.ndarray]:  # of each group alone, and adjusted for all; shape (G,)
+) -> GroupPvalues:
     """P-values of groups of points: does each cover as promised, and do all?
-
-    The smallest adjusted p-value answers for all groups.
 
     Parameters
     ----------
@@ -248,8 +279,7 @@ def group_pvalues(
 
     Returns
     -------
-    tuple[np.ndarray, np.ndarray]
-        Of each group alone, and adjusted for all; shape (G,).
+    GroupPvalues
 
     Raises
     ------
@@ -258,19 +288,21 @@ def group_pvalues(
 
     References
     ----------
-    Westfall & Young (1993), with equation (5).
+    Westfall & Young (1993), with equations (5) and (6).
     """
     check_choice(alternative, "alternative", ALTERNATIVES)
-    every = {int(n): _pvalues(int(n), average, n_calibration, alternative)
-             for n in np.unique(count)}
-    alone = np.array([every[int(n)][int(k)] for k, n in zip(covered, count)])
+    tables = {int(n): _pvalues(int(n), average, n_calibration, alternative)
+              for n in np.unique(count)}
+    alone = np.array([tables[int(n)][int(k)] for k, n in zip(covered, count)])
     order, adjusted, so_far = np.argsort(alone, kind="stable"), np.ones(alone.size), 0.0
     for i, g in enumerate(order):
-        so_far = max(so_far, alone[g], _any_smaller(alone[g], every, count[order[i:]], average,
-                                                    n_calibration))
+        so_far = max(so_far, alone[g], _any_smaller(alone[g], None, tables, count[order[i:]],
+                                                    average, n_calibration))
         adjusted[g] = min(so_far, 1.0)
         if so_far > 1 - 1e-9: break
-    return alone, adjusted
+    if alone.size == 1: return GroupPvalues(alone, adjusted, float(alone[0]))
+    together = _any_smaller(*alone[order[:2]], tables, count, average, n_calibration)
+    return GroupPvalues(alone, adjusted, float(min(together, adjusted[order[0]])))
 
 
 def _pvalues(n, average, n_calibration, alternative):
