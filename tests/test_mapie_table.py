@@ -131,7 +131,7 @@ def numbers():
     sets = rng.random((n, 5, 2)) < 0.6
     return dict(y=(rng.uniform(size=n) < p) * 1, p=p, prob=prob, label=label, right=(label == prob.argmax(axis=1)) * 1, value=rng.standard_normal(n),
                 b=np.stack([-half, half], axis=1), sets=sets, first=sets[:, :, 0], low=-half[:, 0], up=half[:, 0], b1=np.stack([-half, half], axis=1)[:, :, :1],
-                group=rng.integers(0, 4, n), sure=rng.permutation(n) / n, names=label + 1, columns=np.arange(1, 6), coordinates=rng.standard_normal((n, 2)))
+                group=rng.integers(0, 4, n), sure=rng.permutation(n) / n, names=label + 1, columns=np.arange(1, 6), coordinates=rng.standard_normal((n, 2)), top=prob.max(axis=1), chosen=prob.argmax(axis=1))
 
 
 def in_order(d):
@@ -175,7 +175,8 @@ ROWS = {
 MORE = [  # what the rows say beside
     ("expected_calibration_error", ["$right", "$prob", 16, "uniform", True, "$label"], {}, lambda d: rel.classwise_ece(d["label"], d["prob"])),
     ("expected_calibration_error", ["$y", "$p", 16], {}, lambda d: rel.expected_calibration_error(d["y"], d["p"])),
-    ("top_label_ece", ["$names", "$prob", None, 16, None, "$columns"], {}, lambda d: rel.top_label_ece(d["label"], d["prob"])),
+    ("top_label_ece", ["$names", "$prob", None, 16, None, "$columns"], {}, lambda d: rel.top_label_ece(d["names"], d["prob"], classes=d["columns"])),
+    ("top_label_ece", ["$label", "$top", "$chosen", 16], {}, lambda d: rel.top_label_ece(d["label"], d["top"], d["chosen"])),
     ("coverage_gap", ["$label", "$group", 0.8], {"y_sets": "$first", "weighted": True}, lambda d: np.average(*(lambda g: (np.abs(g["coverage"] - 0.8), None, g["count"]))(
         iv.feature_stratified_coverage(d["label"], d["first"], d["group"].astype(str), 0.8).groups))),
 ]

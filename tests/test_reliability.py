@@ -190,3 +190,5 @@ def test_right_or_wrong_beside_a_matrix_is_refused_and_never_read_as_classes():
     names = np.array(list("abcdefghij"))
     assert rel.expected_calibration_error(names[label], prob, classes=names) == meant == rel.expected_calibration_error(label + 1, prob, classes=range(1, 11))
     with pytest.raises(ValueError, match="classes must be left out"): rel.expected_calibration_error(right, prob.max(axis=1), classes=[0, 1])
+    for call in (rel.top_label_ece, rel.classwise_ece): assert call(names[label], prob, classes=names) == call(label, prob) == call(label + 1, prob, classes=range(1, 11))
+    with pytest.raises(ValueError, match="classes must be left out"): rel.top_label_ece(label, prob.max(axis=1), answer, classes=range(10))

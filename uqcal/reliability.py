@@ -346,7 +346,8 @@ def _check_meaning(label, n_classes):
 
 # %% ../nbs/40_reliability.ipynb #cell-024
 def top_label_ece(
-    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that `classes`
+                        # names
     y_prob: ArrayLike,  # probabilities of all classes, shape (n, classes); or of the chosen class,
                         # shape (n,), with y_pred
     y_pred: ArrayLike | None = None,  # the chosen classes, shape (n,), if y_prob does not say
@@ -357,13 +358,14 @@ def top_label_ece(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
     average: str = "macro",  # "macro": chosen classes count alike; "weighted": by their points
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0, shape (n,).
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
     y_prob : ArrayLike
         Probabilities of all classes, shape (n, classes); or of the chosen class, shape
         (n,), with y_pred.
@@ -380,6 +382,8 @@ def top_label_ece(
         "l1", "l2" or "max".
     average : str, default "macro"
         "macro": chosen classes count alike; "weighted": by their points.
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
 
     Returns
     -------
@@ -398,13 +402,14 @@ def top_label_ece(
     check_choice(norm, "norm", _NORMS)
     check_choice(average, "average", ("macro", "weighted"))
     if _is_matrix(y_prob) and y_pred is None:
-        y, p, w, chosen = _top_label(y_true, y_prob, sample_weight)
+        y, p, w, chosen = _top_label(y_true, y_prob, sample_weight, classes)
     elif y_pred is None:
         raise ValueError("y_prob must have shape (n, classes), or y_pred must say which class each "
                          "probability belongs to")
     else:
         check_labels_agree(y_true=y_true, y_prob=y_prob, y_pred=y_pred,
                            sample_weight=sample_weight)
+        if classes is not None: raise ValueError("classes must be left out beside y_pred")
         label, answer = (read_labels(values, read_vector(values, name).size, name)
                          for values, name in ((y_true, "y_true"), (y_pred, "y_pred")))
         if label.size != answer.size:
@@ -419,8 +424,8 @@ def top_label_ece(
 
 # %% ../nbs/40_reliability.ipynb #cell-024b
 def classwise_ece(
-    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if
-                        # y_prob is a vector
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that `classes`
+                        # names; or outcomes 0 and 1, if y_prob is a vector
     y_prob: ArrayLike,  # stated probabilities of all classes, shape (n, classes), or of 1, shape
                         # (n,)
     *,
@@ -429,14 +434,15 @@ def classwise_ece(
                                 # 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
 ) -> float:  # from 0 to 1
     """Mean over the classes of the calibration error of each class's own probability.
 
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if y_prob is a
-        vector.
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names; or
+        outcomes 0 and 1, if y_prob is a vector.
     y_prob : ArrayLike
         Stated probabilities of all classes, shape (n, classes), or of 1, shape (n,).
     n_bins : int, default 15
@@ -447,6 +453,8 @@ def classwise_ece(
         Weights ≥ 0, shape (n,).
     norm : str, default "l1"
         "l1", "l2" or "max".
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
 
     Returns
     -------
@@ -465,8 +473,9 @@ def classwise_ece(
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     if not _is_matrix(y_prob):
-        return expected_calibration_error(y_true, check_probabilities(y_prob), **options)
-    label, prob = check_multiclass(y_true, y_prob)
+        return expected_calibration_error(y_true, check_probabilities(y_prob), classes=classes,
+                                          **options)
+    label, prob = check_multiclass(y_true, y_prob, classes)
     return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options)
                           for k in range(prob.shape[1])]))
 
