@@ -204,6 +204,7 @@ def _nodes(average, n_calibration, largest, threshold):
     return special.expit(x), weight / weight.sum()
 
 
+# %% ../nbs/17_coverage_counts.ipynb #cell-031
 def _outside(low, high, n, c):
     "Chance that a binomial count is below low or above high, for each c."
     below = special.betainc(n - low + 1, low, 1 - c) if low > 0 else 0.0
@@ -262,7 +263,7 @@ def group_pvalues(
     n_calibration: int | None = None,  # points of the calibration that all groups share
     alternative: str = "less",  # coverage that is "less" than promised, "greater", "two-sided"
 ) -> GroupPvalues:
-    """P-values of groups of points: does each cover as promised, and do all?
+    """P-values of groups of points, of which each should cover as promised.
 
     Parameters
     ----------

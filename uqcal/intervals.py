@@ -5,8 +5,9 @@
 # %% ../nbs/30_intervals.ipynb #cell-005
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numba as nb
 import numpy as np
@@ -201,8 +202,7 @@ def classification_coverage_score(
     y_pred_set: ArrayLike,  # which classes each set holds, booleans, shape (n, classes) or (n,
                             # classes, k)
     *,
-    classes: ArrayLike | None = None,  # the label of each column, shape (classes,); 0, 1, … unless
-                                       # given
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true labels inside their sets.
@@ -214,7 +214,7 @@ def classification_coverage_score(
     y_pred_set : ArrayLike
         Which classes each set holds, booleans, shape (n, classes) or (n, classes, k).
     classes : ArrayLike | None, optional
-        The label of each column, shape (classes,); 0, 1, … unless given.
+        The label of each column; 0, 1, … unless given.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -359,6 +359,22 @@ def _plot_coverage(result, ax):
     return ax
 
 # %% ../nbs/30_intervals.ipynb #cell-024
+if TYPE_CHECKING:  # one result for one number, a tuple of them for several
+    @overload
+    def coverage_test(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        *, alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> CoverageTest: ...
+
+    @overload
+    def coverage_test(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        *, alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> tuple[CoverageTest, ...]: ...
+
+# %% ../nbs/30_intervals.ipynb #cell-084
 def coverage_test(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
@@ -371,8 +387,7 @@ def coverage_test(
                                        # calibrated; None asks about these very intervals
     classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
                                        # given
-) -> CoverageTest | Any:  # `.statistic`, `.pvalue`, `.confidence_interval`; a tuple of k for k
-                          # numbers
+) -> CoverageTest | tuple[CoverageTest, ...]:  # a result for one number, a tuple of k for k
     """Exact test and interval of the coverage, for independent points.
 
     Parameters
@@ -396,8 +411,8 @@ def coverage_test(
 
     Returns
     -------
-    CoverageTest | Any
-        `.statistic`, `.pvalue`, `.confidence_interval`; a tuple of k for k numbers.
+    CoverageTest | tuple[CoverageTest, ...]
+        A result for one number, a tuple of k for k.
 
     Raises
     ------
@@ -568,8 +583,7 @@ def classification_ssc_score(
     num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size
                                   # unless given
     *,
-    classes: ArrayLike | None = None,  # the label of each column, shape (classes,); 0, 1, … unless
-                                       # given
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the sizes that are covered least; sizes that do not occur are left out.
@@ -583,7 +597,7 @@ def classification_ssc_score(
     num_bins : int | None, optional
         Number of groups of neighbouring sizes; a group for each size unless given.
     classes : ArrayLike | None, optional
-        The label of each column, shape (classes,); 0, 1, … unless given.
+        The label of each column; 0, 1, … unless given.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -613,8 +627,7 @@ def classification_ssc(
     num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size
                                   # unless given
     *,
-    classes: ArrayLike | None = None,  # the label of each column, shape (classes,); 0, 1, … unless
-                                       # given
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> np.ndarray:  # coverage for each group of sizes, shape (classes + 1,) or (num_bins,), after
                   # (k,); NaN for an empty group
@@ -629,7 +642,7 @@ def classification_ssc(
     num_bins : int | None, optional
         Number of groups of neighbouring sizes; a group for each size unless given.
     classes : ArrayLike | None, optional
-        The label of each column, shape (classes,); 0, 1, … unless given.
+        The label of each column; 0, 1, … unless given.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -775,6 +788,22 @@ def _checked_options(alternative, confidence, n_calibration):
             "n_calibration": n_calibration}
 
 # %% ../nbs/30_intervals.ipynb #cell-034
+if TYPE_CHECKING:  # one result for one number, a tuple of them for several
+    @overload
+    def size_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> StratifiedCoverage: ...
+
+    @overload
+    def size_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> tuple[StratifiedCoverage, ...]: ...
+
+# %% ../nbs/30_intervals.ipynb #cell-085
 def size_stratified_coverage(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
@@ -789,8 +818,7 @@ def size_stratified_coverage(
                                        # calibrated; None asks about these very intervals
     classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
                                        # given
-) -> StratifiedCoverage | Any:  # `.statistic`, `.pvalue`, `.groups`, `.plot()`; a tuple of k for k
-                                # numbers
+) -> StratifiedCoverage | tuple[StratifiedCoverage, ...]:  # one for a number, a tuple of k for k
     """Coverage by width or set size, with exact intervals and a test that all groups reach the level.
 
     Parameters
@@ -816,8 +844,8 @@ def size_stratified_coverage(
 
     Returns
     -------
-    StratifiedCoverage | Any
-        `.statistic`, `.pvalue`, `.groups`, `.plot()`; a tuple of k for k numbers.
+    StratifiedCoverage | tuple[StratifiedCoverage, ...]
+        One for a number, a tuple of k for k.
 
     Raises
     ------
@@ -843,6 +871,22 @@ def size_stratified_coverage(
     return found[0] if single else tuple(found)
 
 # %% ../nbs/30_intervals.ipynb #cell-082
+if TYPE_CHECKING:  # one result for one number, a tuple of them for several
+    @overload
+    def feature_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, coverage: float,
+        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> StratifiedCoverage: ...
+
+    @overload
+    def feature_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> tuple[StratifiedCoverage, ...]: ...
+
+# %% ../nbs/30_intervals.ipynb #cell-086
 def feature_stratified_coverage(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
@@ -858,8 +902,7 @@ def feature_stratified_coverage(
                                        # calibrated; None asks about these very intervals
     classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
                                        # given
-) -> StratifiedCoverage | Any:  # `.statistic`, `.pvalue`, `.groups`, `.plot()`; a tuple of k for k
-                                # numbers
+) -> StratifiedCoverage | tuple[StratifiedCoverage, ...]:  # one for a number, a tuple of k for k
     """Coverage along a feature, with exact intervals and a test that all groups reach the level.
 
     Parameters
@@ -888,8 +931,8 @@ def feature_stratified_coverage(
 
     Returns
     -------
-    StratifiedCoverage | Any
-        `.statistic`, `.pvalue`, `.groups`, `.plot()`; a tuple of k for k numbers.
+    StratifiedCoverage | tuple[StratifiedCoverage, ...]
+        One for a number, a tuple of k for k.
 
     Raises
     ------
@@ -935,7 +978,8 @@ def _plot_groups(result, ax):
     ax.annotate(f"stated:\n{result.coverage:g}", (1.01, result.promised),
                 xycoords=("axes fraction", "data"), va="center", color="0.4")
     apart = table["pvalue_adjusted"].to_numpy() < 1 - result.confidence
-    missed = f"{_MISSED[result.alternative]} what was stated (jointly, {1 - result.confidence:.2g})"
+    missed = (f"{_MISSED[result.alternative]} what was stated "
+              f"(jointly, {1 - result.confidence:.2g})")
     for part, colour, marker, label in ((~apart, "#0072B2", "o", None),
                                         (apart, "#D55E00", "s", missed)):
         if not part.any(): continue
@@ -1279,6 +1323,7 @@ def hsic_test(
     return found[0] if k == 1 else found
 
 
+# %% ../nbs/30_intervals.ipynb #cell-087
 def _hsic_tested(width, covered, rounding, sizes, n_resamples, rng, n_jobs, progress):
     if np.ptp(width) <= rounding: width = np.full(width.size, width[0])
     constant = np.ptp(width) == 0

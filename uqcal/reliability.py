@@ -328,7 +328,7 @@ def expected_calibration_error(
     """
     check_choice(norm, "norm", _NORMS)
     if _is_matrix(y_prob):
-        if getattr(y_true, "dtype", None) == bool and classes is None:
+        if classes is None and getattr(getattr(y_true, "dtype", None), "kind", "") == "b":
             _check_meaning(y_true, np.shape(y_prob)[1])
         y, p, w, _ = _top_label(y_true, y_prob, sample_weight, classes, guess=False)
     elif classes is None: y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
