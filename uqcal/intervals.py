@@ -724,9 +724,10 @@ class StratifiedCoverage(SignificanceTest):
         number = f"{shown} of {len(table)} groups" if shown else "no single one"
         calibrated = ("" if self.n_calibration is None
                       else f" and calibrated on {self.n_calibration:,} points")
+        several = f"{len(table)} group{'s' * (len(table) > 1)} by {self.kind}"
         return (f"coverage {table['coverage'].min():.4f} to {table['coverage'].max():.4f} in "
-                f"{len(table)} group{'s' * (len(table) > 1)} by {self.kind}, stated {self.coverage:g}{calibrated}: "
-                f"{number} shown {word} that, p = {self.pvalue:.3g} for all together")
+                f"{several}, stated {self.coverage:g}{calibrated}: {number} shown {word} that, "
+                f"p = {self.pvalue:.3g} for all together")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each group.
@@ -881,8 +882,9 @@ if TYPE_CHECKING:  # one result for one number, a tuple of them for several
 
     @overload
     def feature_stratified_coverage(
-        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, coverage: Sequence[float] | np.ndarray,
-        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike,
+        coverage: Sequence[float] | np.ndarray, *, num_bins: int | None = ...,
+        alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> tuple[StratifiedCoverage, ...]: ...
 
