@@ -1159,7 +1159,7 @@ def hsic(
 
     References
     ----------
-    Feldman, Bates & Romano (2021).
+    Feldman, Bates & Romano (2021); the square root is MAPIE's.
     """
     size_w, size_c = _check_kernel_sizes(kernel_sizes)
     y, low, up, covered, single = _check_intervals(y_true, y_intervals)
