@@ -286,9 +286,81 @@ def test_coverage_of_calibrated_intervals_follows_the_beta_binomial_distribution
     with pytest.raises(ValueError, match="n_calibration must be at least 19"): iv.coverage_test([0.0], [[-1.0, 1.0]], 0.95, n_calibration=18)
 
 
-def test_calibration_ranks_do_not_suffer_from_rounding():
-    for m, level, rank in ((24, 0.28, 7), (99, 0.57, 57), (99, 0.9, 90), (19, 0.95, 19), (9, 0.1, 1)):
-        np.testing.assert_allclose(iv._tails(3, 5, level, m)[0], stats.betabinom(5, rank, m + 1 - rank).cdf(3), rtol=1e-12)
+def conformal(rng, m, n, level=0.9):
+    "True values, split conformal intervals and a feature: scaled errors, widths and feature are independent."
+    threshold = np.sort(np.abs(rng.standard_normal(m)))[math.ceil((m + 1) * level - 1e-9) - 1]
+    width = rng.lognormal(0, 0.5, n)
+    return width * rng.standard_normal(n), threshold * np.column_stack([-width, width]), rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("m", [50, 5000])
+def test_groups_of_conformal_intervals_are_rejected_as_rarely_as_stated(m):
+    "500 calibrations, three functions: 5 % has a standard error of 1 %. Holm's correction of the same p-values rejects 2 % for m = 50."
+    rng, count = np.random.default_rng(22), np.zeros(4)
+    for _ in range(500):
+        y, bounds, feature = conformal(rng, m, 1000)
+        by_width = iv.size_stratified_coverage(y, bounds, 0.9, n_calibration=m)
+        count += [by_width.pvalue < 0.05, iv.feature_stratified_coverage(y, bounds, feature, 0.9, num_bins=5, n_calibration=m).pvalue < 0.05,
+                  iv.feature_stratified_coverage(y, bounds, feature > 0, 0.9, n_calibration=m, alternative="two-sided").pvalue < 0.05,
+                  iv.size_stratified_coverage(y, bounds, 0.9).pvalue < 0.05]
+    assert (np.abs(count[:3] / 500 - 0.05) < 0.03).all(), count
+    assert m == 5000 or count[3] > 100              # without the calibration: a quarter and more
+
+
+def test_a_calibration_has_two_intervals_and_the_sentence_names_both():
+    y, bounds = np.concatenate([np.zeros(880), np.full(120, 9.0)]), np.tile([-1.0, 1.0], (1000, 1))
+    plain, aware = iv.coverage_test(y, bounds, 0.9), iv.coverage_test(y, bounds, 0.9, n_calibration=200)
+    assert plain.own_interval == plain.confidence_interval == aware.own_interval and plain.promised == 0.9 and aware.promised == 181 / 201
+    assert aware.confidence_interval.low < aware.own_interval.low < aware.own_interval.high < aware.confidence_interval.high
+    assert plain.pvalue < 0.05 and not plain.confidence_interval.holds(0.9) and aware.pvalue > 0.05 and aware.confidence_interval.holds(181 / 201)
+    for interval in (aware.own_interval, aware.confidence_interval): assert f"{interval.low:.4f} to {interval.high:.4f}" in aware.sentence
+    assert "on 200 points), stated 0.9, which promises 0.9005: p = 0.3" in aware.sentence and "promises" not in plain.sentence
+    whole = iv.coverage_test(y, bounds, 0.9, n_calibration=99)            # rank 90 of 99: promised to the digit
+    assert "promises" not in whole.sentence
+
+
+def test_several_levels_give_a_result_for_each():
+    y, bounds, _ = sample(31, n=60, k=2)
+    label, member, _ = sample_sets(31, k=2)
+    by = np.arange(60) % 7
+    for call, true, several in ((iv.coverage_test, y, bounds), (iv.size_stratified_coverage, y, bounds), (iv.coverage_test, label, member), (iv.size_stratified_coverage, label, member),
+                                (lambda t, b, c, **o: iv.feature_stratified_coverage(t, b, by, c, **o), y, bounds), (lambda t, b, c, **o: iv.feature_stratified_coverage(t, b, by, c, **o), label, member)):
+        found = call(true, several, [0.7, 0.9], n_calibration=50)
+        assert isinstance(found, tuple)
+        for j, level in enumerate((0.7, 0.9)): assert found[j].sentence == call(true, several[:, :, j], level, n_calibration=50).sentence
+        assert found[0].sentence != found[1].sentence
+        assert call(true, several[:, :, :1], 0.7).sentence == call(true, several[:, :, 0], 0.7).sentence == call(true, several[:, :, 0], [0.7])[0].sentence
+    one, two = iv.hsic_test(y, bounds, n_resamples=99, rng=1)
+    assert one.pvalue == iv.hsic_test(y, bounds[:, :, 0], n_resamples=99, rng=1).pvalue and one.statistic != two.statistic
+    np.testing.assert_allclose([one.statistic, two.statistic], [iv.hsic_test(y, bounds[:, :, j], n_resamples=9, rng=1).statistic for j in (0, 1)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c", "d", "e"], [1, 2, 3, 4, 5], [10, 5, 7, 0, 2], np.array([b"x", b"y", b"z", b"u", b"v"])])
+def test_labels_of_any_kind_are_those_of_their_columns(names):
+    label, member, weight = sample_sets(32)
+    named = np.array(names)[label]
+    for call in (iv.classification_coverage_score, iv.classification_ssc, iv.classification_ssc_score):
+        np.testing.assert_array_equal(call(named, member, classes=names, sample_weight=weight), call(label, member, sample_weight=weight))
+        np.testing.assert_array_equal(call(pd.Series(named, dtype=object), member, classes=pd.Index(names)), call(label, member))
+    for call in (iv.coverage_test, iv.size_stratified_coverage, lambda y, s, c, **o: iv.feature_stratified_coverage(y, s, np.arange(60), c, **o)):
+        assert call(named, member, 0.9, classes=names).sentence == call(label, member, 0.9).sentence
+    with pytest.raises((ValueError, TypeError), match="y_true"): iv.classification_coverage_score(["nobody"] * 60, member, classes=names)
+
+
+def test_features_make_groups_of_numbers_or_of_names():
+    rng = np.random.default_rng(33)
+    y, bounds, feature = conformal(rng, 100, 400)
+    result = iv.feature_stratified_coverage(y, bounds, feature, 0.9, num_bins=4)
+    inside, order = np.abs(y) <= bounds[:, 1], np.argsort(feature)
+    np.testing.assert_allclose(result.groups["coverage"], [part.mean() for part in np.array_split(inside[order], 4)])
+    np.testing.assert_array_equal(result.groups[["feature_low", "feature_high"]].to_numpy().ravel(), np.sort(feature)[[0, 99, 100, 199, 200, 299, 300, 399]])
+    names = np.array(["left", "right", "middle"])[rng.integers(0, 3, 400)]
+    for by in (names, pd.Categorical(names), names.astype(object)):
+        named = iv.feature_stratified_coverage(y, bounds, by, 0.9).groups
+        assert named["name"].tolist() == ["left", "middle", "right"] and named["count"].tolist() == [np.sum(names == one) for one in ("left", "middle", "right")]
+        np.testing.assert_allclose(named["coverage"], [inside[names == one].mean() for one in ("left", "middle", "right")])
+    assert named["pvalue_adjusted"].min() >= named["pvalue"].min()
+    for result in (iv.feature_stratified_coverage(y, bounds, names, 0.9), iv.feature_stratified_coverage(y, bounds, feature, 0.9)): assert result.plot().get_ylabel()
 
 
 def test_stratified_test_keeps_its_level_and_finds_a_bad_group():
@@ -410,7 +482,7 @@ def test_messages_say_what_and_where():
         iv.hsic(Y, np.stack([B, np.where(B == 0.5, np.nan, B)], axis=2))
     with pytest.raises(ValueError, match=r"y_pred_set must hold True and False.*18 of 18.*first at \(0, 0\) \(0.7\); make sets of probabilities"):
         iv.classification_coverage_score(LABEL, np.where(SETS, 0.7, 0.1))
-    with pytest.raises(ValueError, match=r"y_true must hold class numbers from 0 to 2: 1 of 6 values is not, the first at position 0 \(-1.0\)"):
+    with pytest.raises(ValueError, match=r"y_true must hold classes, whole numbers from 0 to 2: 1 of 6 values is no class, the first at position 0 \(-1.0\)"):
         iv.classification_coverage_score([-1, *LABEL[1:]], SETS)
 
 
@@ -422,7 +494,13 @@ def test_messages_say_what_and_where():
     (lambda: iv.hsic(Y[:1], B[:1]), "y_true"),
     (lambda: iv.hsic_test(Y[:1], B[:1]), "y_true"),
     (lambda: iv.hsic_test(Y, B, kernel_sizes=(0, 1)), "kernel_sizes"), (lambda: iv.hsic_test(LABEL, SETS), "y_intervals"),
-    (lambda: iv.hsic_test(Y, np.stack([B, B], axis=2)), "one level"), (lambda: iv.coverage_test(Y, np.stack([B, B], axis=2), 0.9), "one level"),
+    (lambda: iv.coverage_test(Y, np.stack([B, B], axis=2), 0.9), "coverage must hold one number for each of the 2 levels of y_intervals, got 1"),
+    (lambda: iv.size_stratified_coverage(Y, B, [0.9, 0.8], num_bins=2), "coverage must hold one number for each of the 1 level of y_intervals, got 2"),
+    (lambda: iv.coverage_test(Y, np.stack([B, B], axis=2), [0.9, 90]), "coverage must lie strictly between 0 and 1, got 90"),
+    (lambda: iv.feature_stratified_coverage(Y, B, list("aabbcc"), 0.9, num_bins=2), "num_bins must be left out"),
+    (lambda: iv.feature_stratified_coverage(Y, B, [1, 1, 1, 2, 2, 2], 0.9), "distinct values of by, 2, got 3"),
+    (lambda: iv.coverage_test(Y, B, 0.9, classes=[0, 1]), "y_intervals must hold True and False"),
+    (lambda: iv.coverage_test(LABEL, SETS, 0.9, classes=[0, 1]), "classes must hold one label for each of the 3 columns, got 2"),
 
 
     (lambda: iv.coverage_test(Y, B, 0.9, n_calibration=3), "n_calibration"),

@@ -48,8 +48,8 @@ WORLDS = {
     "binary": {"y_true": ("outcomes", Y), "y_prob": ("probabilities", P), "sample_weight": WEIGHTS, "uniforms": (f"probabilities -None -{' -'.join(MISSING)}", P[::-1])},
     "classes": {"y_true": ("labels", LABEL), "y_prob": ("rows", CLASSES), "sample_weight": WEIGHTS},
     "intervals": {"y_true": ("numbers", E + U / 4), "y_intervals": ("intervals", BOUNDS), "sample_weight": WEIGHTS,
-                  "y_pred_low": ("numbers", BOUNDS[:, 0]), "y_pred_up": ("numbers", BOUNDS[:, 1])},
-    "sets": {"y_true": ("labels", LABEL), "y_pred_set": ("sets", SETS), "sample_weight": WEIGHTS},
+                  "y_pred_low": ("numbers", BOUNDS[:, 0]), "y_pred_up": ("numbers", BOUNDS[:, 1]), "by": ("column", X)},
+    "sets": {"y_true": ("labels", LABEL), "y_pred_set": ("sets", SETS), "sample_weight": WEIGHTS, "by": ("column", X)},
     "steps": {"features": ("features", FEATURES), "y_true": ("outcomes", Y), "y": ("outcomes", Y), "y_prob": ("probabilities", P),
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
     "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
@@ -71,7 +71,7 @@ OPTIONS = {
     **dict.fromkeys(["statistic", "metric", "alternative", "interval", "norm", "average", "ties", "against", "method"], ("choice", NOT_STATED)),
     **dict.fromkeys(["strategy", "distribution"], ("choice", NOT_STATED)), "distributions": ("choices", NOT_STATED), "statistics": ("choices", ("zms", "ence")),
     "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
-    "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
+    "classes": ("array -shorter -None", np.arange(3.0)), "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
     "name": ("text", NOT_STATED), "groups": ("free", NOT_STATED), "tolerance": ("free", NOT_STATED),
 }
 NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
@@ -201,15 +201,19 @@ def through(estimator_class, run):
 
 
 SAMPLE = Sample(E, U)
+NUMBERED, FREE_CLASSES = {"classes": None}, {"classes": "free"}  # classes that are numbers from 0, as where nothing names them
 
 TABLE = {
     # inputs, resampling, distributions
     **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"),
+    **rows("inputs", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
     **rows("inputs", "check_probabilities", "binary"), **rows("inputs", "check_outcomes", "binary"),
     **rows("inputs", "check_column", "errors", given={"n": N}, kinds={"n": "free", "by": "feature -None"}),
     **rows("inputs", "read_groups", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
     **rows("inputs", "check_weights", "binary", given={"n": N}, kinds={"n": "free", "sample_weight": "weights -None"}),
-    **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free"}),
+    **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free", "other": "free"}),
+    **rows("inputs", "place_labels", "classes", given={"n_classes": 3}, kinds={"n_classes": "free", "y_true": "labels -shorter -longer"}),
+    **rows("inputs", "check_labels+numbers", "classes", given=NUMBERED | {"n": N, "n_classes": 3}, kinds=FREE_CLASSES | {"n": "free", "n_classes": "free", "other": "free"}),
     **rows("inputs", "read_vector", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers", "positive": "flag"}),
     **rows("inputs", "plain_array", "single", given={"values": E, "name": "values", "expected": "numbers"}, kinds={"values": "masks", "expected": "text"}),
     **rows("inputs", "read_labels", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
@@ -248,15 +252,22 @@ TABLE = {
 
     # intervals and sets
     **rows("intervals", "regression_mean_width_score regression_coverage_score regression_ssc regression_ssc_score regression_mwi_score hsic coverage_width_based", "intervals"),
-    **rows("intervals", "coverage_test hsic_test size_stratified_coverage", "intervals", kinds={"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
+    **rows("intervals", "coverage_test hsic_test size_stratified_coverage feature_stratified_coverage", "intervals", given=NUMBERED,
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
     **rows("intervals", "classification_mean_width_score classification_coverage_score classification_ssc_score", "sets", kinds={"num_bins": "count -None"}),
     **rows("intervals", "classification_ssc", "sets", nan=True, kinds={"num_bins": "count -None"}),
 
-    **rows("intervals", "coverage_test+sets size_stratified_coverage+sets", "sets", given={"y_intervals": SETS}, kinds={"y_intervals": "sets", "num_bins": "count -None"}),
+    **rows("intervals", "classification_coverage_score+numbers", "sets", given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("intervals", "coverage_test+sets size_stratified_coverage+sets feature_stratified_coverage+sets", "sets", given={"y_intervals": SETS},
+           kinds={"y_intervals": "sets", "num_bins": "count -None"}),
 
     # probabilities
-    **rows("reliability", "reliability_diagram expected_calibration_error ece_test debiased_squared_error calibration_error_interval", "binary"),
-    **rows("reliability", "top_label_ece", "classes", given={"y_pred": None}, kinds={"y_pred": "free"}), **rows("reliability", "classwise_ece", "classes", kinds={"y_prob": "rows -1-D"}),
+    **rows("reliability", "reliability_diagram ece_test debiased_squared_error calibration_error_interval", "binary"),
+    **rows("reliability", "expected_calibration_error", "binary", given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("reliability", "expected_calibration_error+classes", "classes", kinds={"y_prob": "rows -1-D"}),
+    **rows("reliability", "top_label_ece", "classes", given={"y_pred": None}, kinds={"y_pred": "free"}),
+    **rows("reliability", "top_label_ece+numbers", "classes", given={"y_pred": None} | NUMBERED, kinds={"y_pred": "free"} | FREE_CLASSES),
+    **rows("reliability", "classwise_ece", "classes", kinds={"y_prob": "rows -1-D"}), **rows("reliability", "classwise_ece+numbers", "classes", given=NUMBERED, kinds={"y_prob": "rows -1-D"} | FREE_CLASSES),
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True),
@@ -315,7 +326,7 @@ TABLE = {
 
 EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
-        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels sample.Sample.along statistics.ence "
+        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test",
@@ -330,7 +341,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
+        "intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
         "reliability.calibration_error_interval",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",
@@ -510,7 +521,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
 def rows_of(name):
     "Arguments that hold one row for each point, by name."
     _, arguments, kinds = prepared(name)
-    other = ("several", "numbers -shorter", "counts", "pair")
+    other = ("several", "numbers -shorter", "array -shorter", "counts", "pair")
     return {parameter: arguments[parameter] for parameter, kind in kinds.items() if parameter in arguments and not kind.startswith(other)
             and (isinstance(arguments[parameter], np.ndarray) or kind.startswith("table"))}
 

@@ -170,3 +170,25 @@ def test_any_input_gives_a_result_without_nan_or_a_clear_error(name, data):
         try: result = BINARY[name](y, p, w)
         except (ValueError, TypeError) as error: assert str(error)
         else: assert np.isfinite(result.to_frame().select_dtypes("number").to_numpy() if hasattr(result, "to_frame") else result).all()
+
+
+def test_right_or_wrong_beside_a_matrix_is_refused_and_never_read_as_classes():
+    "Ten classes, right in nine cases of ten and stated so: as classes 0 and 1 the same zeros and ones would have an ECE of 0.4 and more."
+    rng = np.random.default_rng(8)
+    n, label = 4000, rng.integers(0, 10, 4000)
+    answer = np.where(rng.random(n) < 0.9, label, (label + 1) % 10)
+    prob = np.full((n, 10), 0.1 / 9)
+    prob[np.arange(n), answer] = 0.9
+    right = (answer == label).astype(int)
+    meant = rel.expected_calibration_error(label, prob)
+    assert meant < 0.015 and rel.expected_calibration_error(right, prob, classes=range(10)) > 0.4
+    for form in (right, right.astype(float), right == 1, right.tolist(), (right == 1).tolist()):
+        with pytest.raises((ValueError, TypeError), match="y_true must"): rel.expected_calibration_error(form, prob)
+    for two in (prob[:, :2] / prob[:, :2].sum(axis=1, keepdims=True), np.eye(2)[right]):      # two columns are as open
+        with pytest.raises(ValueError, match=r"for classes pass classes=range\(2\)"): rel.expected_calibration_error(right, two)
+    np.testing.assert_allclose(rel.expected_calibration_error(right, prob.max(axis=1)), meant, rtol=1e-12)
+    names = np.array(list("abcdefghij"))
+    assert rel.expected_calibration_error(names[label], prob, classes=names) == meant == rel.expected_calibration_error(label + 1, prob, classes=range(1, 11))
+    with pytest.raises(ValueError, match="classes must be left out"): rel.expected_calibration_error(right, prob.max(axis=1), classes=[0, 1])
+    for call in (rel.top_label_ece, rel.classwise_ece): assert call(names[label], prob, classes=names) == call(label, prob) == call(label + 1, prob, classes=range(1, 11))
+    with pytest.raises(ValueError, match="classes must be left out"): rel.top_label_ece(label, prob.max(axis=1), answer, classes=range(10))

@@ -22,6 +22,9 @@ uqcal.bca_interval(lambda e, u: float(np.mean(e / u)), error, uncertainty)
 
 coverage = uqcal.coverage_test([1.0, 2.0], [[0.0, 2.0], [1.0, 3.0]], 0.9)
 assert_type(coverage.pvalue, float)
+levels = uqcal.coverage_test([1.0, 2.0], [[[0.0, 0.5], [2.0, 1.5]], [[1.0, 1.5], [3.0, 2.5]]], [0.9, 0.5])
+assert_type(levels[0].own_interval.low, float)
+assert_type(uqcal.feature_stratified_coverage([1.0, 2.0], [[0.0, 2.0], [1.0, 3.0]], ["a", "b"], 0.9, n_calibration=20).pvalue, float)
 assert_type(uqcal.expected_calibration_error(outcomes, stated), float)
 uqcal.calibration_graph(outcomes, stated).plot()
 uqcal.reliability_diagram(outcomes, stated).to_frame()
@@ -36,5 +39,6 @@ uqcal.validate(error)  # type: ignore
 uqcal.validate(error, uncertainty, 20)  # type: ignore
 uqcal.ence(error, uncertainty, n_bins="20")  # type: ignore
 uqcal.bca_interval("zms", error, uncertainty, seed=1)  # type: ignore
+uqcal.coverage_test([1.0, 2.0], [[0.0, 2.0], [1.0, 3.0]], 0.9, calibration=20)  # type: ignore
 print(interval.verdict)  # type: ignore
 print(uqcal.no_such_name)  # type: ignore

@@ -10,6 +10,7 @@ from uqcal import cli as cli
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
 from uqcal import consistency as consistency
+from uqcal import coverage_counts as coverage_counts
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
 from uqcal import distributions as distributions
@@ -62,6 +63,7 @@ from uqcal.factors import factors_along as factors_along
 from uqcal.intervals import classification_coverage_score as classification_coverage_score
 from uqcal.intervals import classification_mean_width_score as classification_mean_width_score
 from uqcal.intervals import coverage_test as coverage_test
+from uqcal.intervals import feature_stratified_coverage as feature_stratified_coverage
 from uqcal.intervals import hsic_test as hsic_test
 from uqcal.intervals import regression_coverage_score as regression_coverage_score
 from uqcal.intervals import regression_mean_width_score as regression_mean_width_score

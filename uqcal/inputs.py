@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 # %% auto #0
 __all__ = ['refuse', 'printable', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
            'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
-           'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'check_count', 'check_jobs',
-           'check_fraction', 'check_choice', 'check_generator']
+           'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'place_labels', 'check_count',
+           'check_jobs', 'check_fraction', 'check_choice', 'check_generator']
 
 # %% ../nbs/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -479,6 +479,8 @@ def read_labels(
     refuse(name, "not hold missing labels", missing, "missing")
     if not is_object: return array
     kinds = {_label_kind(kind): kind for kind in set(map(type, array))}
+    if any(issubclass(kind, (Sequence, np.ndarray)) for kind in kinds if kind not in (str, bytes)):
+        raise TypeError(f"{name} must hold one label for each point, got {array[0]!r:.40} for one")
     if len(kinds) > 1:
         raise TypeError(f"{name} must hold labels of one kind, got "
                         + " and ".join(sorted(kind.__name__ for kind in kinds.values())))
@@ -641,17 +643,22 @@ def check_binary(
 
 # %% ../nbs/00_inputs.ipynb #cell-030
 def check_multiclass(
-    y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
+    y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,); or labels of any
+                        # kind, with classes
     y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
+    classes: ArrayLike | None = None,  # the label of each column, shape (K,)
 ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
     """Labels and the probabilities of all classes.
 
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0 to K − 1, shape (n,).
+        True classes, whole numbers from 0 to K − 1, shape (n,); or labels of any kind, with
+        classes.
     y_prob : ArrayLike
         Stated probabilities, shape (n, K), each row sums to 1.
+    classes : ArrayLike | None, optional
+        The label of each column, shape (K,).
 
     Returns
     -------
@@ -672,42 +679,107 @@ def check_multiclass(
     prob = check_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
     refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3,
            "something else", prob.sum(axis=1))
-    return check_labels(y_true, *prob.shape), prob
+    return check_labels(y_true, *prob.shape, classes), prob
 
 
-def check_labels(y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,)
-               n: int,  # how many points there are
-               n_classes: int,  # how many classes there are
-               ) -> np.ndarray:  # int64, shape (n,)
+def check_labels(
+    y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,); or labels, with classes
+    n: int,  # how many points there are
+    n_classes: int,  # how many classes there are
+    classes: ArrayLike | None = None,  # the label of each class, shape (n_classes,)
+    other: str = "y_prob",  # what the caller calls the array of n points
+) -> np.ndarray:  # int64, shape (n,), from 0
     """Classes as integers.
 
     Parameters
     ----------
     y_true : ArrayLike
-        Classes, whole numbers from 0, shape (n,).
+        Classes, whole numbers from 0, shape (n,); or labels, with classes.
     n : int
         How many points there are.
     n_classes : int
         How many classes there are.
+    classes : ArrayLike | None, optional
+        The label of each class, shape (n_classes,).
+    other : str, default "y_prob"
+        What the caller calls the array of n points.
 
     Returns
     -------
     np.ndarray
-        `int64`, shape (n,).
+        `int64`, shape (n,), from 0.
 
     Raises
     ------
     TypeError, ValueError
-        As `read_vector`.
+        As `read_vector` and `place_labels`.
     ValueError
         For another length or a number that is no class.
     """
-    label = read_vector(y_true, "y_true")
+    label = read_vector(y_true, "y_true") if classes is None else place_labels(y_true, classes,
+                                                                               n_classes)
     if label.size != n:
-        raise ValueError(f"y_true and y_prob must have the same length: {label.size} and {n}")
+        raise ValueError(f"y_true and {other} must have the same length: {label.size} and {n}")
     refuse("y_true", f"hold classes, whole numbers from 0 to {n_classes - 1}",
            (label != np.floor(label)) | (label < 0) | (label >= n_classes), "no class", label)
     return label.astype(np.int64)
+
+# %% ../nbs/00_inputs.ipynb #cell-066
+def place_labels(
+    y_true: ArrayLike,  # labels, shape (n,): text, numbers or truth values
+    classes: ArrayLike,  # the label of each column, shape (K,), no two alike, of the same kind
+    n_classes: int,  # K, how many columns there are
+    name: str = "y_true",  # what the caller calls the labels
+) -> np.ndarray:  # int64, shape (n,), from 0 to K − 1
+    """The column that each label belongs to.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Labels, shape (n,): text, numbers or truth values.
+    classes : ArrayLike
+        The label of each column, shape (K,), no two alike, of the same kind.
+    n_classes : int
+        `K`, how many columns there are.
+    name : str, default "y_true"
+        What the caller calls the labels.
+
+    Returns
+    -------
+    np.ndarray
+        `int64`, shape (n,), from 0 to K − 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_array`.
+    ValueError
+        For a label that is no class, one that is missing, one that is there twice and
+        another number of classes.
+    TypeError
+        For labels of another kind.
+    """
+    known = read_array(classes, "classes")
+    if known.size != n_classes:
+        raise ValueError(f"classes must hold one label for each of the {n_classes} columns, got "
+                         f"{known.size}")
+    known, label = read_labels(known, n_classes, "classes"), read_array(y_true, name)
+    label = read_labels(label, label.size, name)
+    kinds = [_label_kind(type(values[0])) for values in (label, known)]
+    if kinds[0] is not kinds[1]:
+        raise TypeError(f"{name} must hold labels of the kind that classes holds, got "
+                        f"{label.tolist()[0]!r:.40} for {known.tolist()[0]!r:.40}")
+    place = {one: k for k, one in enumerate(known.tolist())}
+    if len(place) < n_classes:
+        raise ValueError(f"classes must hold each label once, got {len(place)} different labels "
+                         f"for {n_classes} columns")
+    codes, different = pd.factorize(label)
+    found = np.array([place.get(one, -1) for one in different.tolist()])
+    if found.min() < 0:
+        stray = different.tolist()[found.argmin()]
+        refuse(name, f"hold labels that are in classes, and {stray!r:.40} is not",
+               found[codes] < 0, "not")
+    return found[codes].astype(np.int64)
 
 # %% ../nbs/00_inputs.ipynb #cell-033
 def check_count(

@@ -5,20 +5,23 @@
 # %% ../nbs/30_intervals.ipynb #cell-005
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from .inputs import (check_choice, check_count, check_fraction, check_labels_agree,
-                          check_weights, plain_array, read_vector, refuse)
-from .resampling import (ALTERNATIVES, affordable, chunk_size, holm, monte_carlo_pvalue,
+from .coverage_counts import (count_tails, coverage_interval, group_pvalues,
+                                   promised_coverage, tail_pvalue)
+from .inputs import (check_choice, check_column, check_count, check_fraction,
+                          check_generator, check_labels, check_labels_agree, check_weights,
+                          plain_array, read_groups, read_vector, refuse)
+from .resampling import (ALTERNATIVES, affordable, chunk_size, monte_carlo_pvalue,
                               run_chunks, shuffle_last, shuffle_state)
-from .results import Interval, SignificanceTest, new_axes, plot_null
+from .results import Interval, SignificanceTest, new_axes, plain_text, plot_null
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -27,8 +30,9 @@ if TYPE_CHECKING:
 # %% auto #0
 __all__ = ['regression_mean_width_score', 'regression_coverage_score', 'classification_mean_width_score',
            'classification_coverage_score', 'CoverageTest', 'coverage_test', 'regression_ssc_score', 'regression_ssc',
-           'classification_ssc_score', 'classification_ssc', 'SizeStratifiedCoverage', 'size_stratified_coverage',
-           'hsic', 'HsicTest', 'hsic_test', 'coverage_width_based', 'regression_mwi_score']
+           'classification_ssc_score', 'classification_ssc', 'StratifiedCoverage', 'size_stratified_coverage',
+           'feature_stratified_coverage', 'hsic', 'HsicTest', 'hsic_test', 'coverage_width_based',
+           'regression_mwi_score']
 
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
@@ -87,17 +91,14 @@ def _check_membership(y_pred_set, name="y_pred_set"):
     return array.astype(bool).reshape(*array.shape[:2], -1), array.ndim == 2
 
 # %% ../nbs/30_intervals.ipynb #cell-009b
-def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set"):
+def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set", classes=None):
     """Which labels are covered and how large the sets are, each (n, k), the number of classes, and
     whether there was but one level."""
     check_labels_agree(**{"y_true": y_true, name: y_pred_set, "sample_weight": sample_weight})
-    y, (member, single) = read_vector(y_true, "y_true"), _check_membership(y_pred_set, name)
-    n, classes, _ = member.shape
-    if y.size != n:
-        raise ValueError(f"y_true and {name} must have the same length: {y.size} and {n}")
-    refuse("y_true", f"hold class numbers from 0 to {classes - 1}",
-           (y != np.rint(y)) | (y < 0) | (y >= classes), "not", y)
-    return member[np.arange(n), y.astype(np.int64)], member.sum(axis=1), classes, single
+    member, single = _check_membership(y_pred_set, name)
+    n, n_classes, _ = member.shape
+    label = check_labels(y_true, n, n_classes, classes, name)
+    return member[np.arange(n), label], member.sum(axis=1), n_classes, single
 
 
 def _mean(values, weight, single):
@@ -196,10 +197,12 @@ def classification_mean_width_score(
 
 
 def classification_coverage_score(
-    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that
+                        # `classes` names
     y_pred_set: ArrayLike,  # which classes each set holds, booleans, shape (n, classes) or (n,
                             # classes, k)
     *,
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true labels inside their sets.
@@ -207,9 +210,11 @@ def classification_coverage_score(
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0, shape (n,).
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
     y_pred_set : ArrayLike
         Which classes each set holds, booleans, shape (n, classes) or (n, classes, k).
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -224,40 +229,40 @@ def classification_coverage_score(
         For labels that are no class number, and for sets that hold anything but True and
         False.
     """
-    covered, _, _, single = _check_sets(y_true, y_pred_set, sample_weight)
+    covered, _, _, single = _check_sets(y_true, y_pred_set, sample_weight, classes=classes)
     return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-021
-def _tails(covered, n, level, n_calibration=None):
-    "Probability of so few or fewer, and of so many or more, covered points."
-    if n_calibration is None:
-        return stats.binom.cdf(covered, n, level), stats.binom.sf(np.asarray(covered) - 1, n, level)
-    def _up(x):
-        # a product such as 25 × 0.28 must not exceed 7 by rounding
-        return int(np.ceil(x * (1 - 1e-12)))
-    rank, least = _up((n_calibration + 1) * level), _up(level / (1 - level))
-    if rank > n_calibration:
-        raise ValueError(f"n_calibration must be at least {least} for a level of {level}, got "
-                         f"{n_calibration}")
-    distribution = stats.betabinom(n, rank, n_calibration + 1 - rank)
-    return distribution.cdf(covered), distribution.sf(covered - 1)
+class _Statement(NamedTuple):
+    "Intervals or sets that were checked, of k levels."
+
+    covered: np.ndarray  # booleans, shape (n, k)
+    size: np.ndarray  # widths or numbers of classes, shape (n, k)
+    rounding: np.ndarray  # rounding error of a size, shape (k,)
+    n_classes: int  # 0 for intervals
 
 
-def _pvalue(tails, alternative):
-    "From the two tails, for coverage below, above, or on either side of what was stated."
-    both = np.minimum(1.0, 2 * np.minimum(*tails))
-    return {"less": tails[0], "greater": tails[1], "two-sided": both}[alternative]
+def _check_statement(y_true, y_intervals, classes=None):
+    array = _as_array(y_intervals, "y_intervals", "(n, 2), or (n, classes) of booleans")
+    truths = array.dtype.kind == "b" or (array.dtype.kind == "O" and all(
+        isinstance(v, (bool, np.bool_)) for v in array.ravel()))
+    if truths or classes is not None:
+        covered, size, n_classes, _ = _check_sets(y_true, y_intervals, None, "y_intervals", classes)
+        return _Statement(covered, size, np.zeros(size.shape[1]), n_classes)
+    _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
+    largest = np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
+    return _Statement(covered, up - low, 4 * np.finfo(float).eps * largest, 0)
 
 
-def _clopper_pearson(covered, n, confidence):
-    "Both ends of equation (3), for one count or an array of them."
-    covered, n = np.asarray(covered), np.asarray(n)
-    tail = (1 - confidence) / 2
-    low = stats.beta.ppf(tail, np.maximum(covered, 1), n - covered + 1)
-    high = stats.beta.isf(tail, covered + 1, np.maximum(n - covered, 1))
-    return np.where(covered > 0, low, 0.0), np.where(covered < n, high, 1.0)
-
-
+def _check_levels(coverage, k):
+    "The coverage that was stated for each of k levels, and whether it came as a single number."
+    single = np.ndim(coverage) == 0
+    stated = [check_fraction(one if single else float(one), "coverage") for one in
+              ([coverage] if single else read_vector(coverage, "coverage"))]
+    if len(stated) != k:
+        raise ValueError(f"coverage must hold one number for each of the {k} "
+                         f"level{'s' * (k > 1)} of y_intervals, got {len(stated)}")
+    return stated, single
 
 # %% ../nbs/30_intervals.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
@@ -281,29 +286,45 @@ class CoverageTest(SignificanceTest):
     null_distribution : np.ndarray | None
         Statistic of each set, shape (n_resamples,).
     confidence_interval : Interval
-        Clopper–Pearson interval of the coverage.
+        Of the coverage on average over calibrations; of these very intervals where there
+        was none.
+    own_interval : Interval
+        Of the coverage of these very intervals, by Clopper and Pearson.
     confidence : float
-        Level of that interval.
+        Level of both.
     coverage : float
         The coverage that was stated.
+    promised : float
+        What it means on average over calibrations; the same where there was none.
     covered : int
         Number of covered points.
     n_calibration : int | None
         Points on which the intervals were calibrated.
     """
 
-    confidence_interval: Interval  # Clopper–Pearson interval of the coverage
-    confidence: float  # level of that interval
+    confidence_interval: Interval  # of the coverage on average over calibrations; of these very
+                                   # intervals where there was none
+    own_interval: Interval  # of the coverage of these very intervals, by Clopper and Pearson
+    confidence: float  # level of both
     coverage: float  # the coverage that was stated
+    promised: float  # what it means on average over calibrations; the same where there was none
     covered: int  # number of covered points
     n_calibration: int | None  # points on which the intervals were calibrated
 
     @property
     def sentence(self) -> str:
         "The coverage, its interval, and what was stated."
-        low, high = self.confidence_interval
-        return (f"coverage {self.statistic:.4f} ({100 * self.confidence:g} % interval {low:.4f} to "
-                f"{high:.4f}), stated {self.coverage:g}: p = {self.pvalue:.3g}")
+        ends, percent = "{:.4f} to {:.4f}".format, f"{100 * self.confidence:g} %"
+        if self.n_calibration is None:
+            known, stated = f"{percent} interval {ends(*self.confidence_interval)}", ""
+        else:
+            known = (f"{percent} intervals: {ends(*self.own_interval)} as calibrated, "
+                     f"{ends(*self.confidence_interval)} on average over calibrations on "
+                     f"{self.n_calibration:,} points")
+            rounded = f"{self.promised:.4f}"
+            stated = "" if float(rounded) == self.coverage else f", which promises {rounded}"
+        return (f"coverage {self.statistic:.4f} ({known}), stated {self.coverage:g}{stated}: "
+                f"p = {self.pvalue:.3g}")
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
@@ -320,90 +341,107 @@ class CoverageTest(SignificanceTest):
         """
         return _plot_coverage(self, ax)
 
-
+# %% ../nbs/30_intervals.ipynb #cell-079
 def _plot_coverage(result, ax):
-    ax, (low, high) = new_axes(ax, 6, 1.9), result.confidence_interval
-    ax.axvline(result.coverage, color="0.4", ls="--", lw=1)
-    ax.annotate("stated", (result.coverage, 0.5), xytext=(4, 0), textcoords="offset points",
+    ax = new_axes(ax, 6, 1.9)
+    ax.axvline(result.promised, color="0.4", ls="--", lw=1)
+    ax.annotate("stated", (result.promised, 0.6), xytext=(4, 0), textcoords="offset points",
                 color="0.4", va="center")
-    ax.errorbar([result.statistic], [0],
-                xerr=[[result.statistic - low], [high - result.statistic]], fmt="o",
-                ms=7, color="#0072B2")
+    bars = [("confidence_interval", "#0072B2", 1.5)]
+    if result.n_calibration is not None: bars = [("confidence_interval", "#56B4E9", 1.5),
+                                                 ("own_interval", "#0072B2", 4)]
+    for name, color, width in bars:
+        ax.plot(getattr(result, name), [0, 0], "-|", color=color, lw=width, ms=9)
+    ax.plot([result.statistic], [0], "o", ms=7, color="#0072B2")
+    which = "" if result.n_calibration is None else ": thick as calibrated, thin of the method"
     ax.set(ylim=(-1, 1), yticks=[],
-           xlabel=f"coverage, with its {100 * result.confidence:g} % interval")
+           xlabel=f"coverage, with its {100 * result.confidence:g} % interval{which}")
     return ax
 
 # %% ../nbs/30_intervals.ipynb #cell-024
-def _check_statement(y_true, y_intervals):
-    """Which points are covered, the size of each interval or set, the rounding error of a size, and
-    the number of classes (0: intervals)."""
-    array = _as_array(y_intervals, "y_intervals", "(n, 2), or (n, classes) of booleans")
-    if array.ndim == 3 and array.shape[2] > 1:
-        raise ValueError(f"y_intervals must be of one level here, got {array.shape[2]}: pass "
-                         "y_intervals[:, :, 0] for the first")
-    if array.dtype.kind == "b" or (array.dtype.kind == "O"
-                                   and all(isinstance(v, (bool, np.bool_)) for v in array.ravel())):
-        covered, size, classes, _ = _check_sets(y_true, y_intervals, name="y_intervals")
-        return covered[:, 0], size[:, 0], 0.0, classes
-    _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
-    rounding = 4 * np.finfo(float).eps * max(np.abs(low).max(), np.abs(up).max())
-    return covered[:, 0], (up - low)[:, 0], rounding, 0
+if TYPE_CHECKING:  # one result for one number, a tuple of them for several
+    @overload
+    def coverage_test(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        *, alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> CoverageTest: ...
 
+    @overload
+    def coverage_test(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        *, alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> tuple[CoverageTest, ...]: ...
 
+# %% ../nbs/30_intervals.ipynb #cell-084
 def coverage_test(
-    y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
-    y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
-    coverage: float,  # the coverage that was stated, in (0, 1)
+    y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
+                             # classes) or (n, classes, k)
+    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
     *,
     alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
-                                       # calibrated
-) -> CoverageTest:  # `.statistic`, `.pvalue`, `.confidence_interval`
+                                       # calibrated; None asks about these very intervals
+    classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
+                                       # given
+) -> CoverageTest | tuple[CoverageTest, ...]:  # a result for one number, a tuple of k for k
     """Exact test and interval of the coverage, for independent points.
 
     Parameters
     ----------
     y_true : ArrayLike
-        True values, or class numbers for label sets, shape (n,).
+        True values, or classes for label sets, shape (n,).
     y_intervals : ArrayLike
-        Bounds, shape (n, 2), or sets, booleans of shape (n, classes).
-    coverage : float
-        The coverage that was stated, in (0, 1).
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    coverage : float | ArrayLike
+        The coverage that was stated, in (0, 1); k numbers for k levels.
     alternative : str, default "two-sided"
         "two-sided", or coverage "less" or "greater" than stated.
     confidence : float, default 0.95
         Level of the interval of the coverage, in (0, 1).
     n_calibration : int | None, optional
-        Number of points on which a split conformal method was calibrated.
+        Number of points on which a split conformal method was calibrated; None asks about
+        these very intervals.
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
 
     Returns
     -------
-    CoverageTest
-        `.statistic`, `.pvalue`, `.confidence_interval`.
+    CoverageTest | tuple[CoverageTest, ...]
+        A result for one number, a tuple of k for k.
 
     Raises
     ------
     ValueError
-        For several levels at once.
+        For several levels with a single stated coverage.
 
     References
     ----------
     Clopper & Pearson (1934); Angelopoulos & Bates (2021), § 3.2.
     """
-    level, confidence = check_fraction(coverage, "coverage"), check_fraction(
-        confidence, "confidence")
+    confidence = check_fraction(confidence, "confidence")
     check_choice(alternative, "alternative", ALTERNATIVES)
-    n_calibration = n_calibration if n_calibration is None else check_count(
-        n_calibration, "n_calibration")
-    inside = _check_statement(y_true, y_intervals)[0]
-    covered, n = int(inside.sum()), inside.size
-    low, high = _clopper_pearson(covered, n, confidence)
-    pvalue = _pvalue(_tails(covered, n, level, n_calibration), alternative)
-    return CoverageTest(statistic=covered / n, pvalue=float(pvalue), alternative=alternative,
-                        method="exact", n=n, confidence_interval=Interval(float(low), float(high)),
-                        confidence=confidence, coverage=level, covered=covered,
-                        n_calibration=n_calibration)
+    if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
+    inside = _check_statement(y_true, y_intervals, classes).covered
+    levels, single = _check_levels(coverage, inside.shape[1])
+    found = tuple(_coverage_tested(inside[:, j], level, alternative, confidence, n_calibration)
+                  for j, level in enumerate(levels))
+    return found[0] if single else found
+
+
+def _coverage_tested(inside, level, alternative, confidence, n_calibration):
+    covered, n, average = int(inside.sum()), inside.size, promised_coverage(level, n_calibration)
+    tails = count_tails(covered, n, average, n_calibration)
+    return CoverageTest(
+        statistic=covered / n, pvalue=tail_pvalue(*tails, alternative), alternative=alternative,
+        method="exact", n=n, confidence=confidence, coverage=level, promised=average,
+        confidence_interval=Interval(*coverage_interval(covered, n, confidence, n_calibration)),
+        own_interval=Interval(*coverage_interval(covered, n, confidence)), covered=covered,
+        n_calibration=n_calibration)
 
 # %% ../nbs/30_intervals.ipynb #cell-027
 @nb.njit(cache=True, nogil=True)
@@ -418,7 +456,7 @@ def _number_runs(ordered, rounding):
     return run
 
 
-def _width_groups(width, rounding, num_bins):
+def _value_groups(width, rounding, num_bins, word="widths"):
     """The group of each width, from the narrowest, groups of about equal count with equal widths
     together."""
     order = np.argsort(width, kind="stable")
@@ -426,7 +464,7 @@ def _width_groups(width, rounding, num_bins):
     # ranks at which a group may end
     end = np.append(np.flatnonzero(np.diff(run)), width.size - 1) + 1
     if end.size < num_bins:
-        raise ValueError(f"num_bins must not exceed the number of distinct widths, {end.size}, got "
+        raise ValueError(f"num_bins must not exceed the number of distinct {word}, {end.size}, got "
                          f"{num_bins}")
     cut = []
     for j in range(1, num_bins):
@@ -533,17 +571,19 @@ def regression_ssc(
     _, low, up, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     weight, num_bins = check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
     rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
-    rows = [_group_coverage(covered[:, j], _width_groups((up - low)[:, j], rounding[j], num_bins),
+    rows = [_group_coverage(covered[:, j], _value_groups((up - low)[:, j], rounding[j], num_bins),
                             num_bins, weight) for j in range(low.shape[1])]
     return rows[0] if single else np.array(rows)
 
 # %% ../nbs/30_intervals.ipynb #cell-030
 def classification_ssc_score(
-    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that
+                        # `classes` names
     y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
     num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size
                                   # unless given
     *,
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the sizes that are covered least; sizes that do not occur are left out.
@@ -551,11 +591,13 @@ def classification_ssc_score(
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0, shape (n,).
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
     y_pred_set : ArrayLike
         Booleans, shape (n, classes) or (n, classes, k).
     num_bins : int | None, optional
         Number of groups of neighbouring sizes; a group for each size unless given.
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -573,17 +615,19 @@ def classification_ssc_score(
     ----------
     Angelopoulos & Bates (2021).
     """
-    lowest = np.nanmin(classification_ssc(y_true, y_pred_set, num_bins,
+    lowest = np.nanmin(classification_ssc(y_true, y_pred_set, num_bins, classes=classes,
                                           sample_weight=sample_weight), axis=-1)
     return lowest if lowest.ndim else float(lowest)
 
 
 def classification_ssc(
-    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that
+                        # `classes` names
     y_pred_set: ArrayLike,  # booleans, shape (n, classes) or (n, classes, k)
     num_bins: int | None = None,  # number of groups of neighbouring sizes; a group for each size
                                   # unless given
     *,
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> np.ndarray:  # coverage for each group of sizes, shape (classes + 1,) or (num_bins,), after
                   # (k,); NaN for an empty group
@@ -592,11 +636,13 @@ def classification_ssc(
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0, shape (n,).
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
     y_pred_set : ArrayLike
         Booleans, shape (n, classes) or (n, classes, k).
     num_bins : int | None, optional
         Number of groups of neighbouring sizes; a group for each size unless given.
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -615,18 +661,19 @@ def classification_ssc(
     ----------
     Angelopoulos & Bates (2021).
     """
-    covered, size, classes, single = _check_sets(y_true, y_pred_set, sample_weight)
+    covered, size, n_classes, single = _check_sets(y_true, y_pred_set, sample_weight,
+                                                   classes=classes)
     num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins",
-                                                             maximum=classes + 1)
-    weight, n_groups = check_weights(sample_weight, len(covered)), num_bins or classes + 1
-    rows = [_group_coverage(covered[:, j], _size_groups(size[:, j], classes, num_bins), n_groups,
+                                                             maximum=n_classes + 1)
+    weight, n_groups = check_weights(sample_weight, len(covered)), num_bins or n_classes + 1
+    rows = [_group_coverage(covered[:, j], _size_groups(size[:, j], n_classes, num_bins), n_groups,
                             weight) for j in range(size.shape[1])]
     return rows[0] if single else np.array(rows)
 
 # %% ../nbs/30_intervals.ipynb #cell-033
 @dataclass(frozen=True, kw_only=True)
-class SizeStratifiedCoverage(SignificanceTest):
-    """The coverage of each group of widths or set sizes; what `size_stratified_coverage` returns.
+class StratifiedCoverage(SignificanceTest):
+    """The coverage of each group; what the functions of stratified coverage return.
 
     Attributes
     ----------
@@ -646,26 +693,41 @@ class SizeStratifiedCoverage(SignificanceTest):
         Statistic of each set, shape (n_resamples,).
     coverage : float
         The coverage that was stated.
+    promised : float
+        What it means on average over calibrations; the same where there was none.
     confidence : float
         Level of the groups' intervals.
+    n_calibration : int | None
+        Points on which the intervals were calibrated.
     kind : str
-        "width" or "set size".
+        "width", "set size", "feature" or "name".
     groups : pd.DataFrame
-        A row for each group: size_low, size_high, count, covered, coverage, low, high,
-        pvalue, pvalue_holm.
+        A row for each group: size_low and size_high, or feature_low and feature_high, or
+        name; count, covered, coverage, low, high, pvalue, pvalue_adjusted for all groups.
     """
 
     coverage: float  # the coverage that was stated
+    promised: float  # what it means on average over calibrations; the same where there was none
     confidence: float  # level of the groups' intervals
-    kind: str  # "width" or "set size"
-    groups: pd.DataFrame = field(repr=False)  # a row for each group: size_low, size_high, count,
-                                              # covered, coverage, low, high, pvalue, pvalue_holm
+    n_calibration: int | None  # points on which the intervals were calibrated
+    kind: str  # "width", "set size", "feature" or "name"
+    groups: pd.DataFrame = field(repr=False)  # a row for each group: size_low and size_high, or
+                                              # feature_low and feature_high, or name; count,
+                                              # covered, coverage, low, high, pvalue,
+                                              # pvalue_adjusted for all groups
 
     @property
     def sentence(self) -> str:
-        "The group that is covered least, and what was stated."
-        return (f"least coverage {self.statistic:.4f} of {len(self.groups)} groups, stated "
-                f"{self.coverage:g}: p = {self.pvalue:.3g} (Holm)")
+        "The range of the groups' coverage, and how many are shown to miss what was stated."
+        table, word = self.groups, _MISSED[self.alternative]
+        shown = int((table["pvalue_adjusted"] < 1 - self.confidence).sum())
+        number = f"{shown} of {len(table)} groups" if shown else "no single one"
+        calibrated = ("" if self.n_calibration is None
+                      else f" and calibrated on {self.n_calibration:,} points")
+        several = f"{len(table)} group{'s' * (len(table) > 1)} by {self.kind}"
+        return (f"coverage {table['coverage'].min():.4f} to {table['coverage'].max():.4f} in "
+                f"{several}, stated {self.coverage:g}{calibrated}: {number} shown {word} that, "
+                f"p = {self.pvalue:.3g} for all together")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each group.
@@ -678,7 +740,7 @@ class SizeStratifiedCoverage(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Coverage against width or set size, with intervals and the stated level.
+        """Coverage against width, set size, feature or name, with intervals and the stated level.
 
         Parameters
         ----------
@@ -691,38 +753,100 @@ class SizeStratifiedCoverage(SignificanceTest):
         """
         return _plot_groups(self, ax)
 
+
+_MISSED = {"less": "below", "greater": "above", "two-sided": "away from"}
+
+# %% ../nbs/30_intervals.ipynb #cell-081
+def _stratified(inside, group, place, kind, level, options):
+    "The result for one level: group numbers, and what each point's group is called or sorted by."
+    order = np.lexsort((place, group)) if kind != "name" else np.argsort(group, kind="stable")
+    begin = np.flatnonzero(np.diff(group[order], prepend=-1))
+    count = np.diff(np.append(begin, group.size))
+    hits = np.add.reduceat(inside[order].astype(np.int64), begin)
+    confidence, n_calibration = options["confidence"], options["n_calibration"]
+    average = promised_coverage(level, n_calibration)
+    found = group_pvalues(hits, count, average, n_calibration, options["alternative"])
+    ends = [coverage_interval(int(k), int(n), confidence, n_calibration)
+            for k, n in zip(hits, count)]
+    first, last = place[order[begin]], place[order[begin + count - 1]]
+    stem = "feature" if kind == "feature" else "size"
+    table = pd.DataFrame({**({"name": first} if kind == "name"
+                             else {f"{stem}_low": first, f"{stem}_high": last}),
+                          "count": count, "covered": hits, "coverage": hits / count,
+                          "low": [end[0] for end in ends], "high": [end[1] for end in ends],
+                          "pvalue": found.alone,
+                          "pvalue_adjusted": found.adjusted}).rename_axis("group")
+    return StratifiedCoverage(
+        statistic=float(table["coverage"].min()), pvalue=found.together, n=group.size,
+        method="exact, groups jointly", coverage=level, promised=average, kind=kind, groups=table,
+        **options)
+
+
+def _checked_options(alternative, confidence, n_calibration):
+    check_choice(alternative, "alternative", ALTERNATIVES)
+    if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
+    return {"alternative": alternative, "confidence": check_fraction(confidence, "confidence"),
+            "n_calibration": n_calibration}
+
 # %% ../nbs/30_intervals.ipynb #cell-034
+if TYPE_CHECKING:  # one result for one number, a tuple of them for several
+    @overload
+    def size_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> StratifiedCoverage: ...
+
+    @overload
+    def size_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> tuple[StratifiedCoverage, ...]: ...
+
+# %% ../nbs/30_intervals.ipynb #cell-085
 def size_stratified_coverage(
-    y_true: ArrayLike,  # true values, or class numbers for label sets, shape (n,)
-    y_intervals: ArrayLike,  # bounds, shape (n, 2), or sets, booleans of shape (n, classes)
-    coverage: float,  # the coverage that was stated, in (0, 1)
+    y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
+                             # classes) or (n, classes, k)
+    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
     *,
     num_bins: int | None = None,  # groups; 3 groups of widths, or one for each set size, unless
                                   # given
     alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
     confidence: float = 0.95,  # level of each group's interval, in (0, 1)
-) -> SizeStratifiedCoverage:  # `.statistic`, `.pvalue`, `.groups`, `.plot()`
+    n_calibration: int | None = None,  # number of points on which a split conformal method was
+                                       # calibrated; None asks about these very intervals
+    classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
+                                       # given
+) -> StratifiedCoverage | tuple[StratifiedCoverage, ...]:  # one for a number, a tuple of k for k
     """Coverage by width or set size, with exact intervals and a test that all groups reach the level.
 
     Parameters
     ----------
     y_true : ArrayLike
-        True values, or class numbers for label sets, shape (n,).
+        True values, or classes for label sets, shape (n,).
     y_intervals : ArrayLike
-        Bounds, shape (n, 2), or sets, booleans of shape (n, classes).
-    coverage : float
-        The coverage that was stated, in (0, 1).
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    coverage : float | ArrayLike
+        The coverage that was stated, in (0, 1); k numbers for k levels.
     num_bins : int | None, optional
         Groups; 3 groups of widths, or one for each set size, unless given.
     alternative : str, default "less"
         Coverage that is "less" than stated, "greater", or "two-sided".
     confidence : float, default 0.95
         Level of each group's interval, in (0, 1).
+    n_calibration : int | None, optional
+        Number of points on which a split conformal method was calibrated; None asks about
+        these very intervals.
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
 
     Returns
     -------
-    SizeStratifiedCoverage
-        `.statistic`, `.pvalue`, `.groups`, `.plot()`.
+    StratifiedCoverage | tuple[StratifiedCoverage, ...]
+        One for a number, a tuple of k for k.
 
     Raises
     ------
@@ -731,56 +855,147 @@ def size_stratified_coverage(
 
     References
     ----------
-    Angelopoulos & Bates (2021); Holm (1979).
+    Angelopoulos & Bates (2021); Westfall & Young (1993).
     """
-    level, confidence = check_fraction(coverage, "coverage"), check_fraction(
-        confidence, "confidence")
-    check_choice(alternative, "alternative", ALTERNATIVES)
-    covered, size, rounding, classes = _check_statement(y_true, y_intervals)
-    num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins", maximum=classes
-                                                             + 1 if classes else None)
-    group = _size_groups(size, classes, num_bins) if classes else _width_groups(
-        size, rounding, 3 if num_bins is None else num_bins)
-    order = np.lexsort((size, group))
-    begin = np.flatnonzero(np.diff(group[order], prepend=-1))
-    count, hits = np.diff(np.append(begin, size.size)), np.add.reduceat(
-        covered[order].astype(np.int64), begin)
-    low, high = _clopper_pearson(hits, count, confidence)
-    pvalue = _pvalue(_tails(hits, count, level), alternative)
-    table = pd.DataFrame({"size_low": size[order[begin]],
-                          "size_high": size[order[begin + count - 1]], "count": count,
-                          "covered": hits, "coverage": hits / count, "low": low, "high": high,
-                          "pvalue": pvalue, "pvalue_holm": holm(pvalue)})
-    return SizeStratifiedCoverage(
-        statistic=float(table["coverage"].min()), pvalue=float(table["pvalue_holm"].min()),
-        alternative=alternative, method="exact, Holm", n=size.size, coverage=level,
-        confidence=confidence, kind="set size" if classes else "width",
-        groups=table.rename_axis("group"))
+    options = _checked_options(alternative, confidence, n_calibration)
+    checked = _check_statement(y_true, y_intervals, classes)
+    levels, single = _check_levels(coverage, checked.size.shape[1])
+    maximum = checked.n_classes + 1 if checked.n_classes else None
+    if num_bins is not None: num_bins = check_count(num_bins, "num_bins", maximum=maximum)
+    found = []
+    for level, inside, size, rounding in zip(levels, checked.covered.T, checked.size.T,
+                                             checked.rounding):
+        group = (_size_groups(size, checked.n_classes, num_bins) if checked.n_classes
+                 else _value_groups(size, rounding, num_bins or 3))
+        found.append(_stratified(inside, group, size,
+                                 "set size" if checked.n_classes else "width", level, options))
+    return found[0] if single else tuple(found)
+
+# %% ../nbs/30_intervals.ipynb #cell-082
+if TYPE_CHECKING:  # one result for one number, a tuple of them for several
+    @overload
+    def feature_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, coverage: float,
+        *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> StratifiedCoverage: ...
+
+    @overload
+    def feature_stratified_coverage(
+        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike,
+        coverage: Sequence[float] | np.ndarray, *, num_bins: int | None = ...,
+        alternative: str = ..., confidence: float = ...,
+        n_calibration: int | None = ..., classes: ArrayLike | None = ...,
+    ) -> tuple[StratifiedCoverage, ...]: ...
+
+# %% ../nbs/30_intervals.ipynb #cell-086
+def feature_stratified_coverage(
+    y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
+                             # classes) or (n, classes, k)
+    by: ArrayLike,  # a feature, shape (n,): numbers are cut into groups, text and truth values are
+                    # groups; codes that are numbers become groups by `.astype(str)`
+    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
+    *,
+    num_bins: int | None = None,  # groups of about equal count along numbers; 3 unless given
+    alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
+    confidence: float = 0.95,  # level of each group's interval, in (0, 1)
+    n_calibration: int | None = None,  # number of points on which a split conformal method was
+                                       # calibrated; None asks about these very intervals
+    classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
+                                       # given
+) -> StratifiedCoverage | tuple[StratifiedCoverage, ...]:  # one for a number, a tuple of k for k
+    """Coverage along a feature, with exact intervals and a test that all groups reach the level.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or classes for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    by : ArrayLike
+        A feature, shape (n,): numbers are cut into groups, text and truth values are
+        groups; codes that are numbers become groups by `.astype(str)`.
+    coverage : float | ArrayLike
+        The coverage that was stated, in (0, 1); k numbers for k levels.
+    num_bins : int | None, optional
+        Groups of about equal count along numbers; 3 unless given.
+    alternative : str, default "less"
+        Coverage that is "less" than stated, "greater", or "two-sided".
+    confidence : float, default 0.95
+        Level of each group's interval, in (0, 1).
+    n_calibration : int | None, optional
+        Number of points on which a split conformal method was calibrated; None asks about
+        these very intervals.
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    StratifiedCoverage | tuple[StratifiedCoverage, ...]
+        One for a number, a tuple of k for k.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct numbers than groups, and for `num_bins` beside names.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021); Westfall & Young (1993).
+    """
+    options = _checked_options(alternative, confidence, n_calibration)
+    check_labels_agree(y_true=y_true, y_intervals=y_intervals, by=by)
+    checked = _check_statement(y_true, y_intervals, classes)
+    levels, single = _check_levels(coverage, checked.size.shape[1])
+    group, place, kind = _feature_groups(by, len(checked.covered), num_bins)
+    found = tuple(_stratified(inside, group, place, kind, level, options)
+                  for level, inside in zip(levels, checked.covered.T))
+    return found[0] if single else found
+
+
+def _feature_groups(by, n, num_bins):
+    "The group of each point, what sorts or names it, and which of the two."
+    names = read_groups(by, n, "by")
+    if num_bins is not None: num_bins = check_count(num_bins, "num_bins")
+    if names is None:
+        column = check_column(by, n, "by")
+        return _value_groups(column, 0.0, num_bins or 3, "values of by"), column, "feature"
+    if num_bins is not None:
+        raise ValueError(f"num_bins must be left out where by holds names, got {num_bins}")
+    codes, different = pd.factorize(names)
+    rank = np.empty(len(different), np.int64)
+    rank[sorted(range(rank.size), key=lambda k: str(different[k]))] = np.arange(rank.size)
+    return rank[codes], names, "name"
 
 # %% ../nbs/30_intervals.ipynb #cell-035
 def _plot_groups(result, ax):
+    table, named = result.groups, result.kind == "name"
     ax = new_axes(ax)
-    table = result.groups
-    middle, half = (table["size_low"]
-                    + table["size_high"]) / 2, (table["size_high"] - table["size_low"]) / 2
-    ax.axhline(result.coverage, color="0.4", ls="--", lw=1)
-    ax.annotate(f"stated:\n{result.coverage:g}", (1.01, result.coverage),
+    ends = ["name"] if named else [name for name in table if name.endswith(("_low", "_high"))]
+    place = np.arange(len(table)) if named else table[ends].mean(axis=1)
+    half = np.zeros(len(table)) if named else (table[ends[1]] - table[ends[0]]) / 2
+    ax.axhline(result.promised, color="0.4", ls="--", lw=1)
+    ax.annotate(f"stated:\n{result.coverage:g}", (1.01, result.promised),
                 xycoords=("axes fraction", "data"), va="center", color="0.4")
-    apart, word = table["pvalue_holm"] < 1 - result.confidence, {
-        "less": "below", "greater": "above", "two-sided": "not"}[result.alternative]
-    for part, colour, marker, label in (
-        (~apart, "#0072B2", "o", None),
-        (apart, "#D55E00", "s", f"{word} what was stated (Holm, {1 - result.confidence:.2g})")):
+    apart = table["pvalue_adjusted"].to_numpy() < 1 - result.confidence
+    missed = (f"{_MISSED[result.alternative]} what was stated "
+              f"(jointly, {1 - result.confidence:.2g})")
+    for part, colour, marker, label in ((~apart, "#0072B2", "o", None),
+                                        (apart, "#D55E00", "s", missed)):
         if not part.any(): continue
         y = table["coverage"][part]
-        ax.errorbar(middle[part], y, xerr=half[part],
+        ax.errorbar(place[part], y, xerr=half[part],
                     yerr=[y - table["low"][part], table["high"][part] - y], fmt=marker, ms=6, lw=1,
                     color=colour, label=label)
     if apart.any(): ax.legend(frameon=False)
-    unit = "width of the interval (unit of y)" if result.kind == "width" else "classes in the set"
-    if result.kind != "width":
+    if named: ax.set_xticks(place, [plain_text(str(name)) for name in table["name"]])
+    if result.kind == "set size":
         ax.set_xticks(np.arange(table["size_low"].min(), table["size_high"].max() + 1))
-    ax.set(xlabel=unit, ylabel=f"coverage, with {100 * result.confidence:g} % intervals")
+    ax.set(ylabel=f"coverage, with {100 * result.confidence:g} % intervals",
+           xlabel={"width": "width of the interval (unit of y)", "set size": "classes in the set",
+                   "feature": "feature", "name": ""}[result.kind])
     return ax
 
 # %% ../nbs/30_intervals.ipynb #cell-040
@@ -944,7 +1159,7 @@ def hsic(
 
     References
     ----------
-    Feldman, Bates & Romano (2021).
+    Feldman, Bates & Romano (2021); the square root is MAPIE's.
     """
     size_w, size_c = _check_kernel_sizes(kernel_sizes)
     y, low, up, covered, single = _check_intervals(y_true, y_intervals)
@@ -1051,7 +1266,7 @@ class HsicTest(SignificanceTest):
 # %% ../nbs/30_intervals.ipynb #cell-055
 def hsic_test(
     y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
-    y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
     *,
     kernel_sizes: ArrayLike | None = None,  # as in `hsic`; squared interquartile range of the
                                             # widths, and 1, unless given
@@ -1059,7 +1274,7 @@ def hsic_test(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
-) -> HsicTest:  # `.statistic`, `.pvalue`, `.plot()`
+) -> HsicTest | Any:  # `.statistic`, `.pvalue`, `.plot()`; a tuple of k for k levels
     """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all alike.
 
     Parameters
@@ -1067,7 +1282,7 @@ def hsic_test(
     y_true : ArrayLike
         True values, shape (n,), n ≥ 2.
     y_intervals : ArrayLike
-        Bounds, shape (n, 2), lower first.
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
     kernel_sizes : ArrayLike | None, optional
         As in `hsic`; squared interquartile range of the widths, and 1, unless given.
     n_resamples : int, default 9999
@@ -1081,33 +1296,44 @@ def hsic_test(
 
     Returns
     -------
-    HsicTest
-        `.statistic`, `.pvalue`, `.plot()`.
+    HsicTest | Any
+        `.statistic`, `.pvalue`, `.plot()`; a tuple of k for k levels.
 
     Raises
     ------
+    TypeError
+        For label sets.
     ValueError
-        For several levels at once, or a single point.
+        For a single point.
 
     References
     ----------
     Gretton et al. (2007), with permutation.
     """
-    n_resamples = check_count(n_resamples, "n_resamples")
-    covered, width, rounding, classes = _check_statement(y_true, y_intervals)
-    if classes:
+    n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
+    checked = _check_statement(y_true, y_intervals)
+    if checked.n_classes:
         raise TypeError("y_intervals must hold bounds, got booleans; compare label sets by "
                         "size_stratified_coverage")
-    if width.size < 2: raise ValueError("y_true must hold at least 2 values for hsic_test, got 1")
-    n_resamples = affordable(n_resamples, width.size)
+    n, k = checked.size.shape
+    if n < 2: raise ValueError("y_true must hold at least 2 values for hsic_test, got 1")
+    sizes = None if kernel_sizes is None else _check_kernel_sizes(kernel_sizes)
+    found = tuple(_hsic_tested(width, inside, rounding, sizes, affordable(n_resamples, n), rng,
+                               n_jobs, progress)
+                  for width, inside, rounding in zip(checked.size.T, checked.covered.T,
+                                                     checked.rounding))
+    return found[0] if k == 1 else found
+
+
+# %% ../nbs/30_intervals.ipynb #cell-087
+def _hsic_tested(width, covered, rounding, sizes, n_resamples, rng, n_jobs, progress):
     if np.ptp(width) <= rounding: width = np.full(width.size, width[0])
-    alike = np.ptp(width) == 0 or covered.all() or not covered.any()
-    size_w, size_c = _check_kernel_sizes(kernel_sizes if kernel_sizes is not None
-                                         else (1.0 if np.ptp(width) == 0 else _kernel_size(width),
-                                               1.0))
+    constant = np.ptp(width) == 0
+    size_w, size_c = sizes or (1.0 if constant else _kernel_size(width), 1.0)
     factor, q, shuffled = np.sqrt(-2 * np.expm1(-1 / size_c)) / (width.size - 1), 0.0, np.zeros(
         n_resamples)
-    if not alike:
+    if not (constant or covered.all() or not covered.any()):
+        width, covered = np.ascontiguousarray(width), np.ascontiguousarray(covered)
         few = int(min(covered.sum(), width.size - covered.sum()))
         q, shuffled = _root_q(width, covered, size_w)**2, _permuted_q(
             width, few, size_w, n_resamples, rng, n_jobs, progress)
@@ -1155,7 +1381,7 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
 
     References
     ----------
-    Khosravi et al. (2010).
+    MAPIE; the criterion of Khosravi et al. (2010) is another one.
     """
     level = check_fraction(confidence_level, "confidence_level")
     check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up,

@@ -262,22 +262,23 @@ def _tops(prob):
     return chosen, top, good
 
 
-def _top_label(y_true, y_prob, sample_weight):
+def _top_label(y_true, y_prob, sample_weight, classes=None, guess=True):
     "Whether the most probable class was right, its probability, weights, and which class it was."
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
     chosen, top, good = _tops(y_prob) if plain else (None, None, False)
-    if good: label = check_labels(y_true, *y_prob.shape)
+    if good: label = check_labels(y_true, *y_prob.shape, classes)
     else:
-        label, prob = check_multiclass(y_true, y_prob)
+        label, prob = check_multiclass(y_true, y_prob, classes)
         chosen, top, _ = _tops(prob)
+    if classes is None and not guess: _check_meaning(label, np.shape(y_prob)[1])
     return _counted((label == chosen).astype(float), top, check_weights(sample_weight, label.size),
                     chosen)
 
 # %% ../nbs/40_reliability.ipynb #cell-021
 def expected_calibration_error(
-    y_true: ArrayLike,  # outcomes 0 or 1, shape (n,); or classes from 0, if y_prob has a column for
-                        # each
+    y_true: ArrayLike,  # outcomes 0 or 1, shape (n,); or classes, if y_prob has a column for each:
+                        # whole numbers from 0, or labels that `classes` names
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), or of all classes, shape (n,
                         # classes)
     *,
@@ -285,13 +286,16 @@ def expected_calibration_error(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
+    classes: ArrayLike | None = None,  # the label of each column; needed where y_true holds only 0
+                                       # and 1, which might mean wrong and right
 ) -> float:  # from 0 to 1
     """Mean distance between stated and observed shares over bins; with a column for each class, of the most probable class.
 
     Parameters
     ----------
     y_true : ArrayLike
-        Outcomes 0 or 1, shape (n,); or classes from 0, if y_prob has a column for each.
+        Outcomes 0 or 1, shape (n,); or classes, if y_prob has a column for each: whole
+        numbers from 0, or labels that `classes` names.
     y_prob : ArrayLike
         Stated probabilities of 1, shape (n,), or of all classes, shape (n, classes).
     n_bins : int, default 15
@@ -302,6 +306,9 @@ def expected_calibration_error(
         Weights ≥ 0, shape (n,).
     norm : str, default "l1"
         "l1", "l2" or "max".
+    classes : ArrayLike | None, optional
+        The label of each column; needed where y_true holds only 0 and 1, which might mean
+        wrong and right.
 
     Returns
     -------
@@ -312,19 +319,35 @@ def expected_calibration_error(
     ------
     ValueError, TypeError
         For bad input.
+    ValueError
+        For zeros and ones beside several columns that nothing names.
 
     References
     ----------
     Naeini, Cooper & Hauskrecht (2015).
     """
     check_choice(norm, "norm", _NORMS)
-    y, p, w = _top_label(y_true, y_prob, sample_weight)[:3] if _is_matrix(y_prob) else _counted(
-        *check_binary(y_true, y_prob, sample_weight))
+    if _is_matrix(y_prob):
+        if classes is None and getattr(getattr(y_true, "dtype", None), "kind", "") == "b":
+            _check_meaning(y_true, np.shape(y_prob)[1])
+        y, p, w, _ = _top_label(y_true, y_prob, sample_weight, classes, guess=False)
+    elif classes is None: y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
+    else: raise ValueError("classes must be left out where y_prob has no column for each class")
     return float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy)), norm)[0])
+
+
+def _check_meaning(label, n_classes):
+    "Refuse zeros and ones that may be classes, or wrong and right."
+    if label.max() <= 1:
+        raise ValueError(
+            "y_true must say which class each point has, and holds only 0 and 1, which may mean "
+            f"wrong and right: for classes pass classes=range({n_classes}), for right and wrong "
+            "the largest probability of each row in place of y_prob")
 
 # %% ../nbs/40_reliability.ipynb #cell-024
 def top_label_ece(
-    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,)
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that `classes`
+                        # names
     y_prob: ArrayLike,  # probabilities of all classes, shape (n, classes); or of the chosen class,
                         # shape (n,), with y_pred
     y_pred: ArrayLike | None = None,  # the chosen classes, shape (n,), if y_prob does not say
@@ -335,13 +358,14 @@ def top_label_ece(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
     average: str = "macro",  # "macro": chosen classes count alike; "weighted": by their points
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0, shape (n,).
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
     y_prob : ArrayLike
         Probabilities of all classes, shape (n, classes); or of the chosen class, shape
         (n,), with y_pred.
@@ -358,6 +382,8 @@ def top_label_ece(
         "l1", "l2" or "max".
     average : str, default "macro"
         "macro": chosen classes count alike; "weighted": by their points.
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
 
     Returns
     -------
@@ -376,13 +402,14 @@ def top_label_ece(
     check_choice(norm, "norm", _NORMS)
     check_choice(average, "average", ("macro", "weighted"))
     if _is_matrix(y_prob) and y_pred is None:
-        y, p, w, chosen = _top_label(y_true, y_prob, sample_weight)
+        y, p, w, chosen = _top_label(y_true, y_prob, sample_weight, classes)
     elif y_pred is None:
         raise ValueError("y_prob must have shape (n, classes), or y_pred must say which class each "
                          "probability belongs to")
     else:
         check_labels_agree(y_true=y_true, y_prob=y_prob, y_pred=y_pred,
                            sample_weight=sample_weight)
+        if classes is not None: raise ValueError("classes must be left out beside y_pred")
         label, answer = (read_labels(values, read_vector(values, name).size, name)
                          for values, name in ((y_true, "y_true"), (y_pred, "y_pred")))
         if label.size != answer.size:
@@ -397,8 +424,8 @@ def top_label_ece(
 
 # %% ../nbs/40_reliability.ipynb #cell-024b
 def classwise_ece(
-    y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if
-                        # y_prob is a vector
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that `classes`
+                        # names; or outcomes 0 and 1, if y_prob is a vector
     y_prob: ArrayLike,  # stated probabilities of all classes, shape (n, classes), or of 1, shape
                         # (n,)
     *,
@@ -407,14 +434,15 @@ def classwise_ece(
                                 # 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
+    classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
 ) -> float:  # from 0 to 1
     """Mean over the classes of the calibration error of each class's own probability.
 
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0, shape (n,); or outcomes 0 and 1, if y_prob is a
-        vector.
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names; or
+        outcomes 0 and 1, if y_prob is a vector.
     y_prob : ArrayLike
         Stated probabilities of all classes, shape (n, classes), or of 1, shape (n,).
     n_bins : int, default 15
@@ -425,6 +453,8 @@ def classwise_ece(
         Weights ≥ 0, shape (n,).
     norm : str, default "l1"
         "l1", "l2" or "max".
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
 
     Returns
     -------
@@ -443,8 +473,9 @@ def classwise_ece(
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     if not _is_matrix(y_prob):
-        return expected_calibration_error(y_true, check_probabilities(y_prob), **options)
-    label, prob = check_multiclass(y_true, y_prob)
+        return expected_calibration_error(y_true, check_probabilities(y_prob), classes=classes,
+                                          **options)
+    label, prob = check_multiclass(y_true, y_prob, classes)
     return float(np.mean([expected_calibration_error(label == k, prob[:, k], **options)
                           for k in range(prob.shape[1])]))
 
