@@ -268,6 +268,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.calibration._Answered.headline': ('calibration.html#_answered.headline', 'uqcal/calibration.py'),
                                    'uqcal.calibration._Answered.sentence': ('calibration.html#_answered.sentence', 'uqcal/calibration.py'),
                                    'uqcal.calibration._Answered.verdict': ('calibration.html#_answered.verdict', 'uqcal/calibration.py'),
+                                   'uqcal.calibration._at_most': ('calibration.html#_at_most', 'uqcal/calibration.py'),
                                    'uqcal.calibration._candidates': ('calibration.html#_candidates', 'uqcal/calibration.py'),
                                    'uqcal.calibration._concluded': ('calibration.html#_concluded', 'uqcal/calibration.py'),
                                    'uqcal.calibration._difference_limits': ('calibration.html#_difference_limits', 'uqcal/calibration.py'),

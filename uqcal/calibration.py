@@ -127,7 +127,7 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
                               discrimination=max(constant - recalibrated, 0.0),
                               uncertainty=constant)
 
-# %% ../nbs/52_calibration.ipynb #cell-043
+# %% ../nbs/52_calibration.ipynb #cell-034
 _FIFTH = 0.2
 
 
@@ -148,7 +148,7 @@ def _steepest(share, total):
         first, last = start, stop
         slope = (total[last] - total[first]) / (share[last] - share[first])
 
-# %% ../nbs/52_calibration.ipynb #cell-045
+# %% ../nbs/52_calibration.ipynb #cell-036
 def _candidates(share):
     "First and last position of stretches from every start and, of a fifth, to every end."
     ends, fifth = [], np.searchsorted(share, share - _FIFTH + 1e-12, side="right") - 1
@@ -172,7 +172,7 @@ def _difference_limits(points, stated, difference, tail, whole):
 
 
 
-# %% ../nbs/52_calibration.ipynb #cell-046
+# %% ../nbs/52_calibration.ipynb #cell-037
 def _stretches_of(walk, tail):
     "The stretches with the largest limits, as a table; the first is the steepest."
     def at_ends(column):
@@ -199,7 +199,7 @@ def _stretches_of(walk, tail):
     return table.assign(limit=_difference_limits(points[kept], mean[kept], difference[kept], tail,
                                                  w[0] == w.min() == w.max()))
 
-# %% ../nbs/52_calibration.ipynb #cell-047
+# %% ../nbs/52_calibration.ipynb #cell-038
 @dataclass(frozen=True, kw_only=True)
 class LargestDifference(Result):
     """The largest mean of outcome minus probability over a stretch of scores that holds a fifth of the points, and what it can be in truth; what `largest_difference` returns.
@@ -243,7 +243,7 @@ class LargestDifference(Result):
         "Where the difference is largest, and what it can be."
         return (f"outcome minus probability averages {_signed(self.difference)} {_place(self)}, "
                 "the largest over any stretch with a fifth of the points; in truth it is at most "
-                f"{_short(self.limit)} over any ({100 * self.confidence:g} % limit)")
+                f"{_at_most(self.limit)} over any ({100 * self.confidence:g} % limit)")
 
     def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
@@ -289,7 +289,7 @@ class LargestDifference(Result):
                ylabel="mean of outcome − probability (dashed: limit)")
         return ax
 
-# %% ../nbs/52_calibration.ipynb #cell-049
+# %% ../nbs/52_calibration.ipynb #cell-040
 def largest_difference(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
@@ -352,7 +352,7 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
         count=int(at["count"]), limit=float(table["limit"].max()), confidence=confidence,
         n=walk.n, n_scores=walk.end.size, stretches=table)
 
-# %% ../nbs/52_calibration.ipynb #cell-051
+# %% ../nbs/52_calibration.ipynb #cell-059
 def _points_for(found, tolerance):
     table = found.stretches.nlargest(50, "limit")
 
@@ -373,6 +373,13 @@ def _points_for(found, tolerance):
 def _short(x):
     "Two digits, without an exponent where that is readable."
     return f"{x:.2g}" if x < 1e-4 else f"{float(f'{x:.2g}'):.6f}".rstrip("0").rstrip(".")
+
+
+def _at_most(limit):
+    "A limit with two digits, rounded up: what is excluded is not overstated."
+    if limit <= 0: return "0"
+    unit = 10.0**(np.floor(np.log10(limit)) - 1)
+    return _short(min(np.ceil(limit / unit - 1e-6) * unit, 1.0))
 
 
 def _signed(x):
@@ -403,7 +410,7 @@ class _Answered(Result):
         "The headline."
         return self.headline
 
-# %% ../nbs/52_calibration.ipynb #cell-053
+# %% ../nbs/52_calibration.ipynb #cell-061
 @dataclass(frozen=True, kw_only=True)
 class CalibrationReport(_Answered):
     """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
@@ -592,7 +599,7 @@ def _concluded(walk, tests, adjusted, error, largest, tolerance, rows):
     return Conclusion(status=status, reason=None if status == "valid" else "precision",
                       sentence=_unseen(error, largest, tolerance), **shown,
                       short=f"No fault is seen; over a fifth of the points at most "
-                            f"{_short(largest.limit)}")
+                            f"{_at_most(largest.limit)}")
 
 
 def _where(rows):
@@ -615,7 +622,7 @@ def _faults(walk, tests, level):
                       else "too timid (underconfident)")
     return faults, direction
 
-# %% ../nbs/52_calibration.ipynb #cell-054
+# %% ../nbs/52_calibration.ipynb #cell-062
 def _within(error):
     return "within one bin" if error.n_bins == 1 else f"within these {error.n_bins} bins"
 
@@ -632,7 +639,7 @@ def _sizes(error, largest):
 
 def _unseen(error, largest, tolerance):
     "No fault is shown: what is excluded, what could be there, and what neither limit sees."
-    n, limit = f"{largest.n:,} point{'s' * (largest.n != 1)}", _short(largest.limit)
+    n, limit = f"{largest.n:,} point{'s' * (largest.n != 1)}", _at_most(largest.limit)
     where = ("over all of them" if largest.n_scores == 1 else
              "over a stretch of scores with a fifth of them")
     ece = f"calibration error (ECE) {_within(error)}"
@@ -643,13 +650,13 @@ def _unseen(error, largest, tolerance):
         where = where.replace("a stretch", "any stretch")
         return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
                 f"probabilities by at most {limit} on average, and the {ece} is at most "
-                f"{error.ece_limit:.2g} {level}. {blind}")
+                f"{_at_most(error.ece_limit)} {level}. {blind}")
     needed = largest.points_needed(tolerance)
     settle = "" if needed is None else (
         f"; about {needed:,} such points would settle whether it is beyond {tolerance:g}")
     return (f"No fault of calibration was found in {n}, but a mean difference of up to {limit} "
             f"{where} could be there unseen{settle}. The {ece} could be up to "
-            f"{error.ece_limit:.2g} {level}. {blind}")
+            f"{_at_most(error.ece_limit)} {level}. {blind}")
 
 # %% ../nbs/52_calibration.ipynb #cell-013
 def _report_frame(report):
