@@ -127,7 +127,7 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
                               discrimination=max(constant - recalibrated, 0.0),
                               uncertainty=constant)
 
-# %% ../nbs/52_calibration.ipynb #cell-034
+# %% ../nbs/52_calibration.ipynb #cell-043
 _FIFTH = 0.2
 
 
@@ -148,7 +148,7 @@ def _steepest(share, total):
         first, last = start, stop
         slope = (total[last] - total[first]) / (share[last] - share[first])
 
-# %% ../nbs/52_calibration.ipynb #cell-036
+# %% ../nbs/52_calibration.ipynb #cell-045
 def _candidates(share):
     "First and last position of stretches from every start and, of a fifth, to every end."
     ends, fifth = [], np.searchsorted(share, share - _FIFTH + 1e-12, side="right") - 1
@@ -172,7 +172,7 @@ def _difference_limits(points, stated, difference, tail, whole):
 
 
 
-# %% ../nbs/52_calibration.ipynb #cell-037
+# %% ../nbs/52_calibration.ipynb #cell-046
 def _stretches_of(walk, tail):
     "The stretches with the largest limits, as a table; the first is the steepest."
     def at_ends(column):
@@ -199,7 +199,7 @@ def _stretches_of(walk, tail):
     return table.assign(limit=_difference_limits(points[kept], mean[kept], difference[kept], tail,
                                                  w[0] == w.min() == w.max()))
 
-# %% ../nbs/52_calibration.ipynb #cell-038
+# %% ../nbs/52_calibration.ipynb #cell-047
 @dataclass(frozen=True, kw_only=True)
 class LargestDifference(Result):
     """The largest mean of outcome minus probability over a stretch of scores that holds a fifth of the points, and what it can be in truth; what `largest_difference` returns.
@@ -289,7 +289,7 @@ class LargestDifference(Result):
                ylabel="mean of outcome − probability (dashed: limit)")
         return ax
 
-# %% ../nbs/52_calibration.ipynb #cell-040
+# %% ../nbs/52_calibration.ipynb #cell-049
 def largest_difference(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
@@ -352,7 +352,7 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
         count=int(at["count"]), limit=float(table["limit"].max()), confidence=confidence,
         n=walk.n, n_scores=walk.end.size, stretches=table)
 
-# %% ../nbs/52_calibration.ipynb #cell-059
+# %% ../nbs/52_calibration.ipynb #cell-051
 def _points_for(found, tolerance):
     table = found.stretches.nlargest(50, "limit")
 
@@ -410,7 +410,7 @@ class _Answered(Result):
         "The headline."
         return self.headline
 
-# %% ../nbs/52_calibration.ipynb #cell-061
+# %% ../nbs/52_calibration.ipynb #cell-053
 @dataclass(frozen=True, kw_only=True)
 class CalibrationReport(_Answered):
     """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
@@ -622,7 +622,7 @@ def _faults(walk, tests, level):
                       else "too timid (underconfident)")
     return faults, direction
 
-# %% ../nbs/52_calibration.ipynb #cell-062
+# %% ../nbs/52_calibration.ipynb #cell-054
 def _within(error):
     return "within one bin" if error.n_bins == 1 else f"within these {error.n_bins} bins"
 

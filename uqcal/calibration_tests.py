@@ -396,8 +396,8 @@ def binary_calibration_tests(
         For scores without variance and for bad input.
     """
     walk = Walk.of(y_true, y_prob, sample_weight)
-    found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
-                     progress=progress)
+    found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
+                     rng=rng, n_jobs=n_jobs, progress=progress)
     return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},
                             walk=walk)
 

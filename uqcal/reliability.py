@@ -730,7 +730,7 @@ def _bins_of(sums):
 
 
 
-# %% ../nbs/40_reliability.ipynb #cell-062
+# %% ../nbs/40_reliability.ipynb #cell-066
 @nb.njit(cache=True, nogil=True)
 def _at_most(x, chance, count):
     """P(X ≤ x) for a sum of binomial numbers, between whole numbers by straight lines; where ones
@@ -772,7 +772,7 @@ def _at_most(x, chance, count):
 
 
 
-# %% ../nbs/40_reliability.ipynb #cell-069
+# %% ../nbs/40_reliability.ipynb #cell-068
 def _alike(share, square, right, most=500):
     "Bins in the order of their chances; neighbours are as one where there are many."
     order = np.argsort(right, kind="stable")
@@ -816,7 +816,7 @@ def _largest_error(bins, tail):
                                    bins.share @ np.where(outward, -inward, inward), tail))
     return max(*limits, bins.share @ np.abs(inward))
 
-# %% ../nbs/40_reliability.ipynb #cell-077
+# %% ../nbs/40_reliability.ipynb #cell-071
 def _largest_root(bins, root, tail):
     "The largest limit of the root of the squared error: one bin is wrong, or all are alike."
     limits, width = [root], np.sqrt(bins.share)
