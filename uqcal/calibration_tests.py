@@ -354,7 +354,7 @@ class CalibrationTests(Result):
 # %% ../nbs/42_calibration_tests.ipynb #cell-014
 def binary_calibration_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
@@ -370,7 +370,7 @@ def binary_calibration_tests(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     method : str, default "auto"
