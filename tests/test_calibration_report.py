@@ -62,17 +62,98 @@ def test_page_is_whole_and_written_at_once(tmp_path):
     page = report.to_html(tmp_path / "report.html", details={"File": "<scores>.csv"})
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page and page.count("data:image/svg") >= 2
     assert "Can these probabilities be believed?" in page and "&lt;scores&gt;.csv" in page
-    assert report.verdict == "valid" and "No fault" in page and report.headline in report._repr_html_()
+    assert report.verdict == "undecided" and "No fault" in page and report.headline in report._repr_html_()
     with pytest.raises(OSError, match="folder"): report.to_html(tmp_path / "missing" / "report.html")
 
 
 def test_words_for_special_cases():
     impossible = cal.calibration_report([1, 0, 1, 1], [0.0, 0.4, 0.7, 0.2], **QUICK)
-    assert impossible.verdict == "invalid" and "impossible" in impossible.headline and "once" in impossible.headline
+    assert impossible.verdict == "invalid" and "impossible" in impossible.headline and "row 0" in impossible.headline
+    assert impossible.conclusion.rows == (0,) and impossible.conclusion.pvalue == 0 and impossible.null.pvalue == 0
     halves = cal.calibration_report([1, 0, 1, 0], [0.5] * 4, **QUICK)
-    assert [test.name for test in halves.tests] == ["kolmogorov_smirnov", "kuiper"] and halves.verdict == "valid" and halves.to_html()
+    assert [test.name for test in halves.tests] == ["kolmogorov_smirnov", "kuiper"] and halves.verdict == "undecided" and halves.to_html()
     crossed = cal.calibration_report(np.repeat([1, 0], 300), np.repeat([0.4, 0.6], 300), **QUICK | dict(n_resamples=999))
     assert crossed.verdict == "invalid" and "overconfident" in crossed.headline
+
+
+def test_what_can_be_answered_is():
+    "All certain, and right: no test, but limits; a single point; the last bit of refusals."
+    sure = cal.calibration_report([0, 1] * 300, [0.0, 1.0] * 300, **QUICK)
+    assert sure.tests == () and sure.conclusion.pvalue is None and sure.verdict == "valid" and 0 < sure.largest.limit < 0.05 and sure.to_html() and "nan" not in sure.headline
+    wrong = cal.calibration_report([0, 0] * 3, [0.0, 1.0] * 3, **QUICK)
+    assert wrong.verdict == "invalid" and "rows 1, 3 and 5" in wrong.headline and wrong.to_html()
+    single = cal.calibration_report([1], [0.3], **QUICK)
+    assert single.verdict == "undecided" and single.error.squared is None and "debiased square" not in single.to_frame().index
+    weightless = cal.calibration_report([0, 1, 1], [0.0, 0.0, 0.4], sample_weight=[1, 0, 1], **QUICK)
+    assert weightless.conclusion.rows == ()
+
+
+def test_valid_means_that_a_difference_beyond_the_tolerance_is_excluded():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=3000)
+    y = (rng.uniform(size=3000) < p).astype(float)
+    found = {tolerance: cal.calibration_report(y, p, tolerance=tolerance, rng=1, n_boot=99, n_resamples=99) for tolerance in (0.03, 0.05, 0.2)}
+    limit = found[0.05].largest.limit
+    assert 0.05 < limit < 0.2 and [one.verdict for one in found.values()] == ["undecided", "undecided", "valid"]
+    needed = [found[tolerance].largest.points_needed(tolerance) for tolerance in (0.03, 0.05, 0.2)]
+    assert needed[0] > needed[1] > needed[2] == 3000 and f"{needed[1]:,} such points" in found[0.05].headline
+    more = rng.uniform(size=4 * needed[1])
+    assert cal.largest_difference(rng.uniform(size=more.size) < more, more).limit < 0.05
+    with pytest.raises(ValueError, match="tolerance"): cal.calibration_report(y, p, tolerance=1.25)
+
+
+def slowest(y, p, w, tail=None):
+    "Largest |mean difference| over all stretches that hold a fifth, by trying all pairs of ends."
+    scores, best = sorted(set(p)), 0.0
+    for i, first in enumerate(scores):
+        for last in scores[i:]:
+            inside = (p >= first) & (p <= last)
+            if w[inside].sum() >= 0.2 * w.sum() * (1 - 1e-12): best = max(best, abs(w[inside] @ (y - p)[inside]) / w[inside].sum())
+    return best
+
+
+@pytest.mark.parametrize("digits", [1, 2, 15])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_largest_difference_is_that_of_all_stretches(digits, weighted):
+    for seed in range(20):
+        rng = np.random.default_rng([seed, digits])
+        n = int(rng.integers(1, 60))
+        p, w = rng.uniform(size=n).round(digits), rng.exponential(size=n) if weighted else np.ones(n)
+        y = (rng.uniform(size=n) < 0.5).astype(float)
+        found = cal.largest_difference(y, p, sample_weight=w)
+        np.testing.assert_allclose(abs(found.difference), slowest(y, p, w), rtol=1e-9, atol=1e-12)
+        assert found.limit >= abs(found.difference) - 1e-12
+        inside = (p >= found.first) & (p <= found.last)
+        np.testing.assert_allclose(found.difference, np.average((y - p)[inside], weights=w[inside]), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "stated", "true"), [
+    (300, lambda u: np.full(u.size, 0.001), lambda u: np.full(u.size, 0.0095)), (1000, lambda u: u, lambda u: np.where(u < 0.2, u + 0.1, u)), (500, lambda u: u, lambda u: u),
+    (2000, lambda u: 1e-4 * 100**u, lambda u: 1e-4 * 100**u + 0.007 * (u > 0.8)), (1000, lambda u: u.round(1), lambda u: np.where(u > 0.75, 0.7, u.round(1))),
+])
+def test_the_limit_of_the_largest_difference_holds(n, stated, true):
+    "300 sets, as for the ECE: a limit that holds in 95 % fails with probability 1e-4 at most."
+    held = 0
+    for seed in range(300):
+        rng = np.random.default_rng([12, seed])
+        u = rng.uniform(size=n)
+        p, q = stated(u), true(u)
+        by_true = np.argsort(p, kind="stable")
+        end = np.flatnonzero(np.r_[np.diff(p[by_true]) > 0, True]) + 1
+        share, total = np.r_[0, end / n], np.r_[0, np.cumsum((q - p)[by_true])[end - 1] / n]
+        truth = max(abs((total[j] - total[i]) / (share[j] - share[i])) for i, j in (cal._steepest(share, sign * total) for sign in (1.0, -1.0)))
+        held += truth <= cal.largest_difference(rng.uniform(size=n) < q, p).limit + 1e-12
+    assert held >= 300 * 0.95 - 14
+
+
+def test_errors_that_alternate_are_said_to_be_unseen():
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.1, 0.9, 5000)
+    y = rng.uniform(size=5000) < p + np.where((p * 60).astype(int) % 2 == 0, 0.1, -0.1)
+    headline = cal.calibration_report(y, p, rng=1, n_boot=99, n_resamples=999).headline
+    assert "within these 13 bins" in headline and "alternate within a bin, or within such a stretch, show in neither" in headline
+    even = cal.calibration_report(rng.uniform(size=400) < 0.5, np.full(400, 0.5), rng=1, n_boot=99, n_resamples=99)
+    assert "cancel among equal scores" in even.headline and "stretch" not in even.headline
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -149,7 +149,9 @@ def test_what_has_no_variance_is_refused():
     for test in THREE.values():
         with pytest.raises(ValueError, match="variance"): test([0, 1], [0.0, 1.0])
     with pytest.raises(ValueError, match="1/2"): ct.spiegelhalter_test([0, 1, 1], [0.5, 0.5, 1.0])
-    with pytest.raises(ValueError, match="1/2"): ct.binary_calibration_tests([0, 1, 1], [0.5, 0.5, 1.0])
+    with pytest.raises(ValueError, match="variance"): ct.binary_calibration_tests([0, 1], [0.0, 1.0])
+    halves = ct.binary_calibration_tests([0, 1, 1], [0.5, 0.5, 1.0], rng=1)
+    assert halves.spiegelhalter is None and list(halves.to_frame().index) == ["kolmogorov_smirnov", "kuiper"] and "Spiegelhalter" not in halves.sentence and "nan" not in halves.sentence
     assert ct.kuiper_test([0, 1, 1], [0.5, 0.5, 1.0], rng=1).pvalue > 0.5
 
 
@@ -202,9 +204,23 @@ def test_top_label_and_classes():
     top = ct.kuiper_test(label == prob.argmax(axis=1), prob.max(axis=1), n_resamples=1)
     assert table.loc[("top label", "kuiper"), "statistic"] == top.statistic
     for y, p, named in ((label, prob[:, 0], "y_prob"), (label, prob * 0.9, "y_prob"), (label + 1, prob, "y_true"), (label[1:], prob, "length"), (label + 0.5, prob, "y_true"),
-                        (label, prob - 0.5, "y_prob"), ([0, 1], [[1.0, 0.0], [0.5, 0.5]], "class 0|top label")):
+                        (label, prob - 0.5, "y_prob")):
         with pytest.raises(ValueError, match=named): ct.multiclass_calibration_tests(y, p)
     assert result.plot().get_xlabel() and ct.binary_calibration_tests(Y, P, rng=1, n_resamples=9).plot().get_xlabel() and "Kuiper" in ct.kuiper_test(Y, P, rng=1)._repr_html_()
+
+
+def test_a_class_never_stated_stops_nothing():
+    rng = np.random.default_rng(12)
+    prob = np.column_stack([rng.dirichlet(np.ones(3), size=300), np.zeros(300)])
+    label = (prob.cumsum(axis=1) < rng.uniform(size=(300, 1))).sum(axis=1).clip(0, 2)
+    absent = ct.multiclass_calibration_tests(label, prob, n_resamples=99, rng=1)
+    alone = ct.multiclass_calibration_tests(label, prob[:, :3], n_resamples=99, rng=1)
+    table = absent.to_frame()
+    assert table.loc[3]["pvalue"].isna().all() and (table.loc[3]["method"] == "nothing to test").all() and "nothing to test for class 3" in absent.sentence and not absent.impossible
+    np.testing.assert_array_equal(table[table.index.get_level_values(0) != 3]["adjusted"], alone.to_frame()["adjusted"])
+    label[[5, 17]] = 3
+    occurred = ct.multiclass_calibration_tests(label, prob, n_resamples=99, rng=1)
+    assert (occurred.to_frame().loc[3]["pvalue"] == 0).all() and occurred.impossible == {3: (5, 17)} and "rows 5 and 17" in occurred.sentence and occurred.plot().get_xlabel()
 
 
 def rates(n, digits, weighted, n_sets, n_resamples=399):

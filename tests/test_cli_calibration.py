@@ -31,7 +31,7 @@ def test_verdict_and_numbers_are_those_of_the_report(capsys):
     code, out, err = run(capsys, "scores.csv", "--outcome", "y", "--score", "p", "--weight", "w", *QUICK, "--json", "-", "--seed", "3")
     found, table = json.loads(out), pd.read_csv("scores.csv")
     report = calibration_report(table["y"], table["p"], sample_weight=table["w"], n_boot=19, n_resamples=99, rng=3)
-    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "valid" and found["n"] == 400
+    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "undecided" and found["n"] == 400
     for name, row in report.to_frame().iterrows(): assert found["numbers"][name]["value"] == row["value"]
 
 
@@ -41,9 +41,16 @@ def test_report_and_numbers_are_written(capsys):
     assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "scores.csv" in open("r.html", encoding="utf-8").read()
 
 
-@pytest.mark.parametrize(("column", "code"), [("p", 0), ("bad", 1)])
-def test_fail_on_invalid(capsys, column, code):
-    assert run(capsys, "scores.csv", "--outcome", "y", "--score", column, *QUICK, "--fail-on", "invalid")[0] == code
+@pytest.mark.parametrize(("column", "more", "code"), [("p", ["invalid"], 0), ("bad", ["invalid"], 1), ("p", ["undecided"], 1), ("bad", ["undecided"], 1), ("p", ["undecided", "--tolerance", "0.5"], 0)])
+def test_fail_on(capsys, column, more, code):
+    assert run(capsys, "scores.csv", "--outcome", "y", "--score", column, *QUICK, "--fail-on", *more)[0] == code
+
+
+def test_impossible_events_are_found_in_the_file(capsys):
+    open("made.csv", "w").write("y,p\n0,0.3\n1,0\n1,0.7\n0,1\n")
+    code, out, _ = run(capsys, "made.csv", "--outcome", "y", "--score", "p", *QUICK, "--report", "r.html")
+    assert code == 0 and "rows 1 and 3" in " ".join(out.split()) and "lines 3, 5" in out and "lines 3, 5" in open("r.html", encoding="utf-8").read()
+    assert json.loads(run(capsys, "made.csv", "--outcome", "y", "--score", "p", *QUICK, "--json", "-")[1])["data"]["contradicted"] == {"by": "line", "count": 2, "first": [3, 5]}
 
 
 @pytest.mark.parametrize(("args", "message"), [
@@ -52,6 +59,7 @@ def test_fail_on_invalid(capsys, column, code):
     (["scores.csv", "--outcome", "y", "--score", "w"], "column 'w' must hold probabilities from 0 to 1"), (["scores.csv", "--outcome", "y", "--score", "p", "--jobs", "0"], "--jobs"),
     (["scores.csv", "--outcome", "y", "--score", "p", "--n-bins", "0"], "--n-bins must"), (["scores.csv", "--outcome", "y", "--score", "p", "--fail-on", "bad"], "--fail-on"),
     (["scores.csv", "--outcome", "y", "--score", "p", "--report", "scores.csv"], "would overwrite"), (["scores.csv", "--outcome", "y", "--score", "p", "--n-resamples", "0"], "--n-resamples"),
+    (["scores.csv", "--outcome", "y", "--score", "p", "--tolerance", "1"], "--tolerance"),
 ])
 def test_bad_input_is_one_line_and_code_2(capsys, args, message):
     code, out, err = run(capsys, *args)

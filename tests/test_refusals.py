@@ -271,7 +271,7 @@ TABLE = {
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True),
-    **rows("calibration", "brier_decomposition", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
+    **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
     **rows("cumulative", "subpopulation_graph", "groups"),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
@@ -341,8 +341,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error "
-        "reliability.calibration_error_interval",
+        "intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",
     ("certain",):
@@ -351,9 +350,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points", "zeros"):
         "distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
-        "calibration_tests.multiclass_calibration_tests bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
-    ("one point", "certain"):
-        "calibration.calibration_report",
+        "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
 }.items() for name in names.split()}
 EXEMPT = {"resampling.monte_carlo_pvalue"}  # takes what a simulation made, undefined values included
 

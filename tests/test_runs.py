@@ -86,17 +86,12 @@ def test_numbers_of_ones_stand_for_outcomes():
     assert np.allclose(np.diff(reliability._number_of_ones(np.full(20, 0.3))[1], prepend=0), __import__("scipy.stats").stats.binom.pmf(np.arange(21), 20, 0.3))
 
 
-@pytest.mark.parametrize("what", ["null", "bootstrap"])
-def test_sums_over_bins_stand_for_rows(what):
-    (y, p, w), edges = check_binary(*outcomes(20_000), None), np.linspace(0, 1, 16)
-    gaps = reliability._gaps(reliability._bin_sums(p, y, w, np.zeros(p.size, np.int64), 1, edges, True)[0])
-    plan = {"null": lambda many: reliability._null_of(p, w, edges, "l1", many), "bootstrap": lambda many: reliability._bootstrap_of(p, y, w, edges, gaps, many)}[what]
-    by_rows, by_counts = plan(100), plan(99_999)
+def test_sums_over_bins_stand_for_rows():
+    (_, p, w), edges = check_binary(*outcomes(20_000), None), np.linspace(0, 1, 16)
+    by_rows, by_counts = (reliability._null_of(p, w, edges, "l1", many) for many in (100, 99_999))
     assert by_rows[1] == 20_000 and by_counts[1] < 1000
-    rows, counts = (task(2000, generator(seed)).reshape(2000, -1) for seed, (task, *_) in enumerate((by_rows, by_counts)))
-    for a, b in zip(rows.T, counts.T):
-        if a.std() > 0: assert ks_2samp(a, b).pvalue > 1e-4
-    np.testing.assert_allclose(np.cov(rows.T), np.cov(counts.T), atol=0.15 * np.cov(rows.T).max())
+    rows, counts = (task(2000, generator(seed)) for seed, (task, *_) in enumerate((by_rows, by_counts)))
+    assert ks_2samp(rows, counts).pvalue > 1e-4
 
 
 def test_the_report_of_many_rows_draws_all_that_was_asked_for():
@@ -185,7 +180,7 @@ def write_rows(path, command):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
-@pytest.mark.parametrize("command, options, word", [("validate", ["--jobs", "2"], b"bootstrap"), ("calibration", ["--weight", "w", "--jobs", "2"], b"bootstrap"),
+@pytest.mark.parametrize("command, options, word", [("validate", ["--jobs", "2"], b"bootstrap"), ("calibration", ["--weight", "w", "--jobs", "2"], b"drawn outcomes"),
                                                     ("compare", ["--everyone", "--jobs", "1"], b"comparisons"), ("compare", ["--everyone", "--jobs", "2"], b"comparisons")])
 def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, word):
     path = tmp_path / "made.parquet"
@@ -226,4 +221,4 @@ def test_progress_is_said_or_not(tmp_path):
     for option, shown in (("--progress", True), ("--no-progress", False)):
         done = subprocess.run([sys.executable, "-c", "from uqcal.cli import main; main()", "calibration", str(path), "--n-boot", "50", "--n-resamples", "99", option],
                               capture_output=True)
-        assert done.returncode == 0 and (b"bootstrap" in done.stderr) == shown
+        assert done.returncode == 0 and (b"noise" in done.stderr) == shown

@@ -11,26 +11,30 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.optimize import isotonic_regression
+from scipy import special, stats
+from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
 
-from .calibration_tests import TITLES, CalibrationTest, tests_of
+from .calibration_tests import TITLES, CalibrationTest, testable, tests_of
+from .conclusions import Conclusion
 from .inputs import check_binary, check_fraction, check_generator
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
 from .resampling import holm
-from .results import Result, html_table, three_digits
-from .walk import STATISTICS, Walk, walk_of
+from .results import (Interval, Result, enumerated, html_table, new_axes, three_digits)
+from .walk import Walk, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'CalibrationReport', 'calibration_report', 'shown_numbers']
+__all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDifference', 'largest_difference',
+           'largest_difference_of', 'CalibrationReport', 'calibration_report', 'shown_numbers']
 
 # %% ../nbs/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
@@ -123,23 +127,306 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
                               discrimination=max(constant - recalibrated, 0.0),
                               uncertainty=constant)
 
-# %% ../nbs/52_calibration.ipynb #cell-010
+# %% ../nbs/52_calibration.ipynb #cell-043
+_FIFTH = 0.2
+
+
+@nb.njit(cache=True, nogil=True)
+def _steepest(share, total):
+    "Between which positions `total` rises most for its share, of those that hold a fifth."
+    slope, first, last = total[-1] / share[-1], 0, share.size - 1
+    while True:
+        most, low, low_at, k, start, stop = 1e-13, np.inf, 0, 0, -1, -1
+        for j in range(1, share.size):
+            while share[k] <= share[j] - 0.2 + 1e-12:
+                if total[k] - slope * share[k] < low:
+                    low, low_at = total[k] - slope * share[k], k
+                k += 1
+            rise = total[j] - slope * share[j] - low
+            if rise > most: most, start, stop = rise, low_at, j
+        if start < 0: return first, last
+        first, last = start, stop
+        slope = (total[last] - total[first]) / (share[last] - share[first])
+
+# %% ../nbs/52_calibration.ipynb #cell-045
+def _candidates(share):
+    "First and last position of stretches from every start and, of a fifth, to every end."
+    ends, fifth = [], np.searchsorted(share, share - _FIFTH + 1e-12, side="right") - 1
+    for length in (_FIFTH, 1.5 * _FIFTH, 2 * _FIFTH):
+        stop = np.searchsorted(share, share + length - 1e-12)
+        start = np.flatnonzero(stop < share.size)
+        ends.append(np.column_stack([start, stop[start]]))
+    back = np.flatnonzero(fifth >= 0)
+    return np.vstack([[[0, share.size - 1]], *ends, np.column_stack([fifth[back], back])])
+
+
+def _difference_limits(points, stated, difference, tail, whole):
+    "Clopper and Pearson's limit of the size of each mean difference; the larger of both signs."
+    limits = []
+    for right, excess in ((stated, difference), (1 - stated, -difference)):
+        ones = (points * (right + excess)).clip(0, points)
+        if whole: ones = np.rint(ones)
+        most = special.betainccinv(ones + 1, np.maximum(points - ones, 1e-12), tail)
+        limits.append(np.where(ones >= points, 1, most) - right)
+    return np.maximum(*limits).clip(0, 1)
+
+
+
+# %% ../nbs/52_calibration.ipynb #cell-046
+def _stretches_of(walk, tail):
+    "The stretches with the largest limits, as a table; the first is the steepest."
+    def at_ends(column):
+        return np.r_[0, np.cumsum(column)[walk.end - 1]]
+
+    w = walk.weight
+    held, squares, stated = at_ends(w), at_ends(w * w), at_ends(w * walk.score)
+    share, total = held / held[-1], np.r_[0, walk.total] / held[-1]
+    steepest = max((_steepest(share, sign * total) for sign in (1, -1)),
+                   key=lambda at: abs(np.diff(total[list(at)]) / np.diff(share[list(at)]))[0])
+    start, stop = np.vstack([[steepest], _candidates(share)]).T
+    weight = held[stop] - held[start]
+    points = weight**2 / (squares[stop] - squares[start])
+    mean = ((stated[stop] - stated[start]) / weight).clip(0, 1)
+    difference = (total[stop] - total[start]) / (share[stop] - share[start])
+    chance, z = (mean + difference).clip(0, 1), stats.norm.isf(tail)
+    rough = np.abs(difference) + z * np.sqrt(chance * (1 - chance) / points) + z**2 / points
+    kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
+    position = np.r_[0, walk.end]
+    table = pd.DataFrame({
+        "first": walk.score[position[start]], "last": walk.score[position[stop] - 1],
+        "count": position[stop] - position[start], "points": points, "stated": mean,
+        "difference": difference}).iloc[kept].reset_index(drop=True)
+    return table.assign(limit=_difference_limits(points[kept], mean[kept], difference[kept], tail,
+                                                 w[0] == w.min() == w.max()))
+
+# %% ../nbs/52_calibration.ipynb #cell-047
 @dataclass(frozen=True, kw_only=True)
-class CalibrationReport(Result):
+class LargestDifference(Result):
+    """The largest mean of outcome minus probability over a stretch of scores that holds a fifth of the points, and what it can be in truth; what `largest_difference` returns.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of outcome minus probability over that stretch.
+    first : float
+        Smallest stated probability in it.
+    last : float
+        Largest stated probability in it.
+    count : int
+        Its points.
+    limit : float
+        No true mean difference over such a stretch is larger in size, one-sided.
+    confidence : float
+        Level of the limit.
+    n : int
+        Points.
+    n_scores : int
+        Different stated probabilities; with one, the stretch is all there is.
+    stretches : pd.DataFrame
+        Those with the largest limits: first, last, count, points (of equal weight), stated,
+        difference, limit.
+    """
+    difference: float  # mean of outcome minus probability over that stretch
+    first: float  # smallest stated probability in it
+    last: float  # largest stated probability in it
+    count: int  # its points
+    limit: float  # no true mean difference over such a stretch is larger in size, one-sided
+    confidence: float  # level of the limit
+    n: int  # points
+    n_scores: int  # different stated probabilities; with one, the stretch is all there is
+    stretches: pd.DataFrame = field(repr=False)  # those with the largest limits: first, last,
+                                                 # count, points (of equal weight), stated,
+                                                 # difference, limit
+
+    @property
+    def sentence(self) -> str:
+        "Where the difference is largest, and what it can be."
+        return (f"outcome minus probability averages {_signed(self.difference)} {_place(self)}, "
+                "the largest over any stretch with a fifth of the points; in truth it is at most "
+                f"{_at_most(self.limit)} over any ({100 * self.confidence:g} % limit)")
+
+    def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
+                      ) -> int | None:  # two digits of it; None where no number would do
+        """About how many such points would bring the limit below a tolerance, if the probabilities are right.
+
+        Parameters
+        ----------
+        tolerance : float, default 0.05
+            A difference that does no harm, in (0, 1).
+
+        Returns
+        -------
+        int | None
+            Two digits of it; None where no number would do.
+
+        Raises
+        ------
+        ValueError
+            For a tolerance outside (0, 1).
+        """
+        return _points_for(self, check_fraction(tolerance, "tolerance"))
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:
+        """Mean difference and limit of the stretches that decide, over their stated probabilities.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
+        ax, table = new_axes(ax, 6.5, 4.4), self.stretches
+        middle = (table["first"] + table["last"]) / 2
+        ax.axhline(0, color="0.5", lw=0.8)
+        for sign in (1, -1): ax.axhline(sign * self.limit, color="#D55E00", ls="--", lw=1.2)
+        ax.hlines(table["difference"], table["first"], table["last"], color="#56B4E9", lw=0.6)
+        ax.plot(middle, table["difference"], "o", ms=2.5, color="#0072B2")
+        ax.set(xlabel="stated probability (line: from where to where the stretch goes)",
+               ylabel="mean of outcome − probability (dashed: limit)")
+        return ax
+
+# %% ../nbs/52_calibration.ipynb #cell-049
+def largest_difference(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    *,
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    confidence: float = 0.95,  # level of the limit, in (0, 1)
+) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
+    """The largest mean of outcome minus probability over any stretch of scores with a fifth of the points, with a limit that holds for all of them.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Stated probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    confidence : float, default 0.95
+        Level of the limit, in (0, 1).
+
+    Returns
+    -------
+    LargestDifference
+        `.difference`, `.limit`, `.points_needed()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Hoeffding (1956) for sums of unequal indicators, Dinkelbach (1967) for the search.
+    """
+    walk = walk_of(*check_binary(y_true, y_prob, sample_weight))
+    return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
+
+
+def largest_difference_of(walk: Walk,  # outcomes along their stated probabilities
+                          *, confidence: float = 0.95,  # level of the limit, in (0, 1)
+                          ) -> LargestDifference:  # the same as of `largest_difference`
+    """The largest mean difference over a stretch, of outcomes that are sorted already.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+    confidence : float, default 0.95
+        Level of the limit, in (0, 1).
+
+    Returns
+    -------
+    LargestDifference
+        The same as of `largest_difference`.
+    """
+    table = _stretches_of(walk, 1 - confidence)
+    at = table.iloc[0]
+    return LargestDifference(
+        difference=float(at["difference"]), first=float(at["first"]), last=float(at["last"]),
+        count=int(at["count"]), limit=float(table["limit"].max()), confidence=confidence,
+        n=walk.n, n_scores=walk.end.size, stretches=table)
+
+# %% ../nbs/52_calibration.ipynb #cell-051
+def _points_for(found, tolerance):
+    table = found.stretches.nlargest(50, "limit")
+
+    def beyond(log_times):
+        times = np.exp(log_times)
+        return _difference_limits(table["points"] * times, table["stated"],
+                                  table["difference"] / np.sqrt(times), 1 - found.confidence,
+                                  False).max() - tolerance
+
+    if beyond(0.0) <= 0: return found.n
+    most = 2 * np.log(found.limit / tolerance) + 0.5
+    while beyond(most) > 0:
+        most += 1
+        if most > 25: return None
+    return int(float(f"{found.n * np.exp(brentq(beyond, 0.0, most, xtol=1e-3)):.2g}"))
+
+
+def _short(x):
+    "Two digits, without an exponent where that is readable."
+    return f"{x:.2g}" if x < 1e-4 else f"{float(f'{x:.2g}'):.6f}".rstrip("0").rstrip(".")
+
+
+def _at_most(limit):
+    "A limit with two digits, rounded up: what is excluded is not overstated."
+    if limit <= 0: return "0"
+    unit = 10.0**(np.floor(np.log10(limit)) - 1)
+    return _short(min(np.ceil(limit / unit - 1e-6) * unit, 1.0))
+
+
+def _signed(x):
+    return f"{'−' if x < 0 else '+' if x > 0 else ''}{_short(abs(x))}"
+
+
+def _place(found):
+    first, last = _short(found.first), _short(found.last)
+    if first == last: return f"where {first} was stated ({found.count:,} of {found.n:,} points)"
+    return f"where {first} to {last} was stated ({found.count:,} of {found.n:,} points)"
+
+# %% ../nbs/52_calibration.ipynb #cell-010
+class _Answered(Result):
+    "What a report says first."
+
+    @property
+    def verdict(self) -> str:
+        "One of \"valid\", \"invalid\" and \"undecided\"."
+        return self.conclusion.status
+
+    @property
+    def headline(self) -> str:
+        "The verdict in a few sentences."
+        return self.conclusion.sentence
+
+    @property
+    def sentence(self) -> str:
+        "The headline."
+        return self.headline
+
+# %% ../nbs/52_calibration.ipynb #cell-053
+@dataclass(frozen=True, kw_only=True)
+class CalibrationReport(_Answered):
     """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
 
     Attributes
     ----------
-    verdict : str
-        "valid": no fault found; "invalid": a test rejects.
-    headline : str
-        A sentence or two.
+    conclusion : Conclusion
+        The answer with its grounds; `.rows` of impossible events.
     tests : tuple[CalibrationTest, ...]
-        Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is defined.
+        Those of the three that are defined.
     adjusted : tuple[float, ...]
         Their p-values, adjusted by Holm's method.
+    largest : LargestDifference
+        The largest mean difference over a stretch, with its limit.
     error : CalibrationError
-        Calibration errors with intervals.
+        Calibration errors within bins, with intervals.
     null : ECETest
         The ECE of a perfect model.
     brier : BrierDecomposition
@@ -150,23 +437,20 @@ class CalibrationReport(Result):
         The cumulative differences.
     confidence : float
         Level of intervals and verdict.
+    tolerance : float
+        Mean difference that does no harm.
     """
-    verdict: str  # "valid": no fault found; "invalid": a test rejects
-    headline: str  # a sentence or two
-    tests: tuple[CalibrationTest, ...]  # Kolmogorov–Smirnov, Kuiper, and Spiegelhalter where it is
-                                        # defined
+    conclusion: Conclusion  # the answer with its grounds; `.rows` of impossible events
+    tests: tuple[CalibrationTest, ...]  # those of the three that are defined
     adjusted: tuple[float, ...]  # their p-values, adjusted by Holm's method
-    error: CalibrationError  # calibration errors with intervals
+    largest: LargestDifference  # the largest mean difference over a stretch, with its limit
+    error: CalibrationError  # calibration errors within bins, with intervals
     null: ECETest  # the ECE of a perfect model
     brier: BrierDecomposition  # the Brier score in three parts
     diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
     walk: Walk = field(repr=False)  # the cumulative differences
     confidence: float  # level of intervals and verdict
-
-    @property
-    def sentence(self) -> str:
-        "The headline."
-        return self.headline
+    tolerance: float  # mean difference that does no harm
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted, method.
@@ -218,15 +502,17 @@ class CalibrationReport(Result):
 # %% ../nbs/52_calibration.ipynb #cell-011
 def calibration_report(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     *,
     n_bins: int = 15,  # bins of the calibration error and the diagram
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm, in
+                              # (0, 1)
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # sets of outcomes drawn, for the tests and the perfect model's ECE
-    n_boot: int = 5000,  # bootstrap resamples of the errors' intervals
+    n_boot: int = 5000,  # sets of noise drawn for the lower ends of the errors' intervals
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -238,13 +524,15 @@ def calibration_report(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
+        Stated probabilities of 1, shape (n,).
     n_bins : int, default 15
         Bins of the calibration error and the diagram.
     strategy : Any, default "uniform"
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    tolerance : float, default 0.05
+        Mean difference over a fifth of the points that does no harm, in (0, 1).
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
     method : str, default "auto"
@@ -252,7 +540,7 @@ def calibration_report(
     n_resamples : int, default 9999
         Sets of outcomes drawn, for the tests and the perfect model's ECE.
     n_boot : int, default 5000
-        Bootstrap resamples of the errors' intervals.
+        Sets of noise drawn for the lower ends of the errors' intervals.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -267,50 +555,108 @@ def calibration_report(
 
     Raises
     ------
-    ValueError
-        Where all probabilities are 0 or 1, and for bad input.
+    ValueError, TypeError
+        For bad input.
     """
     y, p, w = check_binary(y_true, y_prob, sample_weight)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    walk, bins = walk_of(y, p, w), dict(n_bins=n_bins, strategy=strategy, sample_weight=w)
-    tests = tests_of(walk, STATISTICS if walk.brier_variance > 0 else STATISTICS[:2],
-                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
-                     progress=progress)
-    adjusted = tuple(holm([test.pvalue for test in tests]).tolist())
-    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, rng=rng,
-                                       n_jobs=n_jobs, progress=progress, **bins)
-    verdict = "invalid" if min(adjusted) < 1 - confidence else "valid"
+    tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w)
+    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w)
+    drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
+    tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
+    adjusted = tuple(holm([test.pvalue for test in tests]).tolist()) if tests else ()
+    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, **drawn, **bins)
+    largest = largest_difference_of(walk, confidence=confidence)
     return CalibrationReport(
-        verdict=verdict, headline=_headline(verdict, walk, tests, error, confidence), tests=tests,
-        adjusted=adjusted, error=error, brier=brier_of(walk), walk=walk, confidence=confidence,
-        null=ece_test(y, p, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress,
-                      **bins),
+        conclusion=_concluded(walk, tests, adjusted, error, largest, tolerance,
+                              np.flatnonzero((p == 1 - y) & (w > 0))),
+        tests=tests, adjusted=adjusted, largest=largest, error=error, brier=brier_of(walk),
+        walk=walk, confidence=confidence, tolerance=tolerance,
+        null=ece_test(y, p, n_resamples=n_resamples, **drawn, **bins),
         diagram=reliability_diagram(y, p, confidence=confidence, **bins))
 
 # %% ../nbs/52_calibration.ipynb #cell-012
-def _headline(verdict, walk, tests, error, confidence):
-    "The verdict in words."
-    if verdict == "valid":
-        return (f"No fault of calibration was found in {walk.n:,} points. A calibration error "
-                f"(ECE) of up to {error.ece_interval.high:.2g} could be there unseen "
-                f"({100 * confidence:g} % limit).")
-    if walk.contradicted:
-        times = "once" if walk.contradicted == 1 else f"{walk.contradicted:,} times"
-        return ("These probabilities are not calibrated: what was stated to be impossible, or "
-                f"certain, turned out otherwise {times}.")
-    limit, drift, faults = 1 - confidence, float(walk.total[-1] / np.sqrt(walk.variance)), []
-    if 2 * ndtr(-abs(drift)) < limit:
-        faults.append(f"too {'small' if drift > 0 else 'large'} by "
-                      f"{abs(walk.total[-1]) / walk.weight.sum():.2g} on average")
+def _concluded(walk, tests, adjusted, error, largest, tolerance, rows):
+    "The answer to whether the probabilities can be believed."
+    level = 1 - largest.confidence
+    pvalue = 0.0 if rows.size else min(adjusted) if adjusted else None
+    shown = dict(question="calibration", pvalue=pvalue, estimate=abs(largest.difference),
+                 confidence_interval=Interval(0.0, largest.limit), result=largest,
+                 test="Kolmogorov–Smirnov, Kuiper and Spiegelhalter, adjusted by Holm's method; "
+                      "limit of the mean difference over any fifth of the points")
+    if rows.size:
+        says = ("These probabilities are not calibrated: what was stated to be impossible, or "
+                f"certain, turned out otherwise {_where(rows)}.")
+        return Conclusion(status="invalid", sentence=says, short="Contradicted by events",
+                          rows=tuple(rows.tolist()), **shown)
+    if pvalue is not None and pvalue < level:
+        faults, direction = _faults(walk, tests, level)
+        what = " and ".join(faults) or "wrong in a way that cancels on average"
+        says = f"These probabilities are not calibrated: they are {what}. {_sizes(error, largest)}"
+        return Conclusion(status="invalid", direction=direction, sentence=says,
+                          short=f"Not calibrated: {what}", **shown)
+    status = "valid" if largest.limit <= tolerance else "undecided"
+    return Conclusion(status=status, reason=None if status == "valid" else "precision",
+                      sentence=_unseen(error, largest, tolerance), **shown,
+                      short=f"No fault is seen; over a fifth of the points at most "
+                            f"{_at_most(largest.limit)}")
+
+
+def _where(rows):
+    "Which rows, as text."
+    if rows.size == 1: return f"in row {rows[0]} (counted from 0)"
+    named = [str(row) for row in rows[:5]] + [f"{rows.size - 5:,} more"] * bool(rows.size > 5)
+    return f"{rows.size:,} times: rows {enumerated(named)} (counted from 0)"
+
+
+def _faults(walk, tests, level):
+    "What is wrong on the whole, and the direction on average."
+    drift, faults, direction = float(walk.total[-1] / np.sqrt(walk.variance)), [], None
+    if 2 * ndtr(-abs(drift)) < level:
+        direction = f"too {'small' if drift > 0 else 'large'}"
+        size = _short(abs(walk.total[-1]) / walk.weight.sum())
+        faults.append(f"{direction} by {size} on average")
     tilt = {test.name: test for test in tests}.get("spiegelhalter")
-    if tilt and tilt.pvalue < limit:
+    if tilt and tilt.pvalue < level:
         faults.append("too extreme (overconfident)" if tilt.statistic > 0
                       else "too timid (underconfident)")
-    return ("These probabilities are not calibrated: they are "
-            f"{' and '.join(faults) or 'wrong in a way that cancels on average'}. Calibration "
-            f"error (ECE) {error.ece:.2g}, {100 * confidence:g} % interval "
-            f"{error.ece_interval.low:.2g} to {error.ece_interval.high:.2g}.")
+    return faults, direction
 
+# %% ../nbs/52_calibration.ipynb #cell-054
+def _within(error):
+    return "within one bin" if error.n_bins == 1 else f"within these {error.n_bins} bins"
+
+
+def _sizes(error, largest):
+    "How large the faults are."
+    most = "" if largest.n_scores == 1 else (
+        f"Over a stretch with a fifth of the points outcome minus probability averages "
+        f"{_signed(largest.difference)}, {_place(largest)}; no stretch is worse. ")
+    low, high = error.ece_interval
+    return (f"{most}Calibration error (ECE) {_within(error)} {error.ece:.2g}, "
+            f"{100 * error.confidence:g} % interval {low:.2g} to {high:.2g}.")
+
+
+def _unseen(error, largest, tolerance):
+    "No fault is shown: what is excluded, what could be there, and what neither limit sees."
+    n, limit = f"{largest.n:,} point{'s' * (largest.n != 1)}", _at_most(largest.limit)
+    where = ("over all of them" if largest.n_scores == 1 else
+             "over a stretch of scores with a fifth of them")
+    ece = f"calibration error (ECE) {_within(error)}"
+    level = f"({100 * error.confidence:g} % limits)"
+    blind = ("Errors that cancel among equal scores show in neither." if largest.n_scores == 1 else
+             "Errors that alternate within a bin, or within such a stretch, show in neither.")
+    if largest.limit <= tolerance:
+        where = where.replace("a stretch", "any stretch")
+        return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
+                f"probabilities by at most {limit} on average, and the {ece} is at most "
+                f"{_at_most(error.ece_limit)} {level}. {blind}")
+    needed = largest.points_needed(tolerance)
+    settle = "" if needed is None else (
+        f"; about {needed:,} such points would settle whether it is beyond {tolerance:g}")
+    return (f"No fault of calibration was found in {n}, but a mean difference of up to {limit} "
+            f"{where} could be there unseen{settle}. The {ece} could be up to "
+            f"{_at_most(error.ece_limit)} {level}. {blind}")
 
 # %% ../nbs/52_calibration.ipynb #cell-013
 def _report_frame(report):
@@ -319,10 +665,14 @@ def _report_frame(report):
             for test, adjusted in zip(report.tests, report.adjusted)}
     error, brier = report.error, report.brier
     rows["ece"] = {"value": error.ece, **error.ece_interval._asdict(),
-                   "pvalue": report.null.pvalue, "method": "exact"}
+                   "pvalue": report.null.pvalue, "method": report.null.method}
     rows["ece of a perfect model"] = {"value": report.null.null_mean,
                                       "high": report.null.null_limit}
-    rows["debiased square"] = {"value": error.squared, **error.squared_interval._asdict()}
+    rows["ece limit"] = {"value": error.ece_limit}
+    if error.squared is not None:
+        rows["debiased square"] = {"value": error.squared, **error.squared_interval._asdict()}
+    rows["largest difference"] = {"value": abs(report.largest.difference),
+                                       "high": report.largest.limit}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index",
@@ -368,16 +718,22 @@ _SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one sid
          "spiegelhalter": "probabilities that are too extreme or too timid"}
 
 
+def _sentence_case(text):
+    return text[0].upper() + text[1:]
+
+
 def _report_page(report, path, details):
     from uqcal import __version__
     from uqcal.page import (Finding, Section, Verdict, check_target, draw_picture, render_page,
                               write_whole)
 
     if path is not None: check_target(path)
+    open_status = "valid" if report.largest.limit <= report.tolerance else "undecided"
     findings = tuple(
-        Finding(TITLES[test.name], "invalid" if adjusted < 1 - report.confidence else "valid",
+        Finding(TITLES[test.name], "invalid" if adjusted < 1 - report.confidence else open_status,
                 f"Looks for {_SEES[test.name]}: adjusted p-value {adjusted:.2g}.")
-        for test, adjusted in zip(report.tests, report.adjusted))
+        for test, adjusted in zip(report.tests, report.adjusted)) + (
+            Finding("Mean difference", open_status, f"{_sentence_case(report.largest.sentence)}."),)
     diagram = draw_picture(
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
         width=4.4, height=4.4,
@@ -390,7 +746,8 @@ def _report_page(report, path, details):
     table = shown_numbers(report.to_frame()).reset_index().rename(
         columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
     facts = {**details, "Points": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
-             "Bootstrap resamples": f"{report.error.n_boot:,}",
+             "Sets of noise drawn": f"{report.error.n_boot:,}",
+             "Tolerance": f"{report.tolerance:g}",
              "Sets of a perfect model": f"{report.null.n_resamples:,}",
              "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
     page = render_page("Can these probabilities be believed?", Verdict(report.headline, findings),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
+__all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'testable', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
            'CalibrationTests', 'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-023
@@ -118,6 +118,23 @@ def tests_of(
     total = float(walk.weight.sum())
     return tuple(CalibrationTest(**vars(one), name=name, scale=walk.deviation(name) / total,
                                  contradicted=walk.contradicted) for name, one in found.items())
+
+
+def testable(walk: Walk,  # outcomes along their stated probabilities
+             ) -> tuple[str, ...]:  # of `uqcal.walk.STATISTICS`
+    """The tests that stated probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Of `uqcal.walk.STATISTICS`.
+    """
+    return STATISTICS if walk.brier_variance > 0 else STATISTICS[:2] if walk.variance > 0 else ()
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-026
 def kolmogorov_smirnov_test(
@@ -289,22 +306,24 @@ class CalibrationTests(Result):
         By the largest distance from zero.
     kuiper : CalibrationTest
         By the range.
-    spiegelhalter : CalibrationTest
-        By the Brier score.
+    spiegelhalter : CalibrationTest | None
+        By the Brier score; None where all scores are 0, ½ or 1.
     walk : Walk
         The cumulative differences.
     """
     kolmogorov_smirnov: CalibrationTest  # by the largest distance from zero
     kuiper: CalibrationTest  # by the range
-    spiegelhalter: CalibrationTest  # by the Brier score
+    spiegelhalter: CalibrationTest | None  # by the Brier score; None where all scores are 0, ½ or 1
     walk: Walk = field(repr=False)  # the cumulative differences
 
     @property
     def sentence(self) -> str:
         "The result in words."
-        return (f"{self.walk.n:,} points; p-values by Kolmogorov–Smirnov "
-                f"{self.kolmogorov_smirnov.pvalue:.2g}, Kuiper {self.kuiper.pvalue:.2g}, "
-                f"Spiegelhalter {self.spiegelhalter.pvalue:.2g}")
+        found = ", ".join(f"{TITLES[one.name]} {one.pvalue:.2g}" for one in self._tests())
+        return f"{self.walk.n:,} points; p-values by {found}"
+
+    def _tests(self):
+        return [one for one in map(self.__getattribute__, STATISTICS) if one is not None]
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each test, indexed by its name.
@@ -314,7 +333,7 @@ class CalibrationTests(Result):
         pd.DataFrame
         """
         names = [one.name for one in fields(CalibrationTest) if one.repr]
-        rows = [[getattr(getattr(self, test), name) for name in names] for test in STATISTICS]
+        rows = [[getattr(test, name) for name in names] for test in self._tests()]
         return pd.DataFrame(rows, columns=names).set_index("name").astype({"n_resamples": "Int64"})
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
@@ -335,7 +354,7 @@ class CalibrationTests(Result):
 # %% ../nbs/42_calibration_tests.ipynb #cell-014
 def binary_calibration_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
+    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
@@ -344,14 +363,14 @@ def binary_calibration_tests(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
-    """The three tests from one sort and the same draws.
+    """The three tests from one sort and the same draws, without Spiegelhalter's where all scores are 0, ½ or 1.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+        Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     method : str, default "auto"
@@ -377,9 +396,10 @@ def binary_calibration_tests(
         For scores without variance and for bad input.
     """
     walk = Walk.of(y_true, y_prob, sample_weight)
-    found = tests_of(walk, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
-                     progress=progress)
-    return CalibrationTests(**{one.name: one for one in found}, walk=walk)
+    found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
+                     rng=rng, n_jobs=n_jobs, progress=progress)
+    return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},
+                            walk=walk)
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
@@ -390,26 +410,42 @@ class MulticlassTests(Result):
     ----------
     table : pd.DataFrame
         A row for each statement and test: statistic, pvalue, adjusted (Holm, within a
-        test), method, n_resamples.
+        test), method, n_resamples; NaN where there is nothing to test.
     n : int
         Points with positive weight.
     n_classes : int
         Number of classes.
+    impossible : dict
+        By statement, positions from 0 of the rows where what was stated to be impossible,
+        or certain, turned out otherwise.
     """
     table: pd.DataFrame = field(repr=False)  # a row for each statement and test:
                                              # statistic, pvalue, adjusted (Holm,
-                                             # within a test), method, n_resamples
+                                             # within a test), method, n_resamples;
+                                             # NaN where there is nothing to test
     n: int  # points with positive weight
     n_classes: int  # number of classes
+    impossible: dict = field(default_factory=dict)  # by statement, positions from 0 of the rows
+                                                    # where what was stated to be impossible, or
+                                                    # certain, turned out otherwise
 
     @property
     def sentence(self) -> str:
         "The result in words."
-        rejected = self.table.index[self.table["adjusted"] < 0.05].get_level_values("statement")
-        names = enumerated([name if name == "top label" else f"class {name}"
-                            for name in dict.fromkeys(rejected)])
-        found = f"rejected at 5 % for {names}" if names else "no test rejects at 5 %"
-        return f"{self.n:,} points, {self.n_classes} classes: {found}"
+        def named(which):
+            names = dict.fromkeys(self.table.index[which].get_level_values("statement"))
+            return enumerated([one if one == "top label" else f"class {one}" for one in names])
+
+        rejected, empty = named(self.table["adjusted"] < 0.05), self.table["pvalue"].isna()
+        says = [f"rejected at 5 % for {rejected}" if rejected else "no test rejects at 5 %"]
+        if nothing := named(empty.groupby(level="statement").transform("all")):
+            says.append(f"nothing to test for {nothing}")
+        rows = sorted({row for found in self.impossible.values() for row in found})
+        if rows:
+            shown = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
+            says.append("what was stated to be impossible, or certain, turned out otherwise in "
+                        f"row{'s' * (len(rows) > 1)} {enumerated(shown)} (counted from 0)")
+        return f"{self.n:,} points, {self.n_classes} classes: {'; '.join(says)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Indexed by statement (\"top label\", or the class) and test.
@@ -480,33 +516,42 @@ def multiclass_calibration_tests(
     Raises
     ------
     ValueError
-        For probabilities outside [0, 1], for rows that do not sum to 1, and for a class
-        whose stated probabilities are all 0, 1/2 or 1.
+        For probabilities outside [0, 1] and for rows that do not sum to 1.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     label, prob = check_multiclass(y_true, y_prob)
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
         k: (label == k, prob[:, k]) for k in range(prob.shape[1])}
-    rng, rows = check_generator(rng), {}
+    rng, rows, impossible = check_generator(rng), {}, {}
     for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
                                                   disable=not progress, unit=""):
         walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight)
-        try: found = tests_of(walk, method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs)
-        except ValueError as error:
-            raise ValueError(f"{statement if statement == 'top label' else f'class {statement}'}: "
-                             f"{error}") from None
-        rows |= {(statement, one.name): {
-            "statistic": one.statistic, "pvalue": one.pvalue, "method": one.method,
-            "n_resamples": one.n_resamples} for one in found}
+        found = {one.name: one for one in tests_of(
+            walk, testable(walk), method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs)}
+        against = np.flatnonzero((probability == 1 - outcome) & (weight > 0))
+        if against.size: impossible[statement] = tuple(against.tolist())
+        rows |= {(statement, name): _row(found.get(name), against.size)
+                 for name in STATISTICS}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
     table = table.astype({"n_resamples": "Int64"})
-    table.insert(2, "adjusted", table.groupby(level="test")["pvalue"].transform(holm))
-    return MulticlassTests(table=table, n=walk.n, n_classes=prob.shape[1])
+    adjusted = table["pvalue"].dropna().groupby(level="test").transform(holm)
+    table.insert(2, "adjusted", adjusted.reindex(table.index))
+    return MulticlassTests(table=table, n=walk.n, n_classes=prob.shape[1], impossible=impossible)
+
+
+def _row(test, contradicted):
+    "A test in the table; where none is defined, only whether events contradict counts."
+    if test is None:
+        return {"statistic": np.nan, "pvalue": 0.0 if contradicted else np.nan, "n_resamples": None,
+                "method": "contradiction" if contradicted else "nothing to test"}
+    return {"statistic": test.statistic, "pvalue": test.pvalue, "method": test.method,
+            "n_resamples": test.n_resamples}
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-036
 def _plot_adjusted(kuiper, ax):
     ax = new_axes(ax, 6, 0.32 * len(kuiper) + 1.2)
+    kuiper = kuiper.dropna(subset="adjusted")
     shown, place = np.maximum(kuiper["adjusted"].to_numpy(), 1e-12), np.arange(len(kuiper))[::-1]
     rejected = shown < 0.05
     ax.plot(shown[rejected], place[rejected], "X", color="#D55E00")

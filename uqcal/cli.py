@@ -491,34 +491,42 @@ def _calibration(
     weight: Annotated[str | None, _option("Column of weights.  [default: all points count the "
                                           "same]", "NAME")] = None,
     n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
-    n_boot: Annotated[int, _option("Bootstrap resamples of its interval.", "NUMBER",
-                                   default=True)] = 5000,
+    n_boot: Annotated[int, _option("Sets of noise drawn for the lower end of its interval.",
+                                   "NUMBER", default=True)] = 5000,
     n_resamples: Annotated[int, _option("Sets of outcomes drawn for p-values.", "NUMBER",
                                         default=True)] = 9999,
+    tolerance: Annotated[float, _option("Largest mean of outcome minus probability, over a fifth "
+                                        "of the points, that does no harm.", "NUMBER",
+                                        default=True)] = 0.05,
     confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER",
                                          default=True)] = 0.95,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[
         str | None, _option("With invalid: end with exit code 1 if the probabilities are not "
-                            "calibrated.", "STATUS", "--fail-on")] = None,
+                            "calibrated; with undecided, also if that is not decided.", "STATUS",
+                            "--fail-on")] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     from uqcal.inputs import check_choice
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid",))
+    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
     _check_outputs(file, jobs, report=report, json=json_file)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples)
+    if not 0 < tolerance < 1:
+        raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
     y, p, w, table = _read_scores(file, outcome, score, weight,
                                   _how(decimal, thousands, encoding, where, drop_missing,
                                        progress))
     from uqcal.calibration import calibration_report
     result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot,
-                                n_resamples=n_resamples, confidence=confidence, rng=seed,
-                                n_jobs=_cores(jobs), progress=_shown(progress))
+                                n_resamples=n_resamples, tolerance=tolerance, rng=seed,
+                                confidence=confidence, n_jobs=_cores(jobs),
+                                progress=_shown(progress))
     _write_calibration(result, {"source": table.source, "columns": [
-        outcome, score, *([weight] if weight else [])]} | _source_facts(table), seed, report,
+        outcome, score, *([weight] if weight else [])]} | _source_facts(table)
+        | _contradicted(table, result), seed, report,
         json_file, _first_words(table, f"{y.size:,} points"))
-    if fail_on == result.verdict: raise typer.Exit(1)
+    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
 def _read_scores(source, outcome, score, weight, how=None):
@@ -533,6 +541,20 @@ def _read_scores(source, outcome, score, weight, how=None):
         raise ValueError(f"{error}; name them with --outcome and --score") from None
 
 # %% ../nbs/70_cli.ipynb #cell-037b
+def _contradicted(table, result):
+    "Where in the file impossible events occurred."
+    if not result.conclusion.rows: return {}
+    places = table.places[list(result.conclusion.rows)].tolist()
+    return {"contradicted": {"by": table.place, "count": len(places), "first": places[:5]}}
+
+
+def _contradicted_places(found):
+    shown = ", ".join(map(str, found["first"]))
+    left = found["count"] - len(found["first"])
+    return (f"{found['by']}{'s' * (found['count'] > 1)} {shown}"
+            f"{f' and {left:,} more' if left else ''}")
+
+
 def _write_calibration(result, data, seed, report, json_file, points):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
     from uqcal.calibration import shown_numbers
@@ -540,13 +562,16 @@ def _write_calibration(result, data, seed, report, json_file, points):
     numbers = {name: {key: value for key, value in row.items() if value is not None}
                for name, row in frame.astype(object).where(frame.notna(),
                                                            None).to_dict("index").items()}
-    n = result.tests[0].n
+    n = result.walk.n
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
                "Seed": str(seed)} | _details(data)
-    _deliver(f"{points}\n\n{_wrapped(result.headline, _width())}\n\n"
-             f"{_aligned(rows, (1, 2, 3, 4, 5))}",
+    headline = _wrapped(result.headline, _width())
+    if "contradicted" in data:
+        details["Contradicted"] = _contradicted_places(data["contradicted"])
+        headline += "\n" + _wrapped(f"In the file: {details['Contradicted']}.", _width())
+    _deliver(f"{points}\n\n{headline}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}",
              _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline, n=n,
                    numbers=numbers),
              report, json_file, lambda path: result.to_html(path, details=details))

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
+from scipy.optimize import brentq
 
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
                           check_labels, check_labels_agree, check_multiclass, check_probabilities,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['ReliabilityDiagram', 'reliability_diagram', 'expected_calibration_error', 'top_label_ece', 'classwise_ece', 'ECETest',
-           'ece_test', 'CalibrationError', 'debiased_squared_error', 'calibration_error_interval']
+           'ece_test', 'debiased_squared_error', 'CalibrationError', 'calibration_error_interval']
 
 # %% ../nbs/40_reliability.ipynb #cell-009
 def _edges(p, n_bins, strategy):
@@ -653,9 +654,12 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     drawn = run_chunks(task, affordable(n_resamples, cost),
                        max(1, min(2**21 // cost, 2**19 // bins)), rng, n_jobs=n_jobs,
                        progress=progress, description="drawn outcomes")
-    return ECETest(statistic=observed, pvalue=monte_carlo_pvalue(observed, drawn),
-                   alternative="greater", method="exact", n=y.size, n_resamples=drawn.size,
-                   null_distribution=drawn, n_bins=edges.size - 1)
+    contradicted = bool((p == 1 - y).any())  # what was called impossible, or certain
+    return ECETest(statistic=observed,
+                   pvalue=0.0 if contradicted else monte_carlo_pvalue(observed, drawn),
+                   alternative="greater", method="contradiction" if contradicted else "exact",
+                   n=y.size, n_resamples=drawn.size, null_distribution=drawn,
+                   n_bins=edges.size - 1)
 
 # %% ../nbs/40_reliability.ipynb #cell-064
 def _null_of(p, w, edges, norm, n_resamples):
@@ -689,98 +693,6 @@ def _debiased(sums):
     terms = np.where(used, sums[..., 1] * (gap**2 - acc * (1 - acc) * q / np.where(used, 1 - q, 1)),
                      0)
     return terms.sum(axis=-1) / np.maximum((sums[..., 1] * used).sum(axis=-1), 1e-300)
-
-
-@nb.njit(cache=True, nogil=True)
-def _resampled_sums(p, y, w, bins, n_bins, n_sets, rng):
-    "The sums of `_bin_sums` for n_sets resamples of the points."
-    out = np.zeros((n_sets, n_bins, 5))
-    for r in range(n_sets):
-        for _ in range(p.size):
-            i = min(int(rng.random() * p.size), p.size - 1)
-            cell = out[r, bins[i]]
-            cell[0] += 1
-            cell[1] += w[i]
-            cell[2] += w[i] * p[i]
-            cell[3] += w[i] * y[i]
-            cell[4] += w[i] * w[i]
-    return out
-
-
-def _bootstrap_task(p, y, w, bins, gaps, n, rng):
-    "Equation (5) of n resamples, and how far each bin's gap strays from that of the data."
-    sums = _resampled_sums(p, y, w, bins, gaps.size, n, rng)
-    return np.column_stack([_debiased(sums), _gaps(sums) - gaps])
-
-
-def _gaps(sums):
-    "Each bin's signed share of the ECE."
-    return (sums[..., 3] - sums[..., 2]) / sums[..., 1].sum(axis=-1, keepdims=True)
-
-# %% ../nbs/40_reliability.ipynb #cell-062
-def _resampling_cells(p, y, edges):
-    "Number of points, mean and variance of p, outcome and bin of each cell, by bin."
-    cells = []
-    for outcome in (0.0, 1.0):
-        values = np.sort(p[y == outcome])
-        border = np.r_[0, np.searchsorted(values, edges[1:-1], side="right"), values.size]
-        start = [np.unique(np.linspace(i, j, 17).astype(np.int64)) for i, j in
-                 zip(border[:-1], border[1:])]
-        bins = np.repeat(np.arange(border.size - 1), [one.size - 1 for one in start])
-        if not bins.size: continue
-        first = np.concatenate([one[:-1] for one in start])
-        count = np.diff(np.r_[first, values.size])
-        mean = np.add.reduceat(values, first) / count
-        values -= np.repeat(mean, count)
-        cells.append((count, mean, np.add.reduceat(values**2, first) / count,
-                      np.full(bins.size, outcome), bins))
-    order = np.argsort(np.concatenate([one[-1] for one in cells]), kind="stable")
-    return [np.concatenate(column)[order] for column in zip(*cells)]
-
-
-def _counted_bootstrap_task(count, mean, variance, outcome, bins, gaps, n, rng):
-    "What `_bootstrap_task` gives, from the numbers of points drawn from each cell."
-    drawn = rng.multinomial(count.sum(), count / count.sum(), size=n)
-    stated = drawn * mean + np.sqrt(drawn * variance) * rng.standard_normal(drawn.shape)
-    sums, (held, first) = np.zeros((n, gaps.size, 5)), np.unique(bins, return_index=True)
-    for k, column in enumerate((drawn, drawn, stated, drawn * outcome, drawn)):
-        sums[:, held, k] = np.add.reduceat(column, first, axis=1)
-    return np.column_stack([_debiased(sums), _gaps(sums) - gaps])
-
-# %% ../nbs/40_reliability.ipynb #cell-036
-@dataclass(frozen=True, kw_only=True)
-class CalibrationError(Result):
-    """Calibration error freed of its bias, and intervals; what `calibration_error_interval` returns.
-
-    Attributes
-    ----------
-    squared : float
-        Debiased squared error, equation (5); may be negative.
-    squared_interval : Interval
-        Of the squared error, equation (6).
-    ece : float
-        Plain ECE (L1).
-    ece_interval : Interval
-        Of the true ECE over these bins, from 0.
-    confidence : float
-        Level of both intervals.
-    n_boot : int
-        Bootstrap resamples.
-    """
-
-    squared: float  # debiased squared error, equation (5); may be negative
-    squared_interval: Interval  # of the squared error, equation (6)
-    ece: float  # plain ECE (L1)
-    ece_interval: Interval  # of the true ECE over these bins, from 0
-    confidence: float  # level of both intervals
-    n_boot: int  # bootstrap resamples
-
-    @property
-    def sentence(self) -> str:
-        "The calibration error with its interval."
-        low, high = self.ece_interval
-        return (f"calibration error (ECE) {self.ece:.4g}, {100 * self.confidence:g} % interval "
-                f"{low:.4g} to {high:.4g}")
 
 # %% ../nbs/40_reliability.ipynb #cell-037
 def debiased_squared_error(
@@ -821,33 +733,204 @@ def debiased_squared_error(
     Kumar, Liang & Ma (2019).
     """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
-    return _squared(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0])
-
-
-def _squared(sums):
-    if not ((sums[:, 0] > 1) & (sums[:, 4] < (1 - 1e-12) * sums[:, 1]**2)).any():
+    sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0]
+    if not _has_pairs(sums):
         raise ValueError("n_bins must leave two points of comparable weight in some bin: "
                          f"{int(sums[:, 0].sum())} points in {len(sums)} bins do not")
     return float(_debiased(sums))
 
-# %% ../nbs/40_reliability.ipynb #cell-039
-def _left_open(ece, gaps, strays, confidence):
-    """The smallest and the largest calibration error c·ECE under which the observed one is not too
-    extreme."""
-    def level(c, q):
-        "What a truth with gaps c·g shows at most in a share q of its data sets."
-        return np.quantile(np.abs(c * gaps + strays).sum(axis=1), q)
 
-    limits = []
-    for q in ((1 + confidence) / 2, (1 - confidence) / 2):
-        low, high = 0.0, 2.0
-        if level(low, q) >= ece: high = low
-        for _ in range(30 if high else 0):
-            middle = (low + high) / 2
-            if level(middle, q) < ece: low = middle
-            else: high = middle
-        limits.append(min(high * ece, 1.0))
-    return limits
+def _has_pairs(sums):
+    "Whether some bin holds two points, of which neither outweighs the other by far."
+    return bool(((sums[:, 0] > 1) & (sums[:, 4] < (1 - 1e-12) * sums[:, 1]**2)).any())
+
+# %% ../nbs/40_reliability.ipynb #cell-039
+class _Bins(NamedTuple):
+    "Bins that hold points, as limits need them; an array with one number for each."
+    share: np.ndarray  # of the weight
+    count: np.ndarray  # points, or as many of equal weight as have the same variance
+    stated: np.ndarray  # mean of the stated probabilities
+    gap: np.ndarray  # observed share of ones minus that
+    whole: bool  # whether all weights are equal
+
+
+def _bins_of(sums):
+    count, weight, sum_p, sum_y, squares = sums[sums[:, 1] > 0].T
+    return _Bins(weight / weight.sum(), weight**2 / squares, (sum_p / weight).clip(0, 1),
+                 (sum_y - sum_p) / weight, bool((count == weight).all()))
+
+
+
+# %% ../nbs/40_reliability.ipynb #cell-066
+@nb.njit(cache=True, nogil=True)
+def _at_most(x, chance, count):
+    """P(X ≤ x) for a sum of binomial numbers, between whole numbers by straight lines; where ones
+    are likely, zeros are counted down."""
+    mean = variance = least = most = 0.0
+    for b in range(chance.size):
+        rare = min(chance[b], 1 - chance[b])
+        variance += count[b] * rare * (1 - rare)
+        if chance[b] > 0.5:
+            x -= count[b]
+            mean -= count[b] * rare
+            least -= count[b]
+        else:
+            mean += count[b] * rare
+            most += count[b]
+    low = max(np.floor(mean - 9 * np.sqrt(variance)) - 10, np.floor(least))
+    size = min(np.floor(mean + 9 * np.sqrt(variance)) + 11, np.ceil(most)) - low + 1
+    steps = np.floor(x) - low
+    if x < low: return 0.0
+    if steps + 1 >= size: return 1.0
+    under = (steps + 1) / size
+    part = x - np.floor(x)
+    over = min((steps + 2) / size, 1.0)
+    for j in range(1, int(min(size // 2, size * 9 / (2 * np.pi * max(np.sqrt(variance), 1e-9)) + 1))
+                   + 1):
+        t = 2 * np.pi * j / size
+        log_size, angle = 0.0, -low * t
+        for b in range(chance.size):
+            down = chance[b] > 0.5
+            rare = 1 - chance[b] if down else chance[b]
+            real = rare * (np.cos(t) - 1)
+            log_size += 0.5 * count[b] * np.log1p(2 * (1 - rare) * real)
+            turn = count[b] * np.arctan2(rare * np.sin(t), 1 + real)
+            angle += -turn if down else turn
+        sides = (1 if 2 * j == size else 2) * np.exp(log_size) / size / np.sin(t / 2)
+        under += sides * np.sin((steps + 1) * t / 2) * np.cos(angle - steps * t / 2)
+        over += sides * np.sin((steps + 2) * t / 2) * np.cos(angle - (steps + 1) * t / 2)
+    return under + part * (over - under)
+
+
+
+# %% ../nbs/40_reliability.ipynb #cell-068
+def _alike(share, square, right, most=500):
+    "Bins in the order of their chances; neighbours are as one where there are many."
+    order = np.argsort(right, kind="stable")
+    share, square, right = share[order], square[order], right[order]
+    if order.size <= most: return share, square, right
+    first = np.unique(np.linspace(0, order.size, most, endpoint=False).astype(np.int64))
+    total = np.add.reduceat(share, first)
+    return total, np.add.reduceat(square, first), np.add.reduceat(share * right, first) / total
+
+
+def _level_limit(bins, right, excess, tail):
+    "The limit θ of equation (7): `right` are the chances without error, `excess` is L."
+    share, square, right = _alike(bins.share, bins.share**2 / bins.count, right)
+    start = share @ right
+
+    def tail_at(level):
+        k = max(int(np.searchsorted(right, level)), 1)  # all under the level are as one bin
+        chance, part = np.maximum(right[k - 1:], level), np.r_[share[:k].sum(), share[k:]]
+        spread = np.maximum(right, level) * (1 - np.maximum(right, level)) + 1e-200
+        points = (share @ spread) / (square @ spread)
+        ones = points * (excess + start) + 1e-6
+        held = points * part
+        if bins.whole: held, ones = np.rint(held), np.floor(ones)
+        return _at_most(ones, chance, held) - tail
+
+    if excess + start >= 1 - 1e-12 or tail_at(1 - 1e-9) >= 0: return float(1 - start)
+    if tail_at(0.0) <= 0: return 0.0
+    level = brentq(tail_at, 0.0, 1 - 1e-9, xtol=1e-14, rtol=1e-7)
+    return float(share @ np.maximum(level - right, 0))
+
+
+def _largest_error(bins, tail):
+    "The largest limit of the true error over signs of the bins' deviations."
+    inward = np.where(bins.stated <= 0.5, bins.gap, -bins.gap)
+    right, order, limits = np.minimum(bins.stated, 1 - bins.stated), np.argsort(
+        bins.share * inward, kind="stable"), []
+    for n_outward in np.unique(np.linspace(0, (inward < 0).sum(), 4).astype(int)):
+        outward = np.zeros(right.size, dtype=bool)
+        outward[order[:n_outward]] = True
+        limits.append(_level_limit(bins, np.where(outward, 1 - right, right),
+                                   bins.share @ np.where(outward, -inward, inward), tail))
+    return max(*limits, bins.share @ np.abs(inward))
+
+# %% ../nbs/40_reliability.ipynb #cell-071
+def _largest_root(bins, root, tail):
+    "The largest limit of the root of the squared error: one bin is wrong, or all are alike."
+    limits, width = [root], np.sqrt(bins.share)
+    if width.size > 1:
+        right = np.minimum(bins.stated, 1 - bins.stated)
+        limits.append(_level_limit(bins, right, root, tail))
+    for right, gap in ((bins.stated, bins.gap), (1 - bins.stated, -bins.gap)):
+        ones = (bins.count * (right + gap)).clip(0, bins.count)
+        if bins.whole: ones = np.rint(ones)
+        most = np.where(ones >= bins.count, 1, special.betainccinv(
+            ones + 1, np.maximum(bins.count - ones, 1e-12), tail))
+        limits.append((width * (most - right)).max())
+    return float(min(max(limits), 1.0))
+
+
+def _clear(bins, tail):
+    "Bins that are off by so much that hardly one of all would be by chance."
+    ones, stated = bins.count * (bins.stated + bins.gap).clip(0, 1), bins.stated
+    zeros = bins.count - ones
+    above = np.where(ones > 0, special.betainc(np.maximum(ones, 1e-12), zeros + 1, stated), 1)
+    below = np.where(zeros > 0, special.betainc(np.maximum(zeros, 1e-12), ones + 1, 1 - stated), 1)
+    return np.where(bins.gap > 0, above, below) < tail / (10 * bins.share.size)
+
+
+def _noise_task(bins, clear, n, rng):
+    "What noise may add to the ECE, and to the root of the square, in n sets, shape (n, 2)."
+    count, observed = np.maximum(np.rint(bins.count), 1), bins.stated + bins.gap
+    chance = np.where(np.abs(observed - 0.5) < np.abs(bins.stated - 0.5), observed, bins.stated)
+    stray = rng.binomial(count.astype(np.int64), chance.clip(0, 1),
+                         size=(n, count.size)) / count - chance
+    known, vague = np.sign(bins.gap) * clear * bins.share, ~clear * bins.share
+    size = np.abs(bins.gap) / max(np.sqrt(bins.share @ bins.gap**2), 1e-300)
+    return np.column_stack([stray @ known + np.abs(stray) @ vague, stray @ (known * size) + np.sqrt(
+        stray**2 @ vague * (size**2 @ vague))])
+
+# %% ../nbs/40_reliability.ipynb #cell-036
+@dataclass(frozen=True, kw_only=True)
+class CalibrationError(Result):
+    """Calibration errors within bins, and what they can be in truth; what `calibration_error_interval` returns.
+
+    Attributes
+    ----------
+    squared : float | None
+        Debiased squared error, equation (5); may be negative; None where every bin holds a
+        single point.
+    squared_interval : Interval
+        Of the true squared error within these bins; begins at the estimate where that is
+        negative.
+    ece : float
+        Plain ECE (L1).
+    ece_interval : Interval
+        Of the true ECE within these bins, from 0.
+    ece_limit : float
+        The true ECE is at most this, one-sided.
+    confidence : float
+        Level of both intervals and of the limit.
+    n : int
+        Points.
+    n_bins : int
+        Bins that hold points.
+    n_boot : int
+        Sets of noise drawn for the intervals' lower ends.
+    """
+
+    squared: float | None  # debiased squared error, equation (5); may be negative; None where every
+                           # bin holds a single point
+    squared_interval: Interval  # of the true squared error within these bins; begins at the
+                                # estimate where that is negative
+    ece: float  # plain ECE (L1)
+    ece_interval: Interval  # of the true ECE within these bins, from 0
+    ece_limit: float  # the true ECE is at most this, one-sided
+    confidence: float  # level of both intervals and of the limit
+    n: int  # points
+    n_bins: int  # bins that hold points
+    n_boot: int  # sets of noise drawn for the intervals' lower ends
+
+    @property
+    def sentence(self) -> str:
+        "The calibration error with its interval."
+        low, high = self.ece_interval
+        return (f"calibration error (ECE) {self.ece:.4g} within "
+                f"{'one bin' if self.n_bins == 1 else f'these {self.n_bins} bins'}, "
+                f"{100 * self.confidence:g} % interval {low:.4g} to {high:.4g}")
 
 # %% ../nbs/40_reliability.ipynb #cell-040
 def calibration_error_interval(
@@ -857,13 +940,13 @@ def calibration_error_interval(
     n_bins: int = 15,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    confidence: float = 0.95,  # level of the intervals, in (0, 1)
-    n_boot: int = 5000,  # bootstrap resamples; fewer where the points are many
+    confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
+    n_boot: int = 5000,  # sets of noise drawn for the lower ends
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
-) -> CalibrationError:  # `.squared`, `.ece`, each with its interval
-    """Calibration errors of the binned probabilities, with bootstrap intervals; the bins stay as they are.
+) -> CalibrationError:  # `.ece`, `.ece_interval`, `.ece_limit`, `.squared`, `.squared_interval`
+    """Calibration errors of the binned probabilities, with limits that hold for rare events and few points; the bins stay as they are.
 
     Parameters
     ----------
@@ -878,9 +961,9 @@ def calibration_error_interval(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     confidence : float, default 0.95
-        Level of the intervals, in (0, 1).
+        Level of the intervals and of the limit, in (0, 1).
     n_boot : int, default 5000
-        Bootstrap resamples; fewer where the points are many.
+        Sets of noise drawn for the lower ends.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -891,35 +974,33 @@ def calibration_error_interval(
     Returns
     -------
     CalibrationError
-        `.squared`, `.ece`, each with its interval.
+        `.ece`, `.ece_interval`, `.ece_limit`, `.squared`, `.squared_interval`.
 
     Raises
     ------
-    ValueError
-        Where every bin holds a single point, and for bad input.
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Hoeffding (1956) and Gleser (1975) for the sums of unequal indicators.
     """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
-    edges, regular = _edges(p, n_bins, strategy)
-    sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)
-    squared, (ece,), (l2,), gaps = _squared(sums[0]), _norm(sums, "l1"), _norm(sums, "l2"), _gaps(
-        sums[0])
-    task, cost = _bootstrap_of(p, y, w, edges, gaps, n_boot)
-    drawn = run_chunks(task, affordable(n_boot, cost),
-                       max(1, min(2**21 // cost, 2**18 // edges.size)), rng, n_jobs=n_jobs,
-                       progress=progress, description="bootstrap")
-    low, high = np.quantile(drawn[:, 0], [(1 - confidence) / 2, (1 + confidence) / 2])
+    sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))
+    bins, (ece,), (root,) = _bins_of(sums[0]), _norm(sums, "l1"), _norm(sums, "l2")
+    tail, size = (1 - confidence) / 2, bins.share.size
+    noise = run_chunks(functools.partial(_noise_task, bins, _clear(bins, tail)),
+                       affordable(n_boot, size), max(1, 2**18 // size), rng, n_jobs=n_jobs,
+                       progress=progress, description="noise of the bins")
+    low, low_root = np.maximum([ece, root] - np.quantile(noise, 1 - tail, axis=0), 0).tolist()
+    squared = float(_debiased(sums[0])) if _has_pairs(sums[0]) else None
+    least, most = low_root**2, _largest_root(bins, float(root), tail)**2
+    if squared is not None:
+        least, most = min(least, squared), max(most, squared)
     return CalibrationError(
-        squared=squared, ece=float(ece), confidence=confidence, n_boot=len(drawn),
-        squared_interval=Interval(float(squared + l2**2 - high), float(squared + l2**2 - low)),
-        ece_interval=Interval(*map(float, _left_open(ece, gaps, drawn[:, 1:], confidence))))
-
-# %% ../nbs/40_reliability.ipynb #cell-063
-def _bootstrap_of(p, y, w, edges, gaps, n_boot):
-    "What resamples, and the numbers that a resample handles."
-    if _is_counted(p, w, edges, n_boot):
-        cells = _resampling_cells(p, y, edges)
-        return functools.partial(_counted_bootstrap_task, *cells, gaps), cells[0].size
-    bins = np.searchsorted(edges[1:-1], p, side="left")
-    return functools.partial(_bootstrap_task, p, y, w, bins, gaps), p.size
+        squared=squared, squared_interval=Interval(least, most), ece=float(ece),
+        ece_interval=Interval(low, _largest_error(bins, tail)),
+        ece_limit=_largest_error(bins, 2 * tail), confidence=confidence, n=y.size,
+        n_bins=size, n_boot=len(noise))
