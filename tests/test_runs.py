@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
-from uqcal import cumulative, reliability
+from uqcal import cumulative, reliability, screening
 from uqcal.calibration import brier_decomposition, calibration_report
 from uqcal.consistency import consistency_test
 from uqcal.inputs import check_binary
@@ -142,7 +142,7 @@ def test_screening_takes_the_pvalues_of_its_graphs():
     rng = np.random.default_rng(9)
     n = 22_000
     frame = {"y": rng.integers(0, 2, n), "s": rng.random(n).round(4), "g": rng.integers(0, 110, n)}
-    found = cumulative.screen(frame, response="y", score="s", groups="g", against="all", rng=0, n_resamples=99)
+    found = screening.screen(frame, response="y", score="s", groups="g", against="all", rng=0, n_resamples=99)
     small = found.table[found.table["method"] == "permutation"]
     assert len(small) >= 3
     seeds = np.random.default_rng(0).integers(2**32, size=len(small))

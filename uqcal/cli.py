@@ -829,7 +829,8 @@ def _compared_groups(groups, a, b, everyone):
 
 def _comparison(frame, sides, everyone, options):
     "The graph of two sides, or the screening of all."
-    from uqcal.cumulative import comparison_graph, screen, subpopulation_graph
+    from uqcal.cumulative import comparison_graph, subpopulation_graph
+    from uqcal.screening import screen
     weight = "weight" if "weight" in frame else None
     if sides is None:
         return screen(frame, response="response", score="score", groups="group", weight=weight,
