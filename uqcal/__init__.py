@@ -42,6 +42,7 @@ _CONTENTS = {
     "calibeating": ["CalibrationMonitor"],
     "cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],
     "screening": ["screen"],
+    "rates": ["rate_difference"],
     "streams": ["RecalibratedClassifier"],
     "report": ["write_report"],
     "cli": [],

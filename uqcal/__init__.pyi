@@ -21,6 +21,7 @@ from uqcal import kernels as kernels
 from uqcal import logistic as logistic
 from uqcal import online as online
 from uqcal import page as page
+from uqcal import rates as rates
 from uqcal import recalibration as recalibration
 from uqcal import references as references
 from uqcal import reliability as reliability
@@ -69,6 +70,7 @@ from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
+from uqcal.rates import rate_difference as rate_difference
 from uqcal.recalibration import BetaScaling as BetaScaling
 from uqcal.recalibration import PlattScaling as PlattScaling
 from uqcal.references import simulated_reference as simulated_reference

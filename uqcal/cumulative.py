@@ -16,11 +16,11 @@ import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .inputs import (check_choice, check_count, check_fraction, check_generator,
                           check_labels_agree, check_outcomes, check_ratio, read_vector)
+from .rates import MatchedAverages, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
 from .results import Interval, Result, new_axes, visible_points
@@ -45,6 +45,9 @@ class Slope(Result):
         The average difference, in the unit of the response.
     standard_error : float
         In the unit of the response.
+    pvalue : float
+        Of no average difference over the stretch: the level at which an end of the interval
+        is zero.
     confidence_interval : Interval
         Of the average difference, in the unit of the response.
     confidence : float
@@ -60,6 +63,8 @@ class Slope(Result):
     """
     value: float  # the average difference, in the unit of the response
     standard_error: float  # in the unit of the response
+    pvalue: float  # of no average difference over the stretch: the level at which an end of the
+                   # interval is zero
     confidence_interval: Interval  # of the average difference, in the unit of the response
     confidence: float  # level of the interval
     score_low: float  # score of the first step in the stretch
@@ -243,6 +248,8 @@ class CumulativeGraph(_Secants, _Shown, Result):
         "contradiction" (a stated certainty that failed).
     n_resamples : int | None
         Sets shuffled or drawn; None where there were none.
+    averages : Callable
+        Called as averages(first, last): the two averages over some steps.
     """
     kind: str  # "calibration", "subpopulation" or "comparison"
     abscissa: np.ndarray = field(repr=False)  # A, shape (n_steps + 1,), share of the
@@ -266,20 +273,28 @@ class CumulativeGraph(_Secants, _Shown, Result):
     method: str  # of the p-values: "asymptotic", "permutation", "exact" (outcomes drawn as stated)
                  # or "contradiction" (a stated certainty that failed)
     n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
+    averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
+                                                           # two averages over some steps
 
 # %% ../nbs/43_cumulative.ipynb #cell-014
 def _slope(graph, first, last, confidence):
-    "The secant over steps first to last − 1, with its standard error."
+    "The secant over steps first to last − 1, with its standard error and interval."
     share = graph.abscissa[last] - graph.abscissa[first]
-    value = (graph.ordinate[last] - graph.ordinate[first]) / share
+    value = float((graph.ordinate[last] - graph.ordinate[first]) / share)
     inside = graph.covariance[first:last]
-    variance = inside[:, 0].sum() + 2 * inside[:-1, 1].sum() + 2 * inside[:-2, 2].sum()
-    error = np.sqrt(variance) / share
-    half = ndtri((1 + confidence) / 2) * error
-    return Slope(value=float(value), standard_error=float(error), confidence=confidence,
-                 confidence_interval=Interval(float(value - half), float(value + half)),
+    variance = _total_variance(inside) / share**2
+    interval, pvalue = matched_difference(graph.averages(first, last), value, variance,
+                                          confidence=confidence)
+    return Slope(value=value, standard_error=float(np.sqrt(variance)), pvalue=pvalue,
+                 confidence=confidence, confidence_interval=interval,
                  score_low=float(graph.score[first]), score_high=float(graph.score[last - 1]),
                  share_low=float(graph.abscissa[first]), share_high=float(graph.abscissa[last]))
+
+
+def _total_variance(covariance):
+    "The variance of the sum of some steps."
+    return float(covariance[:, 0].sum() + 2 * covariance[:-1, 1].sum()
+                 + 2 * covariance[:-2, 2].sum())
 
 
 def _ratio(value, scale):
@@ -420,6 +435,7 @@ def _calibration_of(walk, **settings):
     return _independent_steps(
         "calibration", p[first], np.add.reduceat(w, first), np.diff(walk.total, prepend=0.0),
         np.add.reduceat(w * w * p * (1 - p), first), walk.n, walk.scale,
+        functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size], True),
         _Significance(*pvalues, *how))
 
 
@@ -431,7 +447,21 @@ def _calibration_of_numbers(y, p, w):
                             for column in (w * (y - p), w, (w * (y - p))**2))
     bounded = p[0] >= 0 and p[-1] <= 1 and y.min() >= 0 and y.max() <= 1
     scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
-    return _independent_steps("calibration", p[first], weight, rise, spread, y.size, scale)
+    return _independent_steps(
+        "calibration", p[first], weight, rise, spread, y.size, scale,
+        functools.partial(_stated_averages, y, p, w, np.r_[first, p.size], False))
+
+
+def _stated_averages(y, p, w, start, binary, first, last):
+    "Average outcome and average statement over some steps, which are known."
+    low, high = (0.0, 1.0) if binary else _range_of(y, p)
+    unit = high - low or 1.0
+    y, p, w = ((column[start[first]:start[last]]) for column in (y, p, w))
+    n, stated = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
+    noise = np.sum(w * w * p * (1 - p)) / w.sum()**2 if binary else 0.0
+    if noise > 0: n = stated * (1 - stated) / noise
+    return MatchedAverages(_share(np.average(y, weights=w) - low, unit), n, _share(stated, 1.0),
+                           np.inf, high - low, binary, True)
 
 # %% ../nbs/43_cumulative.ipynb #cell-037
 class _Significance(NamedTuple):
@@ -447,7 +477,8 @@ def _in_the_limit(kuiper, largest):
                          "asymptotic", None)
 
 
-def _independent_steps(kind, score, weight, rise, spread, n, scale, significance=None):
+def _independent_steps(kind, score, weight, rise, spread, n, scale, averages,
+                       significance=None):
     """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in
     the limit unless they are given."""
     total = weight.sum()
@@ -460,6 +491,7 @@ def _independent_steps(kind, score, weight, rise, spread, n, scale, significance
     return CumulativeGraph(kind=kind, abscissa=_shares(weight), ordinate=ordinate, score=score,
                            covariance=covariance, n=n, n_steps=float(score.size),
                            scale=float(scale), null_scale=null_scale, kuiper=kuiper,
+                           averages=averages,
                            kolmogorov_smirnov=largest, **found._asdict())
 
 
@@ -783,9 +815,10 @@ def comparison_graph(
     a, b = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b, "_b")
     bounded = min(a.response.min(),
                   b.response.min()) >= 0 and max(a.response.max(), b.response.max()) <= 1
+    low, high = _range_of(a.response, b.response)
     (a, b), unit = _in_units(a, b)
     if ties == "perturb": a, b = _perturbed(a, b, rng)
-    return _graph_of(a, b, unit, bounded,
+    return _graph_of(a, b, unit, bounded, high - low,
                      _Shuffles(method, n_resamples, rng, n_jobs, progress))
 
 # %% ../nbs/43_cumulative.ipynb #cell-040
@@ -834,7 +867,7 @@ _BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no
                   "both")
 
 
-def _graph_of(a, b, unit, bounded, shuffles):
+def _graph_of(a, b, unit, bounded, width, shuffles):
     "The graph of two prepared groups."
     variance_a, variance_b = _variances(a.score, a.response, b.score, b.response)
     blocks, walk = _workspace(a.key.size + b.key.size)
@@ -853,7 +886,43 @@ def _graph_of(a, b, unit, bounded, shuffles):
         covariance=covariance * (unit / total)**2, n=a.key.size + b.key.size,
         n_steps=float(steps.sum()), scale=scale, null_scale=float(null_scale * unit),
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
-        **found._asdict())
+        averages=functools.partial(_group_averages, a, b, width), **found._asdict())
+
+# %% ../nbs/43_cumulative.ipynb #cell-096
+def _range_of(*responses):
+    "Least and largest response; 0 and 1 where all are one of the two."
+    low, high = min(map(np.min, responses)), max(map(np.max, responses))
+    return (0.0, 1.0) if low == high and low in (0.0, 1.0) else (float(low), float(high))
+
+
+def _share(value, unit):
+    "A value in units, kept within 0 and 1 where rounding leads out."
+    return float(min(max(value / unit, 0.0), 1.0)) + 0.0
+
+
+def _mapped(responses, width):
+    "Responses on the way from their least to their largest, and whether there is nothing between."
+    low, high = min(map(np.min, responses)), max(map(np.max, responses))
+    if low == high: return [np.full(y.size, 0.0) for y in responses], width > 0
+    mapped = [(y - low) / (high - low) for y in responses]
+    return mapped, all(np.all((y == 0) | (y == 1)) for y in mapped)
+
+
+def _group_averages(a, b, width, first, last):
+    "The averages of two groups over some steps."
+    responses, two_valued = _mapped((a.response, b.response), width)
+    blocks, walk = _workspace(a.key.size + b.key.size)
+    found = []
+    for side, sign in ((0, 1), (1, -1)):
+        columns = [(*group._replace(response=y if k == side else np.zeros(y.size)),
+                    np.full(y.size, float(k == side)))
+                   for k, (group, y) in enumerate(zip((a, b), responses))]
+        _compare(*columns, blocks, walk)
+        weight, difference, covariance, _ = (column[first:last] for column in walk)
+        total = weight.sum()
+        found += [_share(sign * (weight @ difference), total),
+                  float(total**2 / _total_variance(covariance))]
+    return MatchedAverages(*found, width, bool(two_valued))
 
 # %% ../nbs/43_cumulative.ipynb #cell-094
 class _Shuffles(NamedTuple):
@@ -1093,8 +1162,24 @@ def _subpopulation_of(everyone, member, shuffles):
     kuiper, largest, _, null_scale, effective = _walk_size(weight, rise, spread)
     found = _significance(_ratio(kuiper, null_scale), _ratio(largest, null_scale), effective,
                           shuffles, functools.partial(_shuffles_of, scaled, member))
-    return _independent_steps("subpopulation", score, weight, rise * unit, spread * unit**2, y.size,
-                              scale, found)
+    low, high = _range_of(y)
+    return _independent_steps(
+        "subpopulation", score, weight, rise * unit, spread * unit**2, y.size, scale,
+        functools.partial(_member_averages, scaled, member, high - low), found)
+
+
+def _member_averages(everyone, member, width, first, last):
+    "The averages of members and of the others over some steps."
+    (response,), two_valued = _mapped((everyone.response,), width)
+    found, zeros = [], np.zeros(member.size)
+    for side, sign in ((member, 1), (~member, -1)):
+        (_, weight, rise, spread, _), (_, _, own, _, _) = (
+            _against_all(everyone.score, y, everyone.weight, side.astype(float), member)[
+                :, first:last] for y in (np.where(side, response, zeros), side.astype(float)))
+        part = sign * own.sum()
+        if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
+        found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
+    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
 
 
 def _published_scale(weight, mean):

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from scipy.special import gammaincinv
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
@@ -20,7 +21,7 @@ from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
                               subpopulation_graph)
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
-from .resampling import holm, monte_carlo_pvalue, shuffle_state
+from .resampling import holm, shuffle_state
 from .results import Result, html_table, new_axes, plain_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -56,8 +57,15 @@ class Screening(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        more = f"; {len(self.skipped)} pairs that never interleave" if self.skipped else ""
-        return f"{len(self.table):,} comparisons{more}"
+        table, open_ = self.table, self.table[~self.table["decided"]]
+        what = "groups differ from everyone" if self.against == "all" else "pairs of groups differ"
+        parts = [f"at like scores {(table['kuiper_pvalue_holm'] <= _LEVEL).sum():,} of "
+                 f"{len(table):,} {what}, at 5 % after Holm's correction"]
+        if len(open_):
+            parts.append(f"{len(open_):,} can't be decided with "
+                         f"{open_['n_resamples'].max():,} resamples")
+        if self.skipped: parts.append(f"{len(self.skipped):,} pairs have no scores in common")
+        return "; ".join(parts)
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
@@ -126,10 +134,11 @@ def screen(
     weight: str | None = None,  # name of a column of weights > 0
     against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
                              # ("all")
-    method: str = "auto",  # "asymptotic" for all p-values; "auto" takes a permutation for small
-                           # rows that seem significant
-    n_resamples: int = 9999,  # shuffles of each such row; fewer, down to 999, where all of them
-                              # together would shuffle more than 1e8 points
+    method: str = "auto",  # "asymptotic" for all p-values; "auto" shuffles small rows that seem
+                           # significant
+    n_resamples: int = 9999,  # shuffles of each such row; fewer where fewer decide, or where all of
+                              # them would handle more than 4e9 points, though never under 999; up
+                              # to 100 times as many where they are needed and cost little
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -151,11 +160,11 @@ def screen(
     against : str, default "pairs"
         Compare every pair of groups ("pairs") or each group with everyone ("all").
     method : str, default "auto"
-        "asymptotic" for all p-values; "auto" takes a permutation for small rows that seem
-        significant.
+        "asymptotic" for all p-values; "auto" shuffles small rows that seem significant.
     n_resamples : int, default 9999
-        Shuffles of each such row; fewer, down to 999, where all of them together would
-        shuffle more than 1e8 points.
+        Shuffles of each such row; fewer where fewer decide, or where all of them would
+        handle more than 4e9 points, though never under 999; up to 100 times as many where
+        they are needed and cost little.
     rng : int | np.random.Generator | None, optional
         Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
         run.
@@ -192,9 +201,9 @@ def screen(
     found = _in_chunks(groups, n_jobs, progress)
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, groups.pieces, labels, np.bincount(codes))
-    if method == "auto": _replace_small(table, groups, n_resamples, rng, n_jobs, progress)
-    _correct_pvalues(table)
-    return Screening(table=table.drop(columns="piece"), skipped=skipped, against=against,
+    if method == "auto":
+        table = _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress)
+    return Screening(table=_correct_pvalues(table), skipped=skipped, against=against,
                      data=pd.DataFrame(columns, copy=False))
 
 # %% ../nbs/47_screen.ipynb #cell-006
@@ -232,7 +241,7 @@ def _in_chunks(groups, n_jobs, progress):
 
 # %% ../nbs/47_screen.ipynb #cell-007
 def _screening_table(found, pieces, labels, sizes):
-    "The sorted table with corrected p-values, and the pairs that can't be compared."
+    "The sorted table with p-values in the limit, and the pairs that can't be compared."
     usable = np.isfinite(found[:, 0])
     skipped = tuple(tuple(labels[list(piece)].tolist()) for piece, good in zip(pieces, usable)
                     if not good)
@@ -254,39 +263,136 @@ def _screening_table(found, pieces, labels, sizes):
             for x, unit in zip(values, null_scale)]
         table[f"{name}_pvalue"] = distribution.sf(table[f"{name}_studentised"].to_numpy())
     by = "kuiper_scaled" if np.isfinite(scale).all() else "kuiper_studentised"
-    return table.assign(method="asymptotic", n_resamples=0).sort_values(
+    return table.assign(method="asymptotic", kolmogorov_smirnov_method="asymptotic", extreme=0,
+                        n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
 
-# %% ../nbs/47_screen.ipynb #cell-008
-def _replace_small(table, groups, n_resamples, rng, n_jobs, progress):
-    "P-values by permutation for the rows of few effective steps that seem significant."
-    names = ["kuiper_pvalue", "kolmogorov_smirnov_pvalue"]
+# %% ../nbs/47_screen.ipynb #cell-022
+_LEVEL, _ENOUGH, _NAMES = 0.05, 20, ("kuiper", "kolmogorov_smirnov")
+_NULLS = (kuiper_null, kolmogorov_smirnov_null)
+
+
+def _tail_pvalue(statistic, null, distribution):
+    "Equation (1): how likely values beyond all shuffles are; 1 where too few are drawn to say."
+    k = null.size // 20
+    if k < 20: return 1.0
+    top = np.partition(null, -k - 1)[-k - 1:]
+    if np.isinf(top).any() or np.unique(top).size < 5: return 1.0
+    excess = -distribution.logsf(np.append(top, statistic))
+    threshold = excess[:-1].min()
+    mean = max(1.0, (excess[:-1] - threshold).sum() / gammaincinv(k, 0.05))
+    return float(k / null.size * np.exp(-max(excess[-1] - threshold, 0.0) / mean))
+
+
+class _Found(NamedTuple):
+    "What shuffles say of one statistic."
+    pvalue: float
+    method: str
+    extreme: int  # shuffles as extreme as the data
+
+
+def _judge(statistic, size, null, scales, distribution, enough):
+    "P-value of a statistic: by the shuffles that reach it, or by their tail where hardly any does."
+    finite = null[np.isfinite(null)]
+    typical = float(np.median(finite)) if finite.size else 0.0
+    slack = 0.0 if np.isinf(statistic) else 1e-10 * max(statistic, typical)
+    reached = np.flatnonzero(~(null < statistic - slack))
+    if reached.size >= enough:
+        return _Found(enough / (int(reached[enough - 1]) + 1), "permutation", reached.size)
+    pvalue = (reached.size + 1) / (null.size + 1)
+    if reached.size < 10 and (scale := float(np.median(scales))) > 0:
+        tail = _tail_pvalue(min(statistic, size / scale), null, distribution)
+        if tail < pvalue: return _Found(tail, "tail", reached.size)
+    return _Found(pvalue, "permutation", reached.size)
+
+# %% ../nbs/47_screen.ipynb #cell-024
+class _Plan(NamedTuple):
+    "How long rows are shuffled."
+    n_resamples: int  # at most
+    enough: int  # shuffles as extreme as the data, after which a row is done
+    m: int  # comparisons that p-values are corrected for
+
+
+def _shuffle_row(groups, piece, observed, plan, seed):
+    "Kuiper's and Kolmogorov and Smirnov's p-values of a row, and the number of its shuffles."
+    shuffle, state = groups.shuffles(piece), shuffle_state(check_generator(seed))
+    drawn, goal = [], min(499, plan.n_resamples) if plan.enough < plan.n_resamples else (
+        plan.n_resamples)
+    while True:
+        drawn.append(shuffle(state, goal - sum(map(len, drawn))))
+        null = np.concatenate(drawn)
+        found = [_judge(statistic, size, null[:, k], null[:, 2], _NULLS[k], plan.enough)
+                 for k, (statistic, size) in enumerate(observed)]
+        if goal == plan.n_resamples or all(
+                one.extreme >= plan.enough or one.pvalue * plan.m <= _LEVEL / 100
+                for one in found):
+            return found, goal
+        goal = min(4 * goal, plan.n_resamples)
+
+
+def _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress):
+    "Put the p-values by shuffles of some rows into the table."
+    observed = np.stack([table[[f"{name}_studentised", name]].to_numpy(float) for name in _NAMES],
+                        axis=1)
+    pieces = table["piece"].to_numpy()
+
+    def task(some):
+        return [_shuffle_row(groups, int(pieces[r]), observed[r], plan, int(seeds[r]))
+                for r in some]
+
+    batches = np.array_split(rows, max(1, min(rows.size, max(64, rows.size // 8))))
+    found = Parallel(n_jobs=check_jobs(n_jobs), prefer="threads", return_as="generator")(
+        delayed(task)(batch) for batch in batches)
+    columns = {name: table[name].to_numpy(copy=True) for name in _SHUFFLED}
+    with tqdm(total=rows.size, desc="shuffled rows", disable=not progress, unit="") as bar:
+        for batch, results in zip(batches, found):
+            for row, (both, drawn) in zip(batch, results):
+                values = *(x for one in both for x in (one.pvalue, one.method)), both[0].extreme
+                for name, value in zip(_SHUFFLED, (*values, drawn)): columns[name][row] = value
+            bar.update(len(batch))
+    return table.assign(**columns)
+
+
+_SHUFFLED = ("kuiper_pvalue", "method", "kolmogorov_smirnov_pvalue", "kolmogorov_smirnov_method",
+             "extreme", "n_resamples")
+
+# %% ../nbs/47_screen.ipynb #cell-026
+def _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress):
+    "The table with p-values by shuffles for the rows of few effective steps that seem significant."
+    names = [f"{name}_pvalue" for name in _NAMES]
     rows = np.flatnonzero((table["n_effective"] < 500) & (table[names].min(axis=1) < 0.1))
-    points = int(groups.n_points[table["piece"].iloc[rows]].sum())
-    n_resamples = min(n_resamples, max(999, 10**8 // max(points, 1)))
-    seeds = rng.integers(2**32, size=rows.size)
-    studentised = table[["kuiper_studentised", "kolmogorov_smirnov_studentised"]].to_numpy()
-    found = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_permuted)(groups, int(table["piece"].iloc[row]), studentised[row], n_resamples,
-                           int(seed)) for row, seed in zip(rows, seeds))
-    for row, pvalues in zip(rows, tqdm(found, total=rows.size, desc="permutations",
-                                       disable=not progress, unit="")):
-        table.loc[row, [*names, "method", "n_resamples"]] = (*pvalues, "permutation", n_resamples)
+    seeds, points = rng.integers(2**32, size=len(table)), groups.n_points[table["piece"]]
+    if not rows.size: return table
+    work = int(points[rows].sum())
+    n = min(n_resamples, max(999, 4 * 10**9 // work))
+    plan = _Plan(n, n + 1 if work * n <= 10**8 else _ENOUGH, len(table))
+    table = _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress)
+    while (rows := _undecided(table)).size:
+        many = min(100 * n_resamples, 2 * 10**9 // int(points[rows].sum()))
+        if many < 4 * n: break
+        table, n = _shuffle_rows(table, rows, groups, _Plan(many, 5, len(table)), seeds, n_jobs,
+                                 progress), many
+    return table
 
 
-def _permuted(groups, piece, statistics, n_resamples, seed):
-    "P-values of one row by shuffles."
-    null = groups.shuffles(piece)(shuffle_state(check_generator(seed)), n_resamples)
-    return [monte_carlo_pvalue(value, null[:, k]) for k, value in enumerate(statistics)]
+def _undecided(table):
+    "Rows that are not significant, though no more than two of their shuffles are as extreme."
+    adjusted = holm(table["kuiper_pvalue"])
+    return np.flatnonzero((table["method"] != "asymptotic") & (table["extreme"] <= 2)
+                          & (adjusted > _LEVEL))
 
 
 def _correct_pvalues(table):
-    "Add columns of corrected p-values."
+    "The table with columns of corrected p-values, and whether the number of shuffles decided."
     from scipy.stats import false_discovery_control  # slow to import
 
-    for name in ("kuiper", "kolmogorov_smirnov"):
-        table[f"{name}_pvalue_holm"] = holm(table[f"{name}_pvalue"])
-        table[f"{name}_pvalue_bh"] = false_discovery_control(table[f"{name}_pvalue"])
+    more = {}
+    for name in _NAMES:
+        more[f"{name}_pvalue_holm"] = holm(table[f"{name}_pvalue"])
+        more[f"{name}_pvalue_bh"] = false_discovery_control(table[f"{name}_pvalue"])
+    decided = np.ones(len(table), dtype=bool)
+    decided[_undecided(table)] = False
+    return table.drop(columns=["extreme", "piece"]).assign(**more, decided=decided)
 
 # %% ../nbs/47_screen.ipynb #cell-010
 def _plot_screening(screening, ax, n_rows):
