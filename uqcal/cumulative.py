@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'comparison_graph', 'subpopulation_graph', 'ComparedGroups',
-           'compared_groups', 'PairedReliability', 'paired_reliability']
+__all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'comparison_graph', 'least_scale', 'subpopulation_graph',
+           'ComparedGroups', 'compared_groups', 'PairedReliability', 'paired_reliability']
 
 # %% ../nbs/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
@@ -728,8 +728,8 @@ def _cells(key, is_b, at_least):
 def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, place_b, response,
               start):
     """Studentised Kuiper and Kolmogorov–Smirnov statistics after shuffling the responses within
-    cells, and the null scale."""
-    out, response = np.zeros((n_resamples, 3)), response.copy()
+    cells; both undivided, and the null scale."""
+    out, response = np.zeros((n_resamples, 5)), response.copy()
     blocks, walk = _workspace(response.size)
     for r in range(n_resamples):
         shuffle_within(response, start, state)
@@ -740,7 +740,7 @@ def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, pla
         kuiper, largest, _, scale, _ = _summary(walk, _compare(a, b, blocks, walk))
         for s, value in enumerate((kuiper, largest)):
             out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
-        out[r, 2] = scale
+        out[r, 2], out[r, 3], out[r, 4] = kuiper, largest, scale
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-039
@@ -878,8 +878,8 @@ def _graph_of(a, b, unit, bounded, width, shuffles):
     kuiper, largest, _, null_scale, effective = _summary(walk, n)
     total, steps = weight.sum(), blocks[3][block]
     scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
-    found = _significance(_ratio(kuiper, null_scale), _ratio(largest, null_scale), effective,
-                          shuffles, functools.partial(_cells_of, a, b))
+    found = _significance((kuiper, largest), null_scale, effective, shuffles,
+                          functools.partial(_cells_of, a, b))
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
     return CumulativeGraph(
         kind="comparison", abscissa=_shares(weight), ordinate=ordinate, score=blocks[4][block],
@@ -924,6 +924,24 @@ def _group_averages(a, b, width, first, last):
                   float(total**2 / _total_variance(covariance))]
     return MatchedAverages(*found, width, bool(two_valued))
 
+# %% ../nbs/43_cumulative.ipynb #cell-099
+def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resamples,)
+                ) -> float:  # > 0
+    """The least null scale that a statistic is divided by: half the median of the shuffles'.
+
+    Parameters
+    ----------
+    scales : np.ndarray
+        Null scales of shuffles, shape (n_resamples,).
+
+    Returns
+    -------
+    float
+        > 0.
+    """
+    typical = np.median(scales) or np.mean(scales)
+    return float(typical / 2) if typical > 0 else 1.0
+
 # %% ../nbs/43_cumulative.ipynb #cell-094
 class _Shuffles(NamedTuple):
     "How p-values are asked for."
@@ -934,17 +952,19 @@ class _Shuffles(NamedTuple):
     progress: bool
 
 
-def _significance(kuiper, largest, effective, asked, prepare: Callable):
-    """P-values of two statistics over their null scale: in the limit, or by shuffles with the
+def _significance(size, null_scale, effective, asked, prepare: Callable):
+    """P-values of two statistics with this null scale: in the limit, or by shuffles with the
     kernel, the columns and the number of points that prepare() gives."""
     if asked.method == "asymptotic" or asked.method == "auto" and effective >= 500:
-        return _in_the_limit(kuiper, largest)
+        return _in_the_limit(*(_ratio(value, null_scale) for value in size))
     (kernel, columns), n = prepare()
     null = run_chunks(functools.partial(_permuted, kernel, columns),
                       affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
                       n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
-    return _Significance(monte_carlo_pvalue(kuiper, null[:, 0]),
-                         monte_carlo_pvalue(largest, null[:, 1]), "permutation", len(null))
+    least = least_scale(null[:, 4])
+    drawn, own = null[:, 2:4] / np.maximum(null[:, 4:], least), max(null_scale, least)
+    return _Significance(*(monte_carlo_pvalue(value / own, drawn[:, k])
+                           for k, value in enumerate(size)), "permutation", len(null))
 
 
 def _permuted(kernel, columns, n, rng):
@@ -1025,9 +1045,9 @@ def _split_variances(score, response, is_member):
 
 @nb.njit(cache=True, nogil=True)
 def _shuffled_against_all(state, n_resamples, score, response, weight, is_member, start):
-    """Studentised statistics of a subpopulation after shuffling the responses within cells, and the
-    null scale."""
-    out, response = np.zeros((n_resamples, 3)), response.copy()
+    """Studentised statistics of a subpopulation after shuffling the responses within cells; both
+    undivided, and the null scale."""
+    out, response = np.zeros((n_resamples, 5)), response.copy()
     for r in range(n_resamples):
         shuffle_within(response, start, state)
         steps = _against_all(score, response, weight, _split_variances(score, response, is_member),
@@ -1035,15 +1055,15 @@ def _shuffled_against_all(state, n_resamples, score, response, weight, is_member
         kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
         for s, value in enumerate((kuiper, largest)):
             out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
-        out[r, 2] = scale
+        out[r, 2], out[r, 3], out[r, 4] = kuiper, largest, scale
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-092
 @nb.njit(cache=True, nogil=True)
 def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, total):
     """Studentised statistics of members who draw their responses from the cells of the pool, count
-    from each, against a mean that stays as it is; and the null scale."""
-    out, pool, drawn = np.zeros((n_resamples, 3)), pool.copy(), np.empty(score.size)
+    from each, against a mean that stays as it is; both undivided, and the null scale."""
+    out, pool, drawn = np.zeros((n_resamples, 5)), pool.copy(), np.empty(score.size)
     for r in range(n_resamples):
         k = 0
         for c in range(count.size):
@@ -1058,7 +1078,8 @@ def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, 
                 high, low = max(high, at), min(low, at)
         for s, value in enumerate((high - low, max(high, -low))):
             out[r, s] = value / np.sqrt(spread) if spread > 0 else np.inf if value > 0 else 0.0
-        out[r, 2] = np.sqrt(spread) / total
+        out[r, 2], out[r, 3] = (high - low) / total, max(high, -low) / total
+        out[r, 4] = np.sqrt(spread) / total
     return out
 
 
@@ -1160,8 +1181,8 @@ def _subpopulation_of(everyone, member, shuffles):
     scale = (_published_scale(weight, mean * unit + y[0]) if y.min() >= 0 and y.max() <= 1
              else np.nan)
     kuiper, largest, _, null_scale, effective = _walk_size(weight, rise, spread)
-    found = _significance(_ratio(kuiper, null_scale), _ratio(largest, null_scale), effective,
-                          shuffles, functools.partial(_shuffles_of, scaled, member))
+    found = _significance((kuiper, largest), null_scale, effective, shuffles,
+                          functools.partial(_shuffles_of, scaled, member))
     low, high = _range_of(y)
     return _independent_steps(
         "subpopulation", score, weight, rise * unit, spread * unit**2, y.size, scale,
@@ -1276,7 +1297,7 @@ class ComparedGroups:
 
     def shuffles(self, row: int,  # position in `pieces`
                  ) -> Callable:  # called as f(state, n): a row for each of n shuffles
-        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the null scale, and that scale.
+        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the null scale, both undivided, and that scale.
 
         Parameters
         ----------
@@ -1289,7 +1310,8 @@ class ComparedGroups:
             Called as f(state, n): a row for each of n shuffles.
         """
         kernel, columns = self.groups(*self.pieces[row])
-        return lambda state, n: kernel(state, n, *columns) * np.array([1.0, 1.0, self.unit])
+        units = np.array([1.0, 1.0, self.unit, self.unit, self.unit])
+        return lambda state, n: kernel(state, n, *columns) * units
 
 
 def compared_groups(

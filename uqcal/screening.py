@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
-                              subpopulation_graph)
+                              least_scale, subpopulation_graph)
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
 from .resampling import holm, shuffle_state
@@ -57,13 +57,16 @@ class Screening(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        table, open_ = self.table, self.table[~self.table["decided"]]
-        what = "groups differ from everyone" if self.against == "all" else "pairs of groups differ"
-        parts = [f"at like scores {(table['kuiper_pvalue_holm'] <= _LEVEL).sum():,} of "
-                 f"{len(table):,} {what}, at 5 % after Holm's correction"]
-        if len(open_):
-            parts.append(f"{len(open_):,} can't be decided with "
-                         f"{open_['n_resamples'].max():,} resamples")
+        table, some = self.table, "groups" if self.against == "all" else "pairs of groups"
+        count, left = int((table["kuiper_pvalue_holm"] <= _LEVEL).sum()), table[~table["decided"]]
+        differ = "differ from everyone" if self.against == "all" else "differ"
+        how = "at 5 % after Holm's correction"
+        parts = [f"at like scores {count:,} of {len(table):,} {some} {differ}, {how}"]
+        if len(left):
+            drawn = f"{left['n_resamples'].max():,} resamples"
+            parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
+                f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
+                f"{drawn}, and no others {differ}, {how}"]
         if self.skipped: parts.append(f"{len(self.skipped):,} pairs have no scores in common")
         return "; ".join(parts)
 
@@ -267,7 +270,7 @@ def _screening_table(found, pieces, labels, sizes):
                         n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
 
-# %% ../nbs/47_screen.ipynb #cell-022
+# %% ../nbs/47_screen.ipynb #cell-018
 _LEVEL, _ENOUGH, _NAMES = 0.05, 20, ("kuiper", "kolmogorov_smirnov")
 _NULLS = (kuiper_null, kolmogorov_smirnov_null)
 
@@ -277,7 +280,7 @@ def _tail_pvalue(statistic, null, distribution):
     k = null.size // 20
     if k < 20: return 1.0
     top = np.partition(null, -k - 1)[-k - 1:]
-    if np.isinf(top).any() or np.unique(top).size < 5: return 1.0
+    if np.unique(top).size < 5: return 1.0
     excess = -distribution.logsf(np.append(top, statistic))
     threshold = excess[:-1].min()
     mean = max(1.0, (excess[:-1] - threshold).sum() / gammaincinv(k, 0.05))
@@ -291,21 +294,20 @@ class _Found(NamedTuple):
     extreme: int  # shuffles as extreme as the data
 
 
-def _judge(statistic, size, null, scales, distribution, enough):
+def _judge(size, scale, plain, scales, distribution, enough):
     "P-value of a statistic: by the shuffles that reach it, or by their tail where hardly any does."
-    finite = null[np.isfinite(null)]
-    typical = float(np.median(finite)) if finite.size else 0.0
-    slack = 0.0 if np.isinf(statistic) else 1e-10 * max(statistic, typical)
-    reached = np.flatnonzero(~(null < statistic - slack))
+    least = least_scale(scales)
+    statistic, null = size / max(scale, least), plain / np.maximum(scales, least)
+    reached = np.flatnonzero(~(null < statistic - 1e-10 * max(statistic, float(np.median(null)))))
     if reached.size >= enough:
         return _Found(enough / (int(reached[enough - 1]) + 1), "permutation", reached.size)
     pvalue = (reached.size + 1) / (null.size + 1)
-    if reached.size < 10 and (scale := float(np.median(scales))) > 0:
-        tail = _tail_pvalue(min(statistic, size / scale), null, distribution)
+    if reached.size < 10:
+        tail = _tail_pvalue(min(statistic, size / (2 * least)), null, distribution)
         if tail < pvalue: return _Found(tail, "tail", reached.size)
     return _Found(pvalue, "permutation", reached.size)
 
-# %% ../nbs/47_screen.ipynb #cell-024
+# %% ../nbs/47_screen.ipynb #cell-020
 class _Plan(NamedTuple):
     "How long rows are shuffled."
     n_resamples: int  # at most
@@ -321,10 +323,10 @@ def _shuffle_row(groups, piece, observed, plan, seed):
     while True:
         drawn.append(shuffle(state, goal - sum(map(len, drawn))))
         null = np.concatenate(drawn)
-        found = [_judge(statistic, size, null[:, k], null[:, 2], _NULLS[k], plan.enough)
-                 for k, (statistic, size) in enumerate(observed)]
+        found = [_judge(size, observed[2], null[:, 2 + k], null[:, 4], _NULLS[k], plan.enough)
+                 for k, size in enumerate(observed[:2])]
         if goal == plan.n_resamples or all(
-                one.extreme >= plan.enough or one.pvalue * plan.m <= _LEVEL / 100
+                one.extreme >= plan.enough or one.pvalue * plan.m <= _LEVEL / 20
                 for one in found):
             return found, goal
         goal = min(4 * goal, plan.n_resamples)
@@ -332,8 +334,7 @@ def _shuffle_row(groups, piece, observed, plan, seed):
 
 def _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress):
     "Put the p-values by shuffles of some rows into the table."
-    observed = np.stack([table[[f"{name}_studentised", name]].to_numpy(float) for name in _NAMES],
-                        axis=1)
+    observed = table[[*_NAMES, "null_scale"]].to_numpy(float)
     pieces = table["piece"].to_numpy()
 
     def task(some):
@@ -356,7 +357,7 @@ def _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress):
 _SHUFFLED = ("kuiper_pvalue", "method", "kolmogorov_smirnov_pvalue", "kolmogorov_smirnov_method",
              "extreme", "n_resamples")
 
-# %% ../nbs/47_screen.ipynb #cell-026
+# %% ../nbs/47_screen.ipynb #cell-022
 def _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress):
     "The table with p-values by shuffles for the rows of few effective steps that seem significant."
     names = [f"{name}_pvalue" for name in _NAMES]
