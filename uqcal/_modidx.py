@@ -1264,6 +1264,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uqcal.screening._plot_screening': ('screen.html#_plot_screening', 'uqcal/screening.py'),
                                  'uqcal.screening._screen_columns': ('screen.html#_screen_columns', 'uqcal/screening.py'),
                                  'uqcal.screening._screening_table': ('screen.html#_screening_table', 'uqcal/screening.py'),
+                                 'uqcal.screening._sentence': ('screen.html#_sentence', 'uqcal/screening.py'),
                                  'uqcal.screening._shuffle_row': ('screen.html#_shuffle_row', 'uqcal/screening.py'),
                                  'uqcal.screening._shuffle_rows': ('screen.html#_shuffle_rows', 'uqcal/screening.py'),
                                  'uqcal.screening._tail_pvalue': ('screen.html#_tail_pvalue', 'uqcal/screening.py'),

@@ -947,6 +947,7 @@ def _comparison_numbers(result):
         "average_pvalue": average.pvalue, "graph": result.to_frame().to_dict("list")}
 
 
+# %% ../nbs/70_cli.ipynb #cell-083
 def _comparison_page(frame, sides, result, facts):
     "One page for a pair, a group against everyone, or a screening."
     import pandas as pd

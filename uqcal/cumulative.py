@@ -1189,20 +1189,6 @@ def _subpopulation_of(everyone, member, shuffles):
         functools.partial(_member_averages, scaled, member, high - low), found)
 
 
-def _member_averages(everyone, member, width, first, last):
-    "The averages of members and of the others over some steps."
-    (response,), two_valued = _mapped((everyone.response,), width)
-    found, zeros = [], np.zeros(member.size)
-    for side, sign in ((member, 1), (~member, -1)):
-        (_, weight, rise, spread, _), (_, _, own, _, _) = (
-            _against_all(everyone.score, y, everyone.weight, side.astype(float), member)[
-                :, first:last] for y in (np.where(side, response, zeros), side.astype(float)))
-        part = sign * own.sum()
-        if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
-        found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
-    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
-
-
 def _published_scale(weight, mean):
     "σ of a subpopulation from everyone's mean responses in [0, 1]."
     return np.sqrt(np.sum(weight**2 * np.maximum(mean * (1 - mean), 0))) / weight.sum()
@@ -1217,6 +1203,20 @@ def _members(member, n):
         raise ValueError("member must mark some points and leave some out: it marks "
                          f"{int(flags.sum())} of {n}")
     return flags == 1
+
+# %% ../nbs/43_cumulative.ipynb #cell-053
+def _member_averages(everyone, member, width, first, last):
+    "The averages of members and of the others over some steps."
+    (response,), two_valued = _mapped((everyone.response,), width)
+    found, zeros = [], np.zeros(member.size)
+    for side, sign in ((member, 1), (~member, -1)):
+        (_, weight, rise, spread, _), (_, _, own, _, _) = (
+            _against_all(everyone.score, y, everyone.weight, side.astype(float), member)[
+                :, first:last] for y in (np.where(side, response, zeros), side.astype(float)))
+        part = sign * own.sum()
+        if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
+        found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
+    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
 
 # %% ../nbs/43_cumulative.ipynb #cell-052
 @nb.njit(cache=True, nogil=True)

@@ -116,6 +116,7 @@ class RateDifference(Result):
                 f"{self.rate_b:.3g}").replace("-", "−")
 
 
+# %% ../nbs/39_rates.ipynb #cell-000
 def rate_difference_of(
     rate_a: float,  # first rate, in [0, 1]
     n_a: float,  # cases behind it, > 0, not only whole; inf where the rate is known

@@ -57,18 +57,7 @@ class Screening(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        table, some = self.table, "groups" if self.against == "all" else "pairs of groups"
-        count, left = int((table["kuiper_pvalue_holm"] <= _LEVEL).sum()), table[~table["decided"]]
-        differ = "differ from everyone" if self.against == "all" else "differ"
-        how = "at 5 % after Holm's correction"
-        parts = [f"at like scores {count:,} of {len(table):,} {some} {differ}, {how}"]
-        if len(left):
-            drawn = f"{left['n_resamples'].max():,} resamples"
-            parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
-                f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
-                f"{drawn}, and no others {differ}, {how}"]
-        if self.skipped: parts.append(f"{len(self.skipped):,} pairs have no scores in common")
-        return "; ".join(parts)
+        return _sentence(self)
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
@@ -126,6 +115,22 @@ class Screening(Result):
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 10)
+
+# %% ../nbs/47_screen.ipynb #cell-033
+def _sentence(screening):
+    "How many differ, how many are left open, how many were left out."
+    table, some = screening.table, "groups" if screening.against == "all" else "pairs of groups"
+    count, left = int((table["kuiper_pvalue_holm"] <= _LEVEL).sum()), table[~table["decided"]]
+    differ = "differ from everyone" if screening.against == "all" else "differ"
+    how = "at 5 % after Holm's correction"
+    parts = [f"at like scores {count:,} of {len(table):,} {some} {differ}, {how}"]
+    if len(left):
+        drawn = f"{left['n_resamples'].max():,} resamples"
+        parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
+            f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
+            f"{drawn}, and no others {differ}, {how}"]
+    if screening.skipped: parts.append(f"{len(screening.skipped):,} pairs have no scores in common")
+    return "; ".join(parts)
 
 # %% ../nbs/47_screen.ipynb #cell-005
 def screen(
@@ -332,6 +337,7 @@ def _shuffle_row(groups, piece, observed, plan, seed):
         goal = min(4 * goal, plan.n_resamples)
 
 
+# %% ../nbs/47_screen.ipynb #cell-034
 def _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress):
     "Put the p-values by shuffles of some rows into the table."
     observed = table[[*_NAMES, "null_scale"]].to_numpy(float)
