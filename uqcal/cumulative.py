@@ -301,6 +301,17 @@ def _ratio(value, scale):
     "A statistic in units of its scale; infinite where there is a deviation but no noise."
     return value / scale if scale > 0 else np.inf if value > 0 else 0.0
 
+# %% ../nbs/43_cumulative.ipynb #cell-054
+def _range_of(*responses):
+    "Least and largest response; 0 and 1 where all are one of the two."
+    low, high = min(map(np.min, responses)), max(map(np.max, responses))
+    return (0.0, 1.0) if low == high and low in (0.0, 1.0) else (float(low), float(high))
+
+
+def _share(value, unit):
+    "A value in units, kept within 0 and 1 where rounding leads out."
+    return float(min(max(value / unit, 0.0), 1.0)) + 0.0
+
 # %% ../nbs/43_cumulative.ipynb #cell-016
 def _score_ticks(graph):
     """Positions of round scores along the abscissa that have room for their labels; evenly spaced
@@ -889,17 +900,6 @@ def _graph_of(a, b, unit, bounded, width, shuffles):
         averages=functools.partial(_group_averages, a, b, width), **found._asdict())
 
 # %% ../nbs/43_cumulative.ipynb #cell-096
-def _range_of(*responses):
-    "Least and largest response; 0 and 1 where all are one of the two."
-    low, high = min(map(np.min, responses)), max(map(np.max, responses))
-    return (0.0, 1.0) if low == high and low in (0.0, 1.0) else (float(low), float(high))
-
-
-def _share(value, unit):
-    "A value in units, kept within 0 and 1 where rounding leads out."
-    return float(min(max(value / unit, 0.0), 1.0)) + 0.0
-
-
 def _mapped(responses, width):
     "Responses on the way from their least to their largest, and whether there is nothing between."
     low, high = min(map(np.min, responses)), max(map(np.max, responses))
