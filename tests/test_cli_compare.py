@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from uqcal.cli import main
-from uqcal.cumulative import comparison_graph, screen, subpopulation_graph
+from uqcal.cumulative import comparison_graph, subpopulation_graph
+from uqcal.screening import screen
 
 NAMES = ["--response", "healed", "--score", "propensity", "--group", "arm"]
 

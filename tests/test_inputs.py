@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from uqcal.calibration_tests import kuiper_test
-from uqcal.cumulative import calibration_graph, comparison_graph, screen, subpopulation_graph
+from uqcal.cumulative import calibration_graph, comparison_graph, subpopulation_graph
 from uqcal.inputs import (check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_labels_agree, check_outcomes, check_probabilities,
                           check_weights, plain_array, printable, read_labels, read_vector)
 from uqcal.intervals import regression_coverage_score
@@ -22,6 +22,7 @@ from uqcal.online import OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import PlattScaling
 from uqcal.reliability import top_label_ece
 from uqcal.sample import Sample
+from uqcal.screening import screen
 from uqcal.statistics import ence
 from uqcal.validation import validate
 

@@ -53,6 +53,7 @@ WORLDS = {
     "steps": {"features": ("features", FEATURES), "y_true": ("outcomes", Y), "y": ("outcomes", Y), "y_prob": ("probabilities", P),
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
     "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
+    "two rates": {"outcome_a": ("outcomes", Y), "outcome_b": ("outcomes", Y[::-1]), "weight_a": WEIGHTS, "weight_b": WEIGHTS},
     "two": {"response_a": ("numbers", Y), "score_a": ("numbers", P), "response_b": ("numbers", Y[::-1]), "score_b": ("numbers", P[::-1]),
             "weight_a": WEIGHTS, "weight_b": WEIGHTS},
     "groups": {"response": ("numbers", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
@@ -273,7 +274,7 @@ TABLE = {
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True),
     **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
-    **rows("cumulative", "subpopulation_graph", "groups"),
+    **rows("cumulative", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
            "BrownianDistribution.isf", "single", of=lambda: kuiper_null),
 

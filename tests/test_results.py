@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from uqcal.calibration import calibration_report
 from uqcal.calibration_tests import binary_calibration_tests
 from uqcal.confidence_curves import confidence_curve
-from uqcal.cumulative import calibration_graph, screen
+from uqcal.cumulative import calibration_graph
 from uqcal.reliability import reliability_diagram
 from uqcal.results import (
     Interval, Result, SignificanceTest, enumerated, html_table, new_axes, plain_text, plain_ticks, plot_null, three_digits,
 )
+from uqcal.screening import screen
 from uqcal.validation import validate
 
 WICKED = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</td></table><b>", 'a" onclick="alert(1)', "E < 0 & u > 1", "&lt;script&gt;"]

@@ -22,6 +22,7 @@ from uqcal import kernels as kernels
 from uqcal import logistic as logistic
 from uqcal import online as online
 from uqcal import page as page
+from uqcal import rates as rates
 from uqcal import recalibration as recalibration
 from uqcal import references as references
 from uqcal import reliability as reliability
@@ -30,6 +31,7 @@ from uqcal import report as report
 from uqcal import resampling as resampling
 from uqcal import results as results
 from uqcal import sample as sample
+from uqcal import screening as screening
 from uqcal import statistics as statistics
 from uqcal import streams as streams
 from uqcal import tables as tables
@@ -50,7 +52,6 @@ from uqcal.consistency import consistency_test as consistency_test
 from uqcal.consistency import link_test as link_test
 from uqcal.cumulative import calibration_graph as calibration_graph
 from uqcal.cumulative import comparison_graph as comparison_graph
-from uqcal.cumulative import screen as screen
 from uqcal.cumulative import subpopulation_graph as subpopulation_graph
 from uqcal.datasets import catalogue as catalogue
 from uqcal.datasets import load_demo as load_demo
@@ -71,6 +72,7 @@ from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
+from uqcal.rates import rate_difference as rate_difference
 from uqcal.recalibration import BetaScaling as BetaScaling
 from uqcal.recalibration import PlattScaling as PlattScaling
 from uqcal.references import simulated_reference as simulated_reference
@@ -80,6 +82,7 @@ from uqcal.reliability import reliability_diagram as reliability_diagram
 from uqcal.reliability import top_label_ece as top_label_ece
 from uqcal.repeats import find_repeats as find_repeats
 from uqcal.report import write_report as write_report
+from uqcal.screening import screen as screen
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
 from uqcal.statistics import ence as ence

@@ -796,17 +796,20 @@ def _compare(
     b: Annotated[str | None, _option("Group to compare --a with.", "LABEL", "--b")] = None,
     everyone: Annotated[bool, _option("Compare each group with everyone, not with each other.",
                                       None, "--everyone")] = False,
+    n_resamples: Annotated[int, _option("Shuffles of each comparison.", "NUMBER", "--n-resamples",
+                                        default=True)] = 9999,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     _check_outputs(file, jobs, report=report, json=json_file)
+    _check_sizes(n_resamples=n_resamples)
     table, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group,
                                 _how(decimal, thousands, encoding, where, drop_missing, progress))
     sides = _compared_groups(frame["group"], a, b, everyone)
-    result = _comparison(frame, sides, everyone, dict(rng=seed, n_jobs=_cores(jobs),
-                                                      progress=_shown(progress)))
+    result = _comparison(frame, sides, everyone, dict(
+        n_resamples=n_resamples, rng=seed, n_jobs=_cores(jobs), progress=_shown(progress)))
     text = _screening_text(result, _width()) if sides is None else _graph_text(
         result, sides, _width())
     columns = ", ".join(filter(None, (response, score, group, weight)))
@@ -854,7 +857,8 @@ def _compared_groups(groups, a, b, everyone):
 
 def _comparison(frame, sides, everyone, options):
     "The graph of two sides, or the screening of all."
-    from uqcal.cumulative import comparison_graph, screen, subpopulation_graph
+    from uqcal.cumulative import comparison_graph, subpopulation_graph
+    from uqcal.screening import screen
     weight = "weight" if "weight" in frame else None
     if sides is None:
         return screen(frame, response="response", score="score", groups="group", weight=weight,
@@ -870,14 +874,19 @@ def _comparison(frame, sides, everyone, options):
 # %% ../nbs/70_cli.ipynb #cell-053
 def _graph_headline(graph, sides):
     "Who is ahead, by how much, and whether there is a difference at all."
+    from uqcal.results import three_digits
     first, second = sides[0], "everyone" if sides[1] is None else sides[1]
-    low, high = graph.slope(graph.score[0], graph.score[-1]).confidence_interval
-    average = (f"{graph.average_difference:.3g} on average (95 % interval {low:.3g} to "
-               f"{high:.3g})".replace("-", "−"))
+    average = graph.slope(graph.score[0], graph.score[-1])
+    low, high = map(three_digits, average.confidence_interval)
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
-    found = (f"{who} differ" if graph.kuiper_pvalue <= 0.05
-             else f"no difference between {who} is found")
-    return (f"At like scores {found}: {first} minus {second} is {average}, Kuiper's p = "
+    if graph.kuiper_pvalue <= 0.05:
+        found = f"{who} differ" + (", though not on average" if average.pvalue > 0.05 else "")
+    elif average.pvalue <= 0.05:
+        found = (f"no stretch of scores shows that {who} differ, but their averages over all "
+                 "scores do")
+    else: found = f"no difference between {who} is found"
+    return (f"At like scores {found}: {first} minus {second} is {three_digits(average.value)} on "
+            f"average (95 % interval {low} to {high}, p = {average.pvalue:.2g}), Kuiper's p = "
             f"{graph.kuiper_pvalue:.2g}.")
 
 
@@ -910,13 +919,7 @@ def _graph_text(graph, sides, width):
 
 # %% ../nbs/70_cli.ipynb #cell-055
 def _screening_headline(screening):
-    table = screening.table
-    count = int((table["kuiper_pvalue_holm"] <= 0.05).sum())
-    what = "groups differ from everyone" if screening.against == "all" else "pairs of groups differ"
-    skipped = (f" {len(screening.skipped):,} pairs have no scores in common and were left out."
-               if screening.skipped else "")
-    return (f"At like scores {count:,} of {len(table):,} {what}, at 5 % after Holm's "
-            f"correction.{skipped}")
+    return screening.sentence[0].upper() + screening.sentence[1:] + "."
 
 
 def _screening_rows(screening, n_rows):
@@ -929,9 +932,20 @@ def _screening_rows(screening, n_rows):
         ratio = row["kuiper_studentised" if np.isnan(row["kuiper_scaled"]) else "kuiper_scaled"]
         rows.append((str(row["a"]), *([str(row["b"])] if pairs else []), points,
                      f"{row['n_steps']:,.0f}", f"{row['average_difference']:.3g}", f"{ratio:.3f}",
-                     *(f"{row[name]:.2g}"
+                     *(f"{row[name]:.2g}" + ("*" * (row["method"] == "tail")
+                                             + "?" * (not row["decided"]))
+                       * (name == "kuiper_pvalue")
                        for name in ("kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh"))))
     return rows
+
+
+def _screening_marks(screening, n_rows):
+    "What the marks beside p-values mean, where there are any."
+    shown = screening.table.head(n_rows)
+    marks = [text for text, some in (
+        ("* beyond all shuffles, by the tail of the limit", (shown["method"] == "tail").any()),
+        ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
+    return ["; ".join(marks)] if marks else []
 
 
 def _screening_text(screening, width):
@@ -940,7 +954,7 @@ def _screening_text(screening, width):
     parts = [_wrapped(_screening_headline(screening), width),
              _aligned(rows, range(left, len(rows[0])))]
     return "\n\n".join(parts + ([f"and {more:,} smaller ones; --json writes all"] if more > 0
-                                else []))
+                                else []) + _screening_marks(screening, 20))
 
 # %% ../nbs/70_cli.ipynb #cell-057
 def _comparison_numbers(result):
@@ -952,10 +966,13 @@ def _comparison_numbers(result):
     names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
              "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",
              "n_resamples")
+    average = result.slope(result.score[0], result.score[-1])
     return {name: _plain(getattr(result, name)) for name in names} | {
-        "graph": result.to_frame().to_dict("list")}
+        "average_interval": [_plain(end) for end in average.confidence_interval],
+        "average_pvalue": average.pvalue, "graph": result.to_frame().to_dict("list")}
 
 
+# %% ../nbs/70_cli.ipynb #cell-083
 def _comparison_page(frame, sides, result, facts):
     "One page for a pair, a group against everyone, or a screening."
     import pandas as pd
@@ -970,7 +987,8 @@ def _comparison_page(frame, sides, result, facts):
         chart = draw_picture(
             lambda ax: result.plot(ax), "The largest deviations and whether each is significant.",
             caption="Squares: significant at 5 % after Holm's correction.", width=5.2, height=4.4)
-        sections = [Section("The largest deviations", paragraphs=(read,),
+        sections = [Section("The largest deviations", paragraphs=(
+                                read, *_screening_marks(result, 50)),
                             pictures=(chart, *graphs)),
                     Section("Table", table=pd.DataFrame(rows[1:], columns=rows[0]))]
         headline = _screening_headline(result)

@@ -8,7 +8,7 @@ import pytest
 import test_refusals as table
 from cases import blocks
 
-from uqcal import bin_scaling, bootstrap, calibration_tests, conclusions, consistency, cumulative, distributions, intervals, reliability, statistics
+from uqcal import bin_scaling, bootstrap, calibration_tests, conclusions, consistency, cumulative, distributions, intervals, reliability, screening, statistics
 from uqcal.validation import validate
 
 # --- data: random in size and shape, exact in float32, no two uncertainties, scores or features alike
@@ -51,7 +51,7 @@ CALLS = {
     "smirnov": (binary(calibration_tests.kolmogorov_smirnov_test, method="asymptotic"), "order"),
     "graph": (binary(cumulative.calibration_graph, method="asymptotic"), "order"),
     "subpopulation": (lambda d: cumulative.subpopulation_graph(d["y"], d["p"], d["member"], method="asymptotic"), "order"),
-    "screen": (lambda d: cumulative.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), response="r", score="s", groups="g", method="asymptotic"), "order names"),
+    "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), response="r", score="s", groups="g", method="asymptotic"), "order names"),
     "coverage": (lambda d: intervals.coverage_test(d["truth"], d["bounds"], coverage=0.8), "order unit"),
     "width": (lambda d: intervals.regression_coverage_score(d["truth"], d["bounds"]), "order unit"),
 }

@@ -1,0 +1,155 @@
+"""Screens of many groups: they agree with the graphs, p-values that no floor decides, and a stated rate of false alarms."""
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal.brownian import kuiper_null
+from uqcal.cumulative import compared_groups, least_scale
+from uqcal.resampling import shuffle_state
+from uqcal.screening import _tail_pvalue, screen
+
+
+
+def population(rng, n_groups=6, n=60):
+    s = rng.uniform(size=n_groups * n)
+    g = np.repeat([f"group {k}" for k in range(n_groups)], n)
+    y = (rng.uniform(size=s.size) < np.where(g == "group 2", 0.3, 0.0) + 0.6 * s).astype(float)
+    return pd.DataFrame({"outcome": y, "score": np.round(s, 2), "county": g, "w": rng.exponential(size=s.size) + 0.1})
+
+
+@pytest.mark.parametrize("against", ["pairs", "all"])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_screen_agrees_with_the_graphs(against, weight):
+    frame = population(np.random.default_rng(2))
+    found = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="asymptotic", n_jobs=2)
+    table = found.to_frame()
+    assert len(table) == (15 if against == "pairs" else 6) and table["kuiper_scaled"].is_monotonic_decreasing
+    for row in range(len(table)):
+        graph = found.graph(row, method="asymptotic")
+        for name in ("kuiper", "kolmogorov_smirnov", "average_difference", "null_scale", "scale", "n_steps", "kuiper_scaled", "kuiper_pvalue", "kolmogorov_smirnov_pvalue"):
+            np.testing.assert_allclose(table[name][row], getattr(graph, name), rtol=1e-9, err_msg=name)
+    assert "group 2" in table.loc[0, ["a", "b"] if against == "pairs" else ["a"]].tolist()
+    holm, bh = table["kuiper_pvalue_holm"] * (1 + 1e-12), table["kuiper_pvalue_bh"] * (1 + 1e-12)          # p·m/1 by two orders of the operations
+    assert (holm >= table["kuiper_pvalue_bh"]).all() and (bh >= table["kuiper_pvalue"]).all()
+    jobs = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="asymptotic", n_jobs=1).to_frame()
+    pd.testing.assert_frame_equal(table, jobs)
+
+
+def test_small_rows_that_seem_significant_are_shuffled_and_alike_for_any_number_of_jobs():
+    frame = population(np.random.default_rng(2), n=30)
+    names = dict(response="outcome", score="score", groups="county", n_resamples=99, rng=1)
+    found = screen(frame, **names).to_frame()
+    shuffled = found["method"] != "asymptotic"
+    assert shuffled.any() and (found["n_resamples"].where(~shuffled, 0) == 0).all() and (found["n_resamples"][shuffled] >= 99).all()
+    assert set(found["method"]) <= {"asymptotic", "permutation", "tail"} and (found["n_resamples"] <= 9900).all()
+    direct = found[found["method"] == "permutation"]
+    assert (direct["kuiper_pvalue"] >= 1 / (direct["n_resamples"] + 1)).all()
+    pd.testing.assert_frame_equal(found, screen(frame, **names, n_jobs=2).to_frame())
+
+
+def test_names_of_groups_are_text_and_no_html():
+    frame = population(np.random.default_rng(2), n_groups=3)
+    frame["county"] = frame["county"].map({"group 0": "<script>alert(1)</script>", "group 1": "$x$", "group 2": "c"})
+    found = screen(frame, response="outcome", score="score", groups="county", method="asymptotic")
+    assert "<script>" not in found._repr_html_() and "&lt;script&gt;" in found._repr_html_()
+    ax = found.plot()
+    ax.figure.canvas.draw()
+    assert any(r"\$x\$" in label.get_text() for label in ax.get_yticklabels())
+    plt.close(ax.figure)
+
+
+def wards(rates, members, seed=1):
+    "Groups of so many members, one rate each."
+    rng, rates = np.random.default_rng(seed), np.asarray(rates, float)
+    g = np.repeat(np.arange(rates.size), members)
+    return {"y": (rng.uniform(size=g.size) < rates[g]).astype(float), "s": rng.uniform(size=g.size), "g": g}
+
+
+def of_wards(rates, members, seed=1, **options):
+    return screen(wards(rates, members, seed), response="y", score="s", groups="g", **{"rng": 1} | options)
+
+
+@pytest.mark.parametrize("n_resamples", [499, 999, 9999])
+@pytest.mark.parametrize("rate", [0.95, 1.0])          # with noise in the ward that differs, and without: an infinite statistic
+def test_twelve_groups_one_of_which_differs(n_resamples, rate):
+    found = of_wards([rate] + [0.05] * 11, 100, n_resamples=n_resamples)
+    differ = found.table[found.table["kuiper_pvalue_holm"] <= 0.05]
+    assert len(differ) == 11 and ((differ["a"] == 0) | (differ["b"] == 0)).all() and (differ["method"] == "tail").all()
+    assert found.table["decided"].all() and found.sentence.startswith("at like scores 11 of 66 pairs of groups differ")
+    assert (differ["kuiper_pvalue"] > 0).all()
+
+
+def test_one_class_of_many_differs_from_everyone():
+    found = of_wards([0.95] + [0.05] * 149, 20, against="all", n_resamples=499, n_jobs=2)
+    assert found.table.loc[found.table["kuiper_pvalue_holm"] <= 0.05, "a"].tolist() == [0] and found.table["decided"].all()
+
+
+def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
+    found = of_wards([1] + [0] * 11, 15, n_resamples=9)
+    assert "cannot be decided with 900 resamples" in found.sentence and "0 of 66" not in found.sentence
+    assert (~found.table["decided"]).sum() == 11 and (found.table["kuiper_pvalue_holm"][~found.table["decided"]] > 0.05).all()
+    assert of_wards([1] + [0] * 11, 15, n_resamples=99).table["decided"].all()
+    plain = of_wards([0.5] * 12, 15, n_resamples=99)
+    assert plain.sentence == "at like scores 0 of 66 pairs of groups differ, at 5 % after Holm's correction" and plain.table["decided"].all()
+
+
+def test_the_tail_is_no_thinner_than_what_many_shuffles_find():
+    "The share of shuffles whose own continued tail, from 999 others, is below 0.001 or 0.0001 stays below that, for data of any kind."
+    rng = np.random.default_rng(7)
+    for members, other in ((10, 10), (20, 200), (60, 60)):
+        s, g = rng.uniform(size=members + other), np.repeat([0, 1], [members, other])
+        for y in ((rng.uniform(size=s.size) < 0.1), (rng.uniform(size=s.size) < s), rng.standard_normal(s.size), np.exp(2 * rng.standard_normal(s.size))):
+            drawn = compared_groups(y.astype(float), s, g, np.empty(0)).shuffles(0)(shuffle_state(rng), 40_999)
+            least = least_scale(drawn[:999, 4])
+            few = drawn[:999, 2] / np.maximum(drawn[:999, 4], least)
+            size = drawn[999:, 2] / np.maximum(drawn[999:, 4], 2 * least)
+            largest = np.sort(size)[::-1][:200]
+            for alpha in (1e-3, 1e-4):
+                false = sum(_tail_pvalue(value, few, kuiper_null) <= alpha for value in largest)
+                assert false <= alpha * 40_000 + 3 * np.sqrt(alpha * 40_000), (members, other, alpha, false)
+
+
+@pytest.mark.slow
+def test_false_alarms_of_whole_screens_are_as_rare_as_stated():
+    "At most 5 % of screens of 28 pairs without a difference; 400 screens: two standard errors are 2.2 %."
+    alarms = [(of_wards([0.3] * 8, 30, seed=seed, n_resamples=499).table["kuiper_pvalue_holm"] <= 0.05).any() for seed in range(400)]
+    assert np.mean(alarms) <= 0.072
+
+
+@pytest.mark.slow
+def test_five_hundred_groups_take_minutes():
+    "124,750 pairs, a dozen groups of which differ from all others: within 600 seconds of processor time, five minutes on two cores."
+    start = time.process_time()
+    found = of_wards([0.95] * 12 + [0.05] * 488, 100, n_jobs=2)
+    assert time.process_time() - start < 600
+    differ = found.table["kuiper_pvalue_holm"] <= 0.05
+    assert differ.sum() == 12 * 488 and ((found.table["a"] < 12) != (found.table["b"] < 12))[differ].all()
+
+
+def test_screen_names_pairs_that_never_interleave():
+    frame = pd.DataFrame({"y": [0, 1, 0, 1, 1, 0.], "s": [1, 2, 3, 1.5, 2.5, 9], "g": [1, 1, 1, 2, 2, 3]})
+    found = screen(frame, response="y", score="s", groups="g", n_resamples=19, rng=0)
+    assert set(found.skipped) == {(1, 3), (2, 3)} and len(found.to_frame()) == 1
+    with pytest.raises(ValueError, match="interleave"): screen(frame[frame.g != 2], response="y", score="s", groups="g")
+
+
+def test_screen_reads_mappings_and_polars():
+    polars = pytest.importorskip("polars")
+    frame = population(np.random.default_rng(2), n_groups=3)
+    names = dict(response="outcome", score="score", groups="county", method="asymptotic")
+    expected = screen(frame, **names).to_frame()
+    pd.testing.assert_frame_equal(screen({name: frame[name].to_numpy() for name in frame}, **names).to_frame(), expected)
+    pd.testing.assert_frame_equal(screen(polars.from_pandas(frame), **names).to_frame(), expected)
+
+
+@pytest.mark.parametrize("call, match", [
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 1]}, response="y", score="s", groups="g"), "two different"),
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, None]}, response="y", score="s", groups="g"), "missing"),
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="z", score="s", groups="g"), "'y'"),
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="y", score="s", groups="g", against="some"), "against"),
+])
+def test_bad_input_is_named(call, match):
+    with pytest.raises((ValueError, TypeError), match=match): call()
