@@ -194,8 +194,8 @@ def test_subpopulation_and_calibration_equal_their_slow_twins(responses, ties, w
 @pytest.mark.parametrize("ties", ["distinct", "many", "lump"])
 def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     "Each rise is linear in the responses: differentiate it by each, and put the local variances between."
-    from uqcal.cumulative import _variances
-    rng = np.random.default_rng(3)
+    from uqcal.cumulative import _neighbours, _own_noise
+    rng, nobody = np.random.default_rng(3), np.empty(0, np.int64)
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "real", ties, True, n) for n in (40, 25))
     order_a, order_b = np.argsort(s_a, kind="stable"), np.argsort(s_b, kind="stable")
     y_a, s_a, w_a, y_b, s_b, w_b = y_a[order_a], s_a[order_a], w_a[order_a], y_b[order_b], s_b[order_b], w_b[order_b]
@@ -203,7 +203,8 @@ def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     zero = rises(np.zeros(40), np.zeros(25))
     matrix = np.array([rises(e[:40], e[40:]) - zero for e in np.eye(65)]).T
     graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
-    expected = matrix @ np.diag(np.concatenate(_variances(s_a, y_a, s_b, y_b))) @ matrix.T
+    _, v_a, _, v_b = _own_noise(_neighbours(s_a, nobody), y_a, _neighbours(s_b, nobody), y_b)
+    expected = matrix @ np.diag(np.concatenate([v_a, v_b])) @ matrix.T
     n = graph.score.size
     for lag in range(3):
         np.testing.assert_allclose(graph.covariance[:n - lag, lag], np.diag(expected, lag), rtol=1e-9, atol=1e-12)
@@ -216,14 +217,14 @@ def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
 
 
 def test_subpopulation_noise_is_that_of_the_linear_map():
-    from uqcal.cumulative import _split_variances
+    from uqcal.cumulative import _split_neighbours, _split_noise
     rng = np.random.default_rng(4)
     y, s, w = drawn(rng, "real", "some", True, 80)
     order = np.argsort(s, kind="stable")
     y, s, w, member = y[order], s[order], w[order], rng.uniform(size=80) < 0.3
     rises = np.array([np.diff(subpopulation_graph(e, s, member, sample_weight=w, method="asymptotic").ordinate) for e in np.eye(80)]).T
     graph = subpopulation_graph(y, s, member, sample_weight=w, method="asymptotic")
-    expected = rises @ np.diag(_split_variances(s, y, member)) @ rises.T
+    expected = rises @ np.diag(_split_noise(_split_neighbours(s, member, np.empty(0, np.int64)), y)[1]) @ rises.T
     np.testing.assert_allclose(expected, np.diag(graph.covariance[:, 0]), atol=1e-12)
 
 

@@ -74,6 +74,7 @@ OPTIONS = {
     "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
     "classes": ("array -shorter -None", np.arange(3.0)), "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
     "name": ("text", NOT_STATED), "groups": ("free", NOT_STATED), "tolerance": ("free", NOT_STATED),
+    **dict.fromkeys(["cluster", "cluster_a", "cluster_b", "replicate_weights", "replicate_factor"], ("free", NOT_STATED)),
 }
 NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
 NO_FRACTION = {"zero": 0, "one": 1, "negative": -0.5, "percent": 95, "NaN": np.nan, "infinite": np.inf, "True": True, "text": "0.9", "None": None, "list": [0.5, "x"]}
@@ -275,6 +276,13 @@ TABLE = {
     **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
     **rows("cumulative", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
+    **rows("cumulative", "subpopulation_graph+cluster", "groups", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
+    **rows("cumulative", "comparison_graph+cluster", "two", given={"cluster_a": np.arange(N) % 8, "cluster_b": np.arange(N) % 9},
+           kinds={"cluster_a": "array", "cluster_b": "array"}),
+    **rows("cumulative", "calibration_graph+cluster", "binary", given={"cluster": np.arange(N) % 8}, kinds={"y_true": "numbers", "cluster": "array -None"}),
+    **{f"calibration_tests.{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"})
+       for name in ("kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test", "binary_calibration_tests")},
+    **rows("calibration_tests", "multiclass_calibration_tests+cluster", "classes", nan=True, given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
            "BrownianDistribution.isf", "single", of=lambda: kuiper_null),
 
@@ -347,10 +355,12 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",
     ("certain",):
         "calibration_tests.kolmogorov_smirnov_test calibration_tests.kuiper_test calibration_tests.spiegelhalter_test "
-        "calibration_tests.binary_calibration_tests",
+        "calibration_tests.kolmogorov_smirnov_test+cluster calibration_tests.kuiper_test+cluster calibration_tests.spiegelhalter_test+cluster "
+        "calibration_tests.binary_calibration_tests calibration_tests.binary_calibration_tests+cluster",
     ("one point", "two points", "zeros"):
         "distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
+        "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
 }.items() for name in names.split()}
 EXEMPT = {"resampling.monte_carlo_pvalue"}  # takes what a simulation made, undefined values included

@@ -13,7 +13,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from .inputs import check_generator, check_labels_agree, check_multiclass, check_weights
+from .inputs import (check_generator, check_labels_agree, check_multiclass, check_weights,
+                          read_labels)
 from .resampling import holm
 from .results import Result, SignificanceTest, enumerated, html_table, new_axes
 from .walk import STATISTICS, Walk, significance_of, walk_of
@@ -142,6 +143,7 @@ def kolmogorov_smirnov_test(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -158,6 +160,8 @@ def kolmogorov_smirnov_test(
         Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
     n_resamples : int, default 9999
@@ -184,7 +188,7 @@ def kolmogorov_smirnov_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.of(y_true, y_prob, sample_weight), ("kolmogorov_smirnov",),
+    return tests_of(Walk.of(y_true, y_prob, sample_weight, cluster), ("kolmogorov_smirnov",),
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
 
@@ -194,6 +198,7 @@ def kuiper_test(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -210,6 +215,8 @@ def kuiper_test(
         Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
     n_resamples : int, default 9999
@@ -236,7 +243,7 @@ def kuiper_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.of(y_true, y_prob, sample_weight), ("kuiper",), method=method,
+    return tests_of(Walk.of(y_true, y_prob, sample_weight, cluster), ("kuiper",), method=method,
                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-027
@@ -247,6 +254,7 @@ def spiegelhalter_test(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     alternative: str = "two-sided",  # "two-sided", "greater" (Brier score too large: overconfident)
                                      # or "less"
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -265,6 +273,8 @@ def spiegelhalter_test(
         Weights ≥ 0, shape (n,).
     alternative : str, default "two-sided"
         "two-sided", "greater" (Brier score too large: overconfident) or "less".
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes).
     n_resamples : int, default 9999
@@ -291,7 +301,7 @@ def spiegelhalter_test(
     ----------
     Spiegelhalter (1986).
     """
-    return tests_of(Walk.of(y_true, y_prob, sample_weight), ("spiegelhalter",),
+    return tests_of(Walk.of(y_true, y_prob, sample_weight, cluster), ("spiegelhalter",),
                     alternative=alternative, method=method, n_resamples=n_resamples, rng=rng,
                     n_jobs=n_jobs, progress=progress)[0]
 
@@ -340,6 +350,8 @@ class CalibrationTests(Result):
              ) -> Axes:
         """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
 
+        A walk leaves it where the p-value of Kolmogorov and Smirnov's test is at most 5 %.
+
         Parameters
         ----------
         ax : Axes | None, optional
@@ -349,7 +361,7 @@ class CalibrationTests(Result):
         -------
         Axes
         """
-        return self.walk.plot(ax)
+        return self.walk.plot(ax, test=self.kolmogorov_smirnov)
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-014
 def binary_calibration_tests(
@@ -357,6 +369,7 @@ def binary_calibration_tests(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -373,6 +386,8 @@ def binary_calibration_tests(
         Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" or "exact".
     n_resamples : int, default 9999
@@ -395,7 +410,7 @@ def binary_calibration_tests(
     ValueError
         For scores without variance and for bad input.
     """
-    walk = Walk.of(y_true, y_prob, sample_weight)
+    walk = Walk.of(y_true, y_prob, sample_weight, cluster)
     found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
                      rng=rng, n_jobs=n_jobs, progress=progress)
     return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},
@@ -480,6 +495,7 @@ def multiclass_calibration_tests(
     y_prob: ArrayLike,  # stated probabilities, shape (n, K)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -496,6 +512,8 @@ def multiclass_calibration_tests(
         Stated probabilities, shape (n, K).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" or "exact".
     n_resamples : int, default 9999
@@ -518,15 +536,16 @@ def multiclass_calibration_tests(
     ValueError
         For probabilities outside [0, 1] and for rows that do not sum to 1.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
     label, prob = check_multiclass(y_true, y_prob)
+    if cluster is not None: cluster = read_labels(cluster, label.size, "cluster")
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
         k: (label == k, prob[:, k]) for k in range(prob.shape[1])}
     rng, rows, impossible = check_generator(rng), {}, {}
     for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
                                                   disable=not progress, unit=""):
-        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight)
+        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, cluster)
         found = {one.name: one for one in tests_of(
             walk, testable(walk), method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs)}
         against = np.flatnonzero((probability == 1 - outcome) & (weight > 0))

@@ -18,8 +18,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
+from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_fraction, check_generator,
-                          check_labels_agree, check_outcomes, check_ratio, read_vector)
+                          check_labels_agree, check_outcomes, check_ratio, plain_array, read_labels,
+                          read_vector)
 from .rates import MatchedAverages, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
@@ -244,8 +246,9 @@ class CumulativeGraph(_Secants, _Shown, Result):
     kolmogorov_smirnov_pvalue : float
         Of the same.
     method : str
-        Of the p-values: "asymptotic", "permutation", "exact" (outcomes drawn as stated) or
-        "contradiction" (a stated certainty that failed).
+        Of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
+        "replicates", "exact" (outcomes drawn as stated), "whole clusters" (the same,
+        cluster by cluster) or "contradiction" (a stated certainty that failed).
     n_resamples : int | None
         Sets shuffled or drawn; None where there were none.
     averages : Callable
@@ -270,8 +273,9 @@ class CumulativeGraph(_Secants, _Shown, Result):
     kolmogorov_smirnov: float  # max |C|, in the unit of the response
     kuiper_pvalue: float  # of "nothing differs at any score"
     kolmogorov_smirnov_pvalue: float  # of the same
-    method: str  # of the p-values: "asymptotic", "permutation", "exact" (outcomes drawn as stated)
-                 # or "contradiction" (a stated certainty that failed)
+    method: str  # of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
+                 # "replicates", "exact" (outcomes drawn as stated), "whole clusters" (the same,
+                 # cluster by cluster) or "contradiction" (a stated certainty that failed)
     n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
     averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
                                                            # two averages over some steps
@@ -369,6 +373,7 @@ def calibration_graph(
                         # expected values
     *,
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated;
                            # for outcomes 0/1), or "auto", whichever serves
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
@@ -387,6 +392,8 @@ def calibration_graph(
         values.
     sample_weight : ArrayLike | None, optional
         Weights, shape (n,), > 0.
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     method : str, default "auto"
         P-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated; for outcomes
         0/1), or "auto", whichever serves.
@@ -420,17 +427,21 @@ def calibration_graph(
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, p, w = _columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"))
+    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
+    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
     w = w / w.max() if w.size else np.ones(y.size)
     if np.all((y == 0) | (y == 1)):
         if p.min() < 0 or p.max() > 1:
             raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
                              f"{p.min():.6g} to {p.max():.6g}")
-        return _calibration_of(walk_of(y, p, w), method=method, n_resamples=n_resamples, rng=rng,
-                               n_jobs=n_jobs, progress=progress)
-    if method == "exact":
-        raise ValueError("method can be 'exact' only where y_true holds just 0 and 1: nothing says "
-                         "how other outcomes would have to be drawn")
-    return _calibration_of_numbers(y, p, w)
+        return _calibration_of(walk_of(y, p, w, cluster), method=method, n_resamples=n_resamples,
+                               rng=rng, n_jobs=n_jobs, progress=progress)
+    if method == "exact" or cluster is not None and method != "auto":
+        raise ValueError("method can be 'exact' only where y_true holds just 0 and 1, and must be "
+                         f"'auto' with clusters, got {method!r}: nothing says how other outcomes "
+                         "would have to be drawn")
+    return _calibration_of_numbers(y, p, w, cluster, _Shuffles(method, n_resamples, rng, n_jobs,
+                                                               progress))
 
 # %% ../nbs/43_cumulative.ipynb #cell-020
 def _calibration_of(walk, **settings):
@@ -443,36 +454,88 @@ def _calibration_of(walk, **settings):
     else:  # certainties: met, or failed
         pvalues = [0.0 if walk.contradicted else 1.0] * 2
         how = ("contradiction" if walk.contradicted else "exact", None)
+    weight, spread = np.add.reduceat(w, first), np.add.reduceat(w * w * p * (1 - p), first)
+    widened = 1.0
+    if walk.cluster is not None and walk.variance > 0:
+        parts = w * (walk.outcome - p if how[0] == "cluster signs" else np.sqrt(p * (1 - p)))
+        widened = float(np.sum(np.bincount(walk.cluster, parts)**2) / walk.variance)
     return _independent_steps(
-        "calibration", p[first], np.add.reduceat(w, first), np.diff(walk.total, prepend=0.0),
-        np.add.reduceat(w * w * p * (1 - p), first), walk.n, walk.scale,
-        functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size], True),
+        "calibration", p[first], weight, np.diff(walk.total, prepend=0.0), widened * spread, walk.n,
+        walk.scale, functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size],
+                                      True, widened=widened),
         _Significance(*pvalues, *how))
 
 
-def _calibration_of_numbers(y, p, w):
+# %% ../nbs/43_cumulative.ipynb #cell-093
+def _calibration_of_numbers(y, p, w, cluster, asked):
     "The graph of other outcomes, whose variance is estimated by squared deviations."
-    p, y, w = sort_by_score(p, y, w)
+    order = np.argsort(p, kind="stable")
+    p, y, w = p[order], y[order], w[order]
     first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
-    rise, weight, spread = (np.add.reduceat(column, first)
-                            for column in (w * (y - p), w, (w * (y - p))**2))
+    part = w * (y - p)
+    rise, weight, spread = (np.add.reduceat(column, first) for column in (part, w, part**2))
     bounded = p[0] >= 0 and p[-1] <= 1 and y.min() >= 0 and y.max() <= 1
     scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
+    found = None
+    if cluster is not None and np.unique(cluster).size < y.size:
+        if np.unique(cluster).size < LEAST_GROUPS:
+            raise ValueError(f"cluster must hold at least {LEAST_GROUPS} different labels, got "
+                             f"{np.unique(cluster).size}")
+        code = np.unique(cluster, return_inverse=True)[1][order]
+        spread = spread * (np.sum(np.bincount(code, part)**2) / (np.sum(part**2) or 1.0))
+        found = _by_cluster_signs(part, np.r_[first[1:], y.size], code, asked)
     return _independent_steps(
         "calibration", p[first], weight, rise, spread, y.size, scale,
-        functools.partial(_stated_averages, y, p, w, np.r_[first, p.size], False))
+        functools.partial(_stated_averages, y, p, w, np.r_[first, p.size], False), found)
 
 
-def _stated_averages(y, p, w, start, binary, first, last):
+def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     "Average outcome and average statement over some steps, which are known."
     low, high = (0.0, 1.0) if binary else _range_of(y, p)
     unit = high - low or 1.0
     y, p, w = ((column[start[first]:start[last]]) for column in (y, p, w))
     n, stated = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
-    noise = np.sum(w * w * p * (1 - p)) / w.sum()**2 if binary else 0.0
+    noise = widened * np.sum(w * w * p * (1 - p)) / w.sum()**2 if binary else 0.0
     if noise > 0: n = stated * (1 - stated) / noise
     return MatchedAverages(_share(np.average(y, weights=w) - low, unit), n, _share(stated, 1.0),
                            np.inf, high - low, binary, True)
+
+# %% ../nbs/43_cumulative.ipynb #cell-113
+@nb.njit(cache=True, nogil=True)
+def _coins(n):
+    "Pairs of 1 and −1, and where each begins: shuffled within pairs, the first ones are signs."
+    pairs = np.ones(2 * n)
+    pairs[1::2] = -1.0
+    return pairs, np.arange(0, 2 * n + 1, 2)
+
+
+@nb.njit(cache=True, nogil=True)
+def _signed_sums(state, n_resamples, part, end, sign, n_signs):
+    "Range and largest distance of sums of parts with random signs, read at the ends."
+    out, (pairs, start) = np.zeros((n_resamples, 2)), _coins(n_signs)
+    for r in range(n_resamples):
+        shuffle_within(pairs, start, state)
+        at = high = low = 0.0
+        i = 0
+        for g in range(end.size):
+            while i < end[g]:
+                at += pairs[2 * sign[i]] * part[i]
+                i += 1
+            high, low = max(high, at), min(low, at)
+        out[r, 0], out[r, 1] = high - low, max(high, -low)
+    return out
+
+
+def _by_cluster_signs(part, end, code, asked):
+    "P-values of a walk whose clusters get random signs."
+    number, walk = int(code.max()) + 1, np.r_[0.0, np.cumsum(part)[end - 1]]
+    null = run_chunks(functools.partial(_permuted, _signed_sums, (part, end, code, number)),
+                      affordable(asked.n_resamples, part.size, 2 * 10**8),
+                      chunk_size(part.size, 2**21), asked.rng, n_jobs=asked.n_jobs,
+                      progress=asked.progress, description="signs")
+    return _Significance(monte_carlo_pvalue(float(np.ptp(walk)), null[:, 0]),
+                         monte_carlo_pvalue(float(np.abs(walk).max()), null[:, 1]),
+                         "cluster signs", len(null))
 
 # %% ../nbs/43_cumulative.ipynb #cell-037
 class _Significance(NamedTuple):
@@ -734,24 +797,233 @@ def _cells(key, is_b, at_least):
     if start[-1] < n: start.append(n)
     return np.array(start)
 
+# %% ../nbs/43_cumulative.ipynb #cell-115
+@nb.njit(cache=True, nogil=True)
+def _close_cells(key, is_b, start):
+    """The same cells, but where one group has more than twenty times as many members as the other,
+    only ten neighbours on either side of the sparse ones; all others are cells of their own."""
+    n, joined = key.size, np.ones(key.size + 1, np.bool_)
+    joined[0] = joined[n] = False
+    for c in range(start.size - 1):
+        first, last, of_b = start[c], start[c + 1], 0
+        joined[first] = False
+        for i in range(first, last):
+            of_b += is_b[i]
+        sparse = 2 * of_b < last - first
+        few = of_b if sparse else last - first - of_b
+        if last - first - few <= 20 * few: continue
+        joined[first + 1:last] = False
+        for i in range(first, last):
+            if is_b[i] != sparse: continue
+            low, high = max(i - 10, first), min(i + 10, last - 1)
+            while low > first and key[low - 1] == key[low]:
+                low -= 1
+            while high + 1 < last and key[high + 1] == key[high]:
+                high += 1
+            joined[low + 1:high + 1] = True
+    return np.flatnonzero(~joined)
+
+# %% ../nbs/43_cumulative.ipynb #cell-117
+@nb.njit(cache=True, nogil=True)
+def _scores_held(score):
+    "Where each distinct score begins among sorted ones, then n; the number of each point's score."
+    first, held, m = np.empty(score.size + 1, np.int64), np.empty(score.size, np.int64), 0
+    for i in range(score.size):
+        if i == 0 or score[i] != score[i - 1]:
+            first[m] = i
+            m += 1
+        held[i] = m - 1
+    first[m] = score.size
+    return first[:m + 1].copy(), held
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_score(sums, g, i, x, first, cluster, mates):
+    """Count the members of the g-th score, at distance x, without i and (unless they are many) its
+    cluster; return how many were found in the cluster, and write them down if there is room."""
+    size, found = first[g + 1] - first[g], 0
+    if cluster.size and size <= 40:
+        for j in range(first[g], first[g + 1]):
+            if j != i and cluster[j] == cluster[i]:
+                if mates.size: mates[found] = j
+                found += 1
+    size -= found + (first[g] <= i < first[g + 1])
+    sums[0] += size
+    sums[1] += size * x
+    sums[2] += size * x * x
+    return found
+
+# %% ../nbs/43_cumulative.ipynb #cell-118
+@nb.njit(cache=True, nogil=True)
+def _span(i, score, first, g, cluster, sums, mates):
+    """The distinct scores, at least ten members, nearest to a point on both sides: the first, one
+    past the last, how many members are its cluster's; sums of the others' distances."""
+    n, m, low, high, before, after = score.size, first.size - 1, g, g + 1, 0.0, 0.0
+    unit = max(score[min(i + 10, n - 1)] - score[i], score[i] - score[max(i - 10, 0)])
+    sums[:] = 0.0
+    found = _add_score(sums, g, i, 0.0, first, cluster, mates)
+    while sums[0] < 10 and (low > 0 or high < m):
+        had, down = sums[0], high == m or low > 0 and before <= after
+        o = low - 1 if down else high
+        x = (score[first[o]] - score[i]) / unit if unit > 0 else 0.0
+        found += _add_score(sums, o, i, x, first, cluster, mates[found:])
+        if down: low, before = o, before + sums[0] - had
+        else: high, after = o + 1, after + sums[0] - had
+    return low, high, found, unit
+
+
+@nb.njit(cache=True, nogil=True)
+def _neighbours(score, cluster):
+    """What _held needs: the scores, the span of each point's neighbours, its cluster's members
+    among them, and level, slope, variance and count of the line through them."""
+    n, (first, held) = score.size, _scores_held(score)
+    span, line, sums = np.empty((n, 2), np.int64), np.zeros((n, 4)), np.empty(3)
+    start, none = np.zeros(n + 1, np.int64), np.empty(0, np.int64)
+    for i in range(n):
+        low, high, found, unit = _span(i, score, first, held[i], cluster, sums, none)
+        span[i], start[i + 1] = (low, high), start[i] + found
+        spread = sums[0] * sums[2] - sums[1] * sums[1]
+        line[i, 3] = sums[0]
+        if sums[0] == 0: line[i, 2] = 1.0
+        elif spread <= 1e-9 * sums[0] * sums[2] or sums[2] > spread:
+            line[i, 0] = line[i, 2] = 1 / sums[0]
+        else:
+            line[i, 0] = line[i, 2] = sums[2] / spread
+            line[i, 1] = -sums[1] / spread / unit
+    mates = np.empty(start[n], np.int64)
+    if mates.size:
+        for i in range(n):
+            if start[i + 1] > start[i]:
+                _span(i, score, first, held[i], cluster, sums, mates[start[i]:start[i + 1]])
+    return score, first, span, start, mates, line
+
+# %% ../nbs/43_cumulative.ipynb #cell-119
+@nb.njit(cache=True, nogil=True)
+def _held(near, values):
+    "What the line through its neighbours says of each point's value, and their mean."
+    score, first, span, start, mates, line = near
+    at, mean, total = np.empty(score.size), np.empty(score.size), np.zeros(first.size - 1)
+    for g in range(total.size):
+        for i in range(first[g], first[g + 1]):
+            total[g] += values[i]
+    for i in range(score.size):
+        flat, tilted = -values[i], 0.0
+        for g in range(span[i, 0], span[i, 1]):
+            flat += total[g]
+            tilted += total[g] * (score[first[g]] - score[i])
+        for k in range(start[i], start[i + 1]):
+            flat -= values[mates[k]]
+            tilted -= values[mates[k]] * (score[mates[k]] - score[i])
+        empty = line[i, 3] == 0
+        at[i] = values[i] if empty else line[i, 0] * flat + line[i, 1] * tilted
+        mean[i] = values[i] if empty else flat / line[i, 3]
+    return at, mean
+
+
+@nb.njit(cache=True, nogil=True)
+def _noise(near, response):
+    "Deviation of each response from its neighbours', of its own variance, and that variance (13)."
+    factor, (line, _) = near[5][:, 2], _held(near, response)
+    deviation = (response - line) / np.sqrt(1 + factor)
+    _, mean = _held(near, deviation**2)
+    return deviation, np.maximum((response - line)**2 - factor * mean, 0.0)
+
+# %% ../nbs/43_cumulative.ipynb #cell-121
+@nb.njit(cache=True, nogil=True)
+def _coefficients(a, b, blocks, m, walk, n):
+    "How much each member's response counts in the average difference, of both groups."
+    mean, load, noise, steps, score, kind = blocks
+    weight, difference, covariance, block = walk
+    of_block, total = np.zeros((m, 2)), weight[:n].sum()
+    for k in range(n):
+        e, g = block[k], kind[block[k]]
+        if g == _TIED:
+            of_block[e, _A] += weight[k] / total
+            of_block[e, _B] -= weight[k] / total
+        else:
+            share = (weight[k] if g == _A else -weight[k]) / total
+            of_block[e, g] += share
+            of_block[e - 1, 1 - g] -= share / 2
+            of_block[e + 1, 1 - g] -= share / 2
+    out_a, out_b = np.zeros(a[0].size), np.zeros(b[0].size)
+    i = j = e = 0
+    while i < out_a.size or j < out_b.size:
+        first_a, first_b = i, j
+        i, j = _next_block(a[0], b[0], i, j)
+        for first, last, g, w, out in ((first_a, i, _A, a[3], out_a),
+                                       (first_b, j, _B, b[3], out_b)):
+            for k in range(first, last):
+                own = w[k] if w.size else 1.0
+                out[k] = of_block[e, g] * own / (load[e, g] * (last - first))
+        e += 1
+    return out_a, out_b
+
+
+@nb.njit(cache=True, nogil=True)
+def _between_clusters(parts, cluster, n_clusters):
+    "Standard deviation of a sum whose clusters are independent (15)."
+    sums = np.zeros(n_clusters)
+    for i in range(parts.size):
+        sums[cluster[i]] += parts[i]
+    return np.sqrt(n_clusters / (n_clusters - 1) * np.sum(sums * sums))
+
+# %% ../nbs/43_cumulative.ipynb #cell-122
+@nb.njit(cache=True, nogil=True)
+def _studentised(kuiper, largest, scale):
+    "Both statistics over their null scale; both undivided, and the scale."
+    if scale > 0: return kuiper / scale, largest / scale, kuiper, largest, scale
+    return (np.inf if kuiper > 0 else 0.0), (np.inf if largest > 0 else 0.0), kuiper, largest, scale
+
+
+@nb.njit(cache=True, nogil=True)
+def _own_noise(near_a, response_a, near_b, response_b):
+    "Deviations and variances (13) in both groups; a group of one borrows the other's average."
+    error_a, variance_a = _noise(near_a, response_a)
+    error_b, variance_b = _noise(near_b, response_b)
+    if variance_a.size == 1: variance_a[0] = variance_b.mean() if variance_b.size > 1 else 0.0
+    if variance_b.size == 1: variance_b[0] = variance_a.mean() if variance_a.size > 1 else 0.0
+    return error_a, variance_a, error_b, variance_b
+
+
+@nb.njit(cache=True, nogil=True)
+def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs, share):
+    """Studentised statistics after random signs of what deviates from a line that both groups
+    share; a and b are (key, score, weight), the other columns hold first a, then b."""
+    out, n_a = np.zeros((n_resamples, 5)), a[0].size
+    blocks, walk = _workspace(error.size)
+    y, (pairs, start) = np.empty(error.size), _coins(n_signs)
+    for r in range(n_resamples):
+        shuffle_within(pairs, start, state)
+        for i in range(y.size):
+            y[i] = line[i] + pairs[2 * sign[i]] * error[i]
+        error_a, variance_a, error_b, variance_b = _own_noise(near_a, y[:n_a], near_b, y[n_a:])
+        n = _compare((a[0], a[1], y[:n_a], a[2], variance_a),
+                     (b[0], b[1], y[n_a:], b[2], variance_b), blocks, walk)
+        kuiper, largest, _, scale, _ = _summary(walk, n)
+        if share.size:
+            scale = _between_clusters(share * np.concatenate((error_a, error_b)), sign, n_signs)
+        out[r] = _studentised(kuiper, largest, scale)
+    return out
+
 # %% ../nbs/43_cumulative.ipynb #cell-035
 @nb.njit(cache=True, nogil=True)
 def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, place_b, response,
               start):
     """Studentised Kuiper and Kolmogorov–Smirnov statistics after shuffling the responses within
     cells; both undivided, and the null scale."""
-    out, response = np.zeros((n_resamples, 5)), response.copy()
+    out, response, nobody = np.zeros((n_resamples, 5)), response.copy(), np.empty(0, np.int64)
     blocks, walk = _workspace(response.size)
+    near_a, near_b = _neighbours(key_a, nobody), _neighbours(key_b, nobody)
     for r in range(n_resamples):
         shuffle_within(response, start, state)
         response_a, response_b = response[place_a], response[place_b]
-        variance_a, variance_b = _variances(key_a, response_a, key_b, response_b)
+        if weight_a.size:
+            _, variance_a, _, variance_b = _own_noise(near_a, response_a, near_b, response_b)
+        else: variance_a, variance_b = _variances(key_a, response_a, key_b, response_b)
         a, b = (key_a, key_a, response_a, weight_a, variance_a), (key_b, key_b, response_b,
                                                                   weight_b, variance_b)
         kuiper, largest, _, scale, _ = _summary(walk, _compare(a, b, blocks, walk))
-        for s, value in enumerate((kuiper, largest)):
-            out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
-        out[r, 2], out[r, 3], out[r, 4] = kuiper, largest, scale
+        out[r] = _studentised(kuiper, largest, scale)
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-039
@@ -763,10 +1035,17 @@ def comparison_graph(
     *,
     weight_a: ArrayLike | None = None,  # weights, shape (n_a,), > 0; for both groups or for neither
     weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
-    ties: str = "merge",  # equal scores: "merge", which needs no chance, or "perturb", a random
-                          # order
-    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation"; "auto" takes the
-                           # limit from 500 effective steps on
+    cluster_a: ArrayLike | None = None,  # labels of rows that belong together, shape (n_a,)
+    cluster_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
+    replicate_weights: tuple[ArrayLike, ArrayLike] | None = None,  # replicate weights of a and of
+                                                                   # b as a survey publishes them,
+                                                                   # shapes (n_a, R), (n_b, R)
+    replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
+                                            # None for 4/R (successive differences)
+    ties: str = "merge",  # equal scores: "merge", or "perturb" into a random order
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
+                           # takes the limit from 500 effective steps on, and below permutations,
+                           # or signs where there are weights
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
@@ -788,11 +1067,22 @@ def comparison_graph(
         Weights, shape (n_a,), > 0; for both groups or for neither.
     weight_b : ArrayLike | None, optional
         Weights, shape (n_b,), > 0.
+    cluster_a : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n_a,).
+    cluster_b : ArrayLike | None, optional
+        Labels, shape (n_b,); a cluster may be in both groups.
+    replicate_weights : tuple[ArrayLike, ArrayLike] | None, optional
+        Replicate weights of a and of b as a survey publishes them, shapes (n_a, R), (n_b,
+        R).
+    replicate_factor : float | None, optional
+        What the sum of the R squares is multiplied by, > 0; None for 4/R (successive
+        differences).
     ties : str, default "merge"
-        Equal scores: "merge", which needs no chance, or "perturb", a random order.
+        Equal scores: "merge", or "perturb" into a random order.
     method : str, default "auto"
-        P-values: "asymptotic" (the limit), "permutation"; "auto" takes the limit from 500
-        effective steps on.
+        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
+        from 500 effective steps on, and below permutations, or signs where there are
+        weights.
     n_resamples : int, default 9999
         Shuffles; fewer above 2e8 shuffled points, never under 199.
     rng : int | np.random.Generator | None, optional
@@ -811,26 +1101,29 @@ def comparison_graph(
     Raises
     ------
     ValueError
-        Where the groups' scores never interleave, so that nothing can be compared.
+        Where scores never interleave, so that nothing can be compared, and for fewer than
+        six clusters.
 
     References
     ----------
     Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8).
     """
     check_choice(ties, "ties", ("merge", "perturb"))
-    check_choice(method, "method", ("auto", "asymptotic", "permutation"))
+    check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if (weight_a is None) != (weight_b is None):
         raise ValueError("weight_a and weight_b must be given together: one group can't be "
                          "weighted and the other not")
     a, b = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b, "_b")
-    bounded = min(a.response.min(),
-                  b.response.min()) >= 0 and max(a.response.max(), b.response.max()) <= 1
+    orders = [np.argsort(read_vector(score, "score"), kind="stable")
+              for score in (score_a, score_b)]
+    design = _design_of(orders, (weight_a, weight_b), (cluster_a, cluster_b), replicate_weights,
+                        replicate_factor, ties, method)
     low, high = _range_of(a.response, b.response)
-    (a, b), unit = _in_units(a, b)
+    (a, b), unit = _in_units(*_unweighted_if_equal(a, b))
     if ties == "perturb": a, b = _perturbed(a, b, rng)
-    return _graph_of(a, b, unit, bounded, high - low,
-                     _Shuffles(method, n_resamples, rng, n_jobs, progress))
+    return _graph_of(a, b, unit, low >= 0 and high <= 1, high - low,
+                     _Shuffles(method, n_resamples, rng, n_jobs, progress), design)
 
 # %% ../nbs/43_cumulative.ipynb #cell-040
 class _Group(NamedTuple):
@@ -859,6 +1152,13 @@ def _in_units(*groups):
             for group, response in zip(groups, shifted)], unit
 
 
+def _unweighted_if_equal(*groups):
+    "The groups without weights if all weights are the same."
+    weight = np.concatenate([group.weight for group in groups])
+    if weight.size == 0 or weight.min() < weight.max(): return groups
+    return [group._replace(weight=weight[:0]) for group in groups]
+
+
 def _perturbed(a, b, rng):
     "Both groups with keys that put tied members into random order."
     score = np.r_[a.score, b.score]
@@ -878,26 +1178,59 @@ _BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no
                   "both")
 
 
-def _graph_of(a, b, unit, bounded, width, shuffles):
+def _graph_of(a, b, unit, bounded, width, asked, design=None):
     "The graph of two prepared groups."
-    variance_a, variance_b = _variances(a.score, a.response, b.score, b.response)
+    error, variance_a, variance_b = _errors_of(a, b, design)
     blocks, walk = _workspace(a.key.size + b.key.size)
-    n = _compare((*a, variance_a), (*b, variance_b), blocks, walk)
+    columns = (*a, variance_a), (*b, variance_b)
+    n = _compare(*columns, blocks, walk)
     if n == 0:
         raise ValueError(_BLOCKS_NEEDED.format(a.score[0], a.score[-1], b.score[0], b.score[-1]))
     weight, difference, covariance, block = (column[:n] for column in walk)
-    kuiper, largest, _, null_scale, effective = _summary(walk, n)
-    total, steps = weight.sum(), blocks[3][block]
+    kuiper, largest, _, independent, effective = _summary(walk, n)
+    share = np.concatenate(_coefficients(*columns, blocks, _merge(*columns, blocks), walk, n)
+                           ) if design and design.cluster.size else np.empty(0)
+    total, steps = weight.sum(), blocks[3][block].copy()
+    weight, difference, covariance, score = (column.copy() for column in (
+        weight, difference, covariance, blocks[4][block]))
+    ways = {"permutation": functools.partial(_cells_of, a, b),
+            "signs": functools.partial(_signs_of, a, b, share, design)}
+    null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
+                                design, ways, functools.partial(_path_between, a, b))
     scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
-    found = _significance((kuiper, largest), null_scale, effective, shuffles,
-                          functools.partial(_cells_of, a, b))
+    widened = (null_scale / independent)**2 if independent > 0 else 1.0
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
     return CumulativeGraph(
-        kind="comparison", abscissa=_shares(weight), ordinate=ordinate, score=blocks[4][block],
-        covariance=covariance * (unit / total)**2, n=a.key.size + b.key.size,
+        kind="comparison", abscissa=_shares(weight), ordinate=ordinate, score=score,
+        covariance=covariance * (widened * (unit / total)**2), n=a.key.size + b.key.size,
         n_steps=float(steps.sum()), scale=scale, null_scale=float(null_scale * unit),
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
         averages=functools.partial(_group_averages, a, b, width), **found._asdict())
+
+# %% ../nbs/43_cumulative.ipynb #cell-123
+def _errors_of(a, b, design):
+    "Deviations from the neighbours (none without weights and design) and variances in both groups."
+    if not a.weight.size and not design:
+        return np.empty(0), *_variances(a.score, a.response, b.score, b.response)
+    cluster = design.cluster if design else np.empty(0, np.int64)
+    error_a, variance_a, error_b, variance_b = _own_noise(
+        _neighbours(a.score, cluster[:a.key.size]), a.response,
+        _neighbours(b.score, cluster[a.key.size:]), b.response)
+    return np.r_[error_a, error_b], variance_a, variance_b
+
+
+def _judged(size, error, share, asked, design, ways, path):
+    "The null scale, and the p-values of Kuiper's and Kolmogorov and Smirnov's statistics."
+    kuiper, largest, null_scale, effective = size
+    if design and design.replicates.size:
+        paths = np.array([path(ratio * error) for ratio in design.replicates.T])
+        return _mixed(paths * np.sqrt(design.factor), kuiper, largest, asked)
+    otherwise = "signs" if error.size else "permutation"
+    if share.size:
+        null_scale = float(_between_clusters(share * error, design.cluster, design.n_clusters))
+        effective, otherwise = 0.0, "cluster signs"
+    return null_scale, _significance((kuiper, largest), null_scale, effective, asked, ways,
+                                     otherwise)
 
 # %% ../nbs/43_cumulative.ipynb #cell-096
 def _mapped(responses, width):
@@ -952,19 +1285,23 @@ class _Shuffles(NamedTuple):
     progress: bool
 
 
-def _significance(size, null_scale, effective, asked, prepare: Callable):
-    """P-values of two statistics with this null scale: in the limit, or by shuffles with the
-    kernel, the columns and the number of points that prepare() gives."""
-    if asked.method == "asymptotic" or asked.method == "auto" and effective >= 500:
-        return _in_the_limit(*(_ratio(value, null_scale) for value in size))
-    (kernel, columns), n = prepare()
+def _significance(size, null_scale, effective, asked, ways, otherwise="permutation"):
+    """P-values of two statistics with this null scale: in the limit, or by the draws and the number
+    of points that one of the ways prepares."""
+    how = asked.method
+    if how == "auto": how = "asymptotic" if effective >= 500 else otherwise
+    ratios = [_ratio(value, null_scale) for value in size]
+    if how == "asymptotic": return _in_the_limit(*ratios)
+    (kernel, columns), n = ways[how.removeprefix("cluster ")]()
     null = run_chunks(functools.partial(_permuted, kernel, columns),
                       affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
                       n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
-    least = least_scale(null[:, 4])
-    drawn, own = null[:, 2:4] / np.maximum(null[:, 4:], least), max(null_scale, least)
-    return _Significance(*(monte_carlo_pvalue(value / own, drawn[:, k])
-                           for k, value in enumerate(size)), "permutation", len(null))
+    if how == "permutation":
+        least = least_scale(null[:, 4])
+        null = null[:, 2:4] / np.maximum(null[:, 4:], least)
+        ratios = [value / max(null_scale, least) for value in size]
+    return _Significance(*(monte_carlo_pvalue(ratio, null[:, k]) for k, ratio in enumerate(ratios)),
+                         otherwise if otherwise.endswith(how) else how, len(null))
 
 
 def _permuted(kernel, columns, n, rng):
@@ -974,21 +1311,132 @@ def _permuted(kernel, columns, n, rng):
 def _cells_of(a, b):
     """What shuffles two groups; members of equal key are first put in an order that the rows' order
     can't change."""
-    a, b = (_in_order(group, np.lexsort((group.weight, group.response, group.key)
-                                        if group.weight.size else (group.response, group.key)))
-            for group in (a, b))
+    a, b = (_in_order(group, _own_order(group)) for group in (a, b))
     key = np.r_[a.key, b.key]
     order = np.argsort(key, kind="stable")
     place = np.empty(key.size, np.int64)
     place[order] = np.arange(key.size)
-    start, response = _cells(key[order], order >= a.key.size, 2), np.r_[a.response, b.response][
-        order]
-    return (_shuffled, (a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:],
-                        response, start)), key.size
+    is_b, response = order >= a.key.size, np.r_[a.response, b.response][order]
+    start = _close_cells(key[order], is_b, _cells(key[order], is_b, 2))
+    return (_shuffled, (
+        a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:], response,
+        start)), key.size
+
+
+def _own_order(group):
+    "An order of members by key that does not depend on the order of the rows."
+    return np.lexsort((group.weight, group.response, group.key) if group.weight.size
+                      else (group.response, group.key))
 
 
 def _in_order(group, order):
     return _Group(*(column[order] if column.size else column for column in group))
+
+# %% ../nbs/43_cumulative.ipynb #cell-124
+def _signs_of(a, b, share, design):
+    "What draws signs for two groups, and how many points a draw handles; in an order of its own."
+    orders = [_own_order(group) for group in (a, b)]
+    whole, n_a = np.r_[orders[0], a.key.size + orders[1]], a.key.size
+    a, b = (_in_order(group, order) for group, order in zip((a, b), orders))
+    score, response = np.r_[a.score, b.score], np.r_[a.response, b.response]
+    cluster = design.cluster[whole] if share.size else np.empty(0, np.int64)
+    order = np.lexsort((response, score))
+    near = _neighbours(score[order], cluster[order] if share.size else cluster)
+    line, factor = np.empty(order.size), np.empty(order.size)
+    line[order], factor[order] = _held(near, response[order])[0], near[5][:, 2]
+    sign = cluster if share.size else np.arange(order.size)
+    number = design.n_clusters if share.size else order.size
+    return (_signed, (
+        (a.key, a.score, a.weight), (b.key, b.score, b.weight),
+        _neighbours(a.score, cluster[:n_a]), _neighbours(b.score, cluster[n_a:]), line,
+        (response - line) / np.sqrt(1 + factor), sign, number,
+        share[whole] if share.size else share)), 3 * order.size
+
+# %% ../nbs/43_cumulative.ipynb #cell-125
+class _Design(NamedTuple):
+    "What is known of rows that do not vary independently; first group a, then b, or the one."
+    cluster: np.ndarray  # codes from 0, in the order of the sorted rows; may be empty
+    n_clusters: int
+    replicates: np.ndarray  # replicate weight over weight, minus 1, shape (n, R); may be empty
+    factor: float
+
+
+def _design_of(orders, weights, clusters, replicates, factor, ties, method):
+    "The design of rows that are sorted in these orders; None if there is none."
+    if clusters[0] is clusters[-1] is replicates is factor is None: return None
+    if ties != "merge" or method not in ("auto", "signs"):
+        raise ValueError("method must stay 'auto', and ties 'merge', with clusters or replicate "
+                         f"weights, got {method!r} and {ties!r}")
+    if (clusters[0] is None) != (clusters[-1] is None):
+        raise ValueError("cluster_a and cluster_b must be given together, and a label that both "
+                         "hold is one cluster")
+    if replicates is not None:
+        if clusters[0] is not None:
+            raise ValueError("replicate_weights must be given without clusters: they tell of the "
+                             "design by themselves")
+        return _replicate_design(orders, weights, replicates, factor)
+    if factor is not None: raise ValueError("replicate_factor needs replicate_weights")
+    names = ["cluster"] if len(orders) == 1 else ["cluster_a", "cluster_b"]
+    labels = [read_labels(one, order.size, name)[order]
+              for one, name, order in zip(clusters, names, orders)]
+    known, codes = np.unique(np.concatenate(labels), return_inverse=True)
+    if known.size < LEAST_GROUPS or min(np.unique(one).size for one in labels) < 2:
+        raise ValueError(f"{' and '.join(names)} must hold at least {LEAST_GROUPS} different "
+                         f"labels, two in each group, got {known.size}: so few independent "
+                         "observations say too little")
+    if known.size == codes.size: return None
+    return _Design(codes, known.size, np.empty((0, 0)), 0.0)
+
+# %% ../nbs/43_cumulative.ipynb #cell-127
+def _replicate_design(orders, weights, replicates, factor):
+    "The replicate weights over the weights, minus 1, sorted as the rows are."
+    name = "replicate_weights"
+    if len(orders) == 1: replicates = (replicates,)
+    if not isinstance(replicates, (tuple, list)) or len(replicates) != len(orders):
+        raise TypeError(f"{name} must hold two arrays, those of a and those of b")
+    ratios = []
+    for values, weight, order in zip(replicates, weights, orders):
+        table = plain_array(values, name, "an array of shape (n, replicates)")
+        if table.ndim != 2 or table.shape[0] != order.size or table.shape[1] < 2:
+            raise ValueError(f"{name} must have shape ({order.size}, replicates), at least two of "
+                             f"them, got {table.shape}")
+        table = read_vector(table.ravel(), f"{name} (row by row)").reshape(table.shape)
+        own = np.ones(order.size) if weight is None else read_vector(weight, "weight")
+        ratios.append((table / own[:, None] - 1)[order])
+    if len({table.shape[1] for table in ratios}) > 1:
+        raise ValueError(f"{name} must have as many columns for a as for b, got "
+                         + " and ".join(str(table.shape[1]) for table in ratios))
+    factor = (4 / ratios[0].shape[1] if factor is None
+              else float(read_vector([factor], "replicate_factor", positive=True)[0]))
+    return _Design(np.empty(0, np.int64), 0, np.concatenate(ratios), factor)
+
+# %% ../nbs/43_cumulative.ipynb #cell-128
+def _path_between(a, b, response):
+    "The ordinates of the graph of other responses."
+    n_a, none = a.key.size, np.zeros(response.size)
+    blocks, walk = _workspace(response.size)
+    n = _compare((*a[:2], response[:n_a], a.weight, none[:n_a]),
+                 (*b[:2], response[n_a:], b.weight, none[n_a:]), blocks, walk)
+    return np.cumsum(walk[0][:n] * walk[1][:n]) / walk[0][:n].sum()
+
+
+def _mixed(paths, kuiper, largest, asked):
+    "The scatter of the last ordinate, and p-values from normal mixtures of the paths."
+    null_scale = float(np.sqrt(np.sum(paths[:, -1]**2)))
+    kept = np.unique(np.linspace(0, paths.shape[1] - 1, 2000).astype(int))
+    null = run_chunks(functools.partial(_mixtures, paths[:, kept]), asked.n_resamples, 500,
+                      asked.rng, n_jobs=asked.n_jobs, progress=asked.progress,
+                      description="mixtures")
+    return null_scale, _Significance(monte_carlo_pvalue(kuiper, null[:, 0]),
+                                     monte_carlo_pvalue(largest, null[:, 1]), "replicates",
+                                     len(null))
+
+
+def _mixtures(paths, n, rng):
+    walks = rng.standard_normal((n, len(paths))) @ paths
+    walks /= np.sqrt(rng.chisquare(len(paths), n) / len(paths))[:, None]
+    high, low = np.maximum(walks.max(axis=1), 0), np.minimum(walks.min(axis=1), 0)
+    return np.column_stack([high - low, np.maximum(high, -low)])
 
 # %% ../nbs/43_cumulative.ipynb #cell-045
 @nb.njit(cache=True, nogil=True)
@@ -1044,18 +1492,53 @@ def _split_variances(score, response, is_member):
 
 
 @nb.njit(cache=True, nogil=True)
+def _split_neighbours(score, is_member, cluster):
+    "Members, the others, and the neighbours of both among their own."
+    members, others = np.flatnonzero(is_member), np.flatnonzero(~is_member)
+    return members, others, _neighbours(score[members], cluster[members] if cluster.size else
+                                        cluster), _neighbours(
+        score[others], cluster[others] if cluster.size else cluster)
+
+
+@nb.njit(cache=True, nogil=True)
+def _split_noise(split, response):
+    "Deviations from the neighbours and variances (13) of members and others."
+    members, others, near, far = split
+    error, variance = np.empty(response.size), np.empty(response.size)
+    error[members], variance[members], error[others], variance[others] = _own_noise(
+        near, response[members], far, response[others])
+    return error, variance
+
+# %% ../nbs/43_cumulative.ipynb #cell-129
+@nb.njit(cache=True, nogil=True)
 def _shuffled_against_all(state, n_resamples, score, response, weight, is_member, start):
     """Studentised statistics of a subpopulation after shuffling the responses within cells; both
     undivided, and the null scale."""
     out, response = np.zeros((n_resamples, 5)), response.copy()
+    split = _split_neighbours(score, is_member, np.empty(0, np.int64))
     for r in range(n_resamples):
         shuffle_within(response, start, state)
-        steps = _against_all(score, response, weight, _split_variances(score, response, is_member),
-                             is_member)
+        if weight.size: variance = _split_noise(split, response)[1]
+        else: variance = _split_variances(score, response, is_member)
+        steps = _against_all(score, response, weight, variance, is_member)
         kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
-        for s, value in enumerate((kuiper, largest)):
-            out[r, s] = value / scale if scale > 0 else np.inf if value > 0 else 0.0
-        out[r, 2], out[r, 3], out[r, 4] = kuiper, largest, scale
+        out[r] = _studentised(kuiper, largest, scale)
+    return out
+
+
+@nb.njit(cache=True, nogil=True)
+def _signed_against_all(state, n_resamples, score, weight, is_member, line, error, sign, n_signs,
+                        split, share):
+    "The same after random signs of what deviates from a line that all share."
+    out, (pairs, start) = np.zeros((n_resamples, 5)), _coins(n_signs)
+    for r in range(n_resamples):
+        shuffle_within(pairs, start, state)
+        y = line + pairs[2 * sign] * error
+        own, variance = _split_noise(split, y)
+        steps = _against_all(score, y, weight, variance, is_member)
+        kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
+        if share.size: scale = _between_clusters(share * own, sign, n_signs)
+        out[r] = _studentised(kuiper, largest, scale)
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-092
@@ -1087,8 +1570,9 @@ def _shuffles_of(everyone, member):
     "What shuffles a subpopulation, and how many points a shuffle handles."
     key, score, response, weight = everyone
     start = _cells(score, member, 2)
-    whole = (_shuffled_against_all, (score, response, weight, member, start)), member.size
-    if member.size <= 20_000 or member.sum() < 2: return whole
+    whole = (_shuffled_against_all, (
+        score, response, weight, member, _close_cells(key, member, start))), member.size
+    if member.size <= 20_000 or member.sum() < 2 or weight.size: return whole
     cell = np.repeat(np.arange(start.size - 1), np.diff(start))
     mean = (np.bincount(cell, response) / np.diff(start))[cell]
     variance = (np.bincount(cell, (response - mean)**2) / np.diff(start))[cell]
@@ -1109,8 +1593,14 @@ def subpopulation_graph(
     member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
-    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation"; "auto" takes the
-                           # limit from 500 effective steps on
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    replicate_weights: ArrayLike | None = None,  # replicate weights as a survey publishes them,
+                                                 # shape (n, R)
+    replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
+                                            # None for 4/R (successive differences)
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
+                           # takes the limit from 500 effective steps on, and below permutations,
+                           # or signs where there are weights
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
@@ -1128,9 +1618,17 @@ def subpopulation_graph(
         True, or 1, for members of the subpopulation, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights, shape (n,), > 0.
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
+    replicate_weights : ArrayLike | None, optional
+        Replicate weights as a survey publishes them, shape (n, R).
+    replicate_factor : float | None, optional
+        What the sum of the R squares is multiplied by, > 0; None for 4/R (successive
+        differences).
     method : str, default "auto"
-        P-values: "asymptotic" (the limit), "permutation"; "auto" takes the limit from 500
-        effective steps on.
+        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
+        from 500 effective steps on, and below permutations, or signs where there are
+        weights.
     n_resamples : int, default 9999
         Shuffles; fewer above 2e8 shuffled points, never under 199.
     rng : int | np.random.Generator | None, optional
@@ -1149,20 +1647,24 @@ def subpopulation_graph(
     Raises
     ------
     ValueError
-        Where nobody or everybody is a member.
+        Where nobody or everybody is a member, for fewer than six clusters, and for
+        replicate weights of another shape.
 
     References
     ----------
     Tygert (2021a).
     """
-    check_choice(method, "method", ("auto", "asymptotic", "permutation"))
+    check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
-    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member)
+    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member,
+                       cluster=cluster, replicate_weights=replicate_weights)
     member = _members(member, y.size)
     everyone, order = _population(y, s, w)
+    design = _design_of([order], [sample_weight], [cluster], replicate_weights, replicate_factor,
+                        "merge", method)
     return _subpopulation_of(everyone, member[order], _Shuffles(method, n_resamples, rng, n_jobs,
-                                                                progress))
+                                                                progress), design)
 
 # %% ../nbs/43_cumulative.ipynb #cell-048
 def _population(y, s, w):
@@ -1171,24 +1673,84 @@ def _population(y, s, w):
     return _Group(s[order], s[order], y[order], w[order] if w.size else w), order
 
 
-def _subpopulation_of(everyone, member, shuffles):
+def _subpopulation_of(everyone, member, asked, design=None):
     "The graph of members against everyone, both sorted by score."
     order = np.lexsort((member, everyone.score))
     everyone, member, y = _in_order(everyone, order), member[order], everyone.response[order]
-    (scaled,), unit = _in_units(everyone)
-    variance = _split_variances(scaled.score, scaled.response, member)
+    if design:
+        design = design._replace(**{name: getattr(design, name)[order] for name in (
+            "cluster", "replicates") if getattr(design, name).size})
+    (scaled,), unit = _in_units(*_unweighted_if_equal(everyone))
+    error, variance = _errors_of_all(scaled, member, design)
     score, weight, rise, spread, mean = _against_all(*scaled[1:], variance, member)
     scale = (_published_scale(weight, mean * unit + y[0]) if y.min() >= 0 and y.max() <= 1
              else np.nan)
-    kuiper, largest, _, null_scale, effective = _walk_size(weight, rise, spread)
-    found = _significance((kuiper, largest), null_scale, effective, shuffles,
-                          functools.partial(_shuffles_of, scaled, member))
+    kuiper, largest, _, independent, effective = _walk_size(weight, rise, spread)
+    share = (_shares_against_all(scaled, member, score) if design and design.cluster.size
+             else np.empty(0))
+    ways = {"permutation": functools.partial(_shuffles_of, scaled, member),
+            "signs": functools.partial(_signs_against_all, scaled, member, share, design)}
+    null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
+                                design, ways, functools.partial(_path_against_all, scaled, member))
+    widened = (null_scale / independent)**2 if independent > 0 else 1.0
     low, high = _range_of(y)
     return _independent_steps(
-        "subpopulation", score, weight, rise * unit, spread * unit**2, y.size, scale,
+        "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
         functools.partial(_member_averages, scaled, member, high - low), found)
 
 
+def _member_averages(everyone, member, width, first, last):
+    "The averages of members and of the others over some steps."
+    (response,), two_valued = _mapped((everyone.response,), width)
+    found, zeros = [], np.zeros(member.size)
+    for side, sign in ((member, 1), (~member, -1)):
+        (_, weight, rise, spread, _), (_, _, own, _, _) = (
+            _against_all(everyone.score, y, everyone.weight, side.astype(float), member)[
+                :, first:last] for y in (np.where(side, response, zeros), side.astype(float)))
+        part = sign * own.sum()
+        if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
+        found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
+    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
+
+# %% ../nbs/43_cumulative.ipynb #cell-130
+def _errors_of_all(everyone, member, design):
+    "Deviations from the neighbours (none without weights and design) and variances."
+    if not everyone.weight.size and not design:
+        return np.empty(0), _split_variances(everyone.score, everyone.response, member)
+    cluster = design.cluster if design else np.empty(0, np.int64)
+    return _split_noise(_split_neighbours(everyone.score, member, cluster), everyone.response)
+
+
+def _shares_against_all(everyone, member, here):
+    "How much each response counts in the average difference; `here` are the scores of the steps."
+    borders = here[:-1] + 0.5 * np.diff(here)
+    borders = np.where(borders >= here[1:], here[:-1], borders)
+    weight = everyone.weight if everyone.weight.size else np.ones(member.size)
+    step = np.searchsorted(borders, everyone.score)
+    ratio = np.bincount(step, weight * member) / np.bincount(step, weight)
+    return weight * (member - ratio[step]) / weight[member].sum()
+
+
+def _signs_against_all(everyone, member, share, design):
+    "What draws signs for a subpopulation, and how many points a draw handles."
+    cluster = design.cluster if share.size else np.empty(0, np.int64)
+    near = _neighbours(everyone.score, cluster)
+    line = _held(near, everyone.response)[0]
+    sign = cluster if share.size else np.arange(member.size)
+    number = design.n_clusters if share.size else member.size
+    return (_signed_against_all, (
+        everyone.score, everyone.weight, member, line,
+        (everyone.response - line) / np.sqrt(1 + near[5][:, 2]), sign, number,
+        _split_neighbours(everyone.score, member, cluster), share)), 3 * member.size
+
+
+def _path_against_all(everyone, member, response):
+    "The ordinates of the graph of other responses."
+    _, weight, rise, _, _ = _against_all(everyone.score, response, everyone.weight,
+                                         np.zeros(member.size), member)
+    return np.cumsum(rise) / weight.sum()
+
+# %% ../nbs/43_cumulative.ipynb #cell-131
 def _published_scale(weight, mean):
     "σ of a subpopulation from everyone's mean responses in [0, 1]."
     return np.sqrt(np.sum(weight**2 * np.maximum(mean * (1 - mean), 0))) / weight.sum()
@@ -1204,7 +1766,7 @@ def _members(member, n):
                          f"{int(flags.sum())} of {n}")
     return flags == 1
 
-# %% ../nbs/43_cumulative.ipynb #cell-053
+# %% ../nbs/43_cumulative.ipynb #cell-153
 def _member_averages(everyone, member, width, first, last):
     "The averages of members and of the others over some steps."
     (response,), two_valued = _mapped((everyone.response,), width)
@@ -1245,8 +1807,8 @@ def _screen_all(codes, everyone, group, origin, unit):
     out = np.full((len(codes), 7), np.nan)
     for r, (code,) in enumerate(codes):
         member = group == code
-        _, weight, rise, spread, mean = _against_all(
-            *everyone[1:], _split_variances(everyone.score, everyone.response, member), member)
+        variance = _errors_of_all(everyone, member, None)[1]
+        _, weight, rise, spread, mean = _against_all(*everyone[1:], variance, member)
         out[r] = *_walk_size(weight, rise, spread), weight.size, _published_scale(
             weight, mean * unit + origin)
     return out
@@ -1356,16 +1918,19 @@ def _pairs_of(y, s, codes, w):
     order = np.lexsort((w, y, s, codes) if w.size else (y, s, codes))
     (points,), unit = _in_units(_Group(s[order], s[order], y[order], w[order] if w.size else w))
     offset = np.r_[0, np.cumsum(np.bincount(codes))]
-    variance = np.concatenate([_local_variance(points.score[i:j], points.response[i:j])
-                               for i, j in itertools.pairwise(offset)])
+    nobody = np.empty(0, np.int64)
+    variance = np.concatenate([
+        _noise(_neighbours(points.score[i:j], nobody), points.response[i:j])[1]
+        if w.size and j - i > 1 else _local_variance(points.score[i:j], points.response[i:j])
+        for i, j in itertools.pairwise(offset)])
     variance[np.isnan(variance)] = np.nanmean(variance) if not np.isnan(variance).all() else 0.0
     weight = points.weight if points.weight.size else np.ones(variance.size)
     work = functools.partial(_screen_pairs, offset=offset, score=points.score,
                              response=points.response, weight=weight, variance=variance)
 
     def shuffles(*pair):
-        return _cells_of(*(_Group(*(column[offset[k]:offset[k + 1]] for column in points))
-                           for k in pair))[0]
+        groups = [_Group(*(column[offset[k]:offset[k + 1]] for column in points)) for k in pair]
+        return (_signs_of(*groups, np.empty(0), None) if w.size else _cells_of(*groups))[0]
 
     return work, unit, shuffles
 
@@ -1380,7 +1945,8 @@ def _members_of(y, s, codes, w):
 
     def shuffles(code):
         at = np.lexsort((group == code, points.score))
-        return _shuffles_of(_in_order(points, at), (group == code)[at])[0]
+        here = _in_order(points, at), (group == code)[at]
+        return (_signs_against_all(*here, np.empty(0), None) if w.size else _shuffles_of(*here))[0]
 
     return work, unit, shuffles
 

@@ -5,6 +5,7 @@
 # %% ../nbs/41_walk.ipynb #cell-005
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import (check_binary, check_choice, check_count, check_labels_agree,
-                          check_probabilities, check_weights)
+from .inputs import (check_binary, check_choice, check_count, check_fraction,
+                          check_labels_agree, check_probabilities, check_weights, read_labels)
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .results import SignificanceTest, new_axes, visible_points
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differences', 'length_scale', 'significance_of']
+__all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differences', 'length_scale', 'significance_of',
+           'band_of']
 
 # %% ../nbs/41_walk.ipynb #cell-007
 @nb.njit(cache=True, nogil=True)
@@ -111,24 +113,27 @@ def _steps(p, y, w):
 
 
 @nb.njit(cache=True, nogil=True)
-def _moments(p, w, end):
-    "Both variances, the effective number of steps, and the number of bets for either variance."
-    variance = brier = squares = largest = brier_largest = 0.0
-    i = 0
+def _moments(p, y, w, end):
+    """Spiegelhalter's sum, both variances, the effective number of steps, the number of bets for
+    either variance, and how many points contradict what was stated."""
+    variance = brier = squares = largest = brier_largest = total = 0.0
+    i = contradicted = 0
     for g in range(end.size):
         step = 0.0
         while i < end[g]:
             chance, bet = p[i] * (1 - p[i]), w[i] * w[i]
             tilted = bet * (1 - 2 * p[i])**2
+            total += w[i] * (y[i] - p[i]) * (1 - 2 * p[i])
+            contradicted += p[i] == 1 - y[i]
             step += bet * chance
             brier += tilted * chance
             if chance > 0: largest, brier_largest = max(largest, bet), max(brier_largest, tilted)
             i += 1
         variance += step
         squares += step * step
-    return (variance, brier, variance * variance / squares if squares > 0 else 0.0,
+    return (total, variance, brier, variance * variance / squares if squares > 0 else 0.0,
             variance / largest if largest > 0 else 0.0,
-            brier / brier_largest if brier_largest > 0 else 0.0)
+            brier / brier_largest if brier_largest > 0 else 0.0, contradicted)
 
 # %% ../nbs/41_walk.ipynb #cell-014
 class _Measured:
@@ -194,15 +199,51 @@ class _Measured:
         high, low = max(self.total.max(), 0.0), min(self.total.min(), 0.0)
         if name == "kolmogorov_smirnov": value = max(high, -low)
         elif name == "kuiper": value = high - low
-        else: value = (self.weight * (self.outcome - self.score) * (1 - 2 * self.score)).sum()
+        else: value = self.brier_total
         return float(value / self.deviation(name))
+
+# %% ../nbs/41_walk.ipynb #cell-053
+class _Shown(_Measured):
+    "A walk as a table and as a picture."
+
+    def to_frame(self) -> pd.DataFrame:
+        """Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
+        return _walk_frame(self)
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             *,
+             test: SignificanceTest | None = None,  # Kolmogorov and Smirnov's test of this walk,
+                                                    # whose draws then make the band
+             ) -> Axes:
+        """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
+
+        Where the limit does not serve, the band comes from 1,999 sets of outcomes drawn with a
+        fixed seed, or from those of the test.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        test : SignificanceTest | None, optional
+            Kolmogorov and Smirnov's test of this walk, whose draws then make the band.
+
+        Returns
+        -------
+        Axes
+        """
+        return _plot_walk(self, ax, test)
 
 # %% ../nbs/41_walk.ipynb #cell-015
 STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
 
 
 @dataclass(frozen=True, eq=False)
-class Walk(_Measured):
+class Walk(_Shown):
     """Outcomes and stated probabilities, sorted by probability and summed once.
 
     Made by `Walk.of`. Its arrays belong to it.
@@ -219,6 +260,8 @@ class Walk(_Measured):
         One past the last point of each group of equal scores, shape (groups,).
     total : np.ndarray
         Sum of w(y − p) up to there, shape (groups,).
+    brier_total : float
+        Spiegelhalter's sum: Σ w(y − p)(1 − 2p).
     variance : float
         Of the last total: the sum of w²p(1 − p).
     brier_variance : float
@@ -231,6 +274,8 @@ class Walk(_Measured):
         The same for Spiegelhalter's sum.
     contradicted : int
         Points stated to be impossible that occurred, or to be certain that did not.
+    cluster : np.ndarray | None
+        Which of the clusters each point is in, from 0, shape (n,); None: each its own.
     """
     score: np.ndarray = field(repr=False)  # stated probabilities in order, shape (n,)
     outcome: np.ndarray = field(repr=False)  # their outcomes, 0 or 1, shape (n,)
@@ -238,20 +283,25 @@ class Walk(_Measured):
     end: np.ndarray = field(repr=False)  # one past the last point of each group of equal scores,
                                          # shape (groups,)
     total: np.ndarray = field(repr=False)  # sum of w(y − p) up to there, shape (groups,)
+    brier_total: float  # Spiegelhalter's sum: Σ w(y − p)(1 − 2p)
     variance: float  # of the last total: the sum of w²p(1 − p)
     brier_variance: float  # of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p)
     n_effective: float  # steps of equal variance that would be as fine
     n_bets: float  # bets of the largest weight at even odds, times 1/4, with the same variance
     n_brier_bets: float  # the same for Spiegelhalter's sum
     contradicted: int  # points stated to be impossible that occurred, or to be certain that did not
+    cluster: np.ndarray | None = field(default=None, repr=False)  # which of the clusters each
+                                                                  # point is in, from 0, shape
+                                                                  # (n,); None: each its own
 
     @classmethod
     def of(cls,
            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
            y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
            sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
+           cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
            ) -> Walk:  # points of weight zero are left out
-        """Check three columns and make their walk.
+        """Check the columns and make their walk.
 
         Parameters
         ----------
@@ -261,6 +311,8 @@ class Walk(_Measured):
             Stated probabilities of 1, shape (n,).
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0, shape (n,); None for equal ones.
+        cluster : ArrayLike | None, optional
+            Labels of rows that belong together, shape (n,).
 
         Returns
         -------
@@ -271,37 +323,20 @@ class Walk(_Measured):
         ------
         ValueError, TypeError
             For input that `uqcal.inputs.check_binary` refuses.
+        ValueError, TypeError
+            As `uqcal.inputs.read_labels`.
         """
-        return walk_of(*check_binary(y_true, y_prob, sample_weight))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return _walk_frame(self)
-
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
-        return _plot_walk(self, ax)
+        check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
+        checked = check_binary(y_true, y_prob, sample_weight)
+        if cluster is None: return walk_of(*checked)
+        return walk_of(*checked, read_labels(cluster, checked[0].size, "cluster"))
 
 # %% ../nbs/41_walk.ipynb #cell-016
 def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
             probability: np.ndarray,  # stated probabilities of 1, in [0, 1], shape (n,)
             weight: np.ndarray,  # weights ≥ 0, the largest is 1, shape (n,)
+            cluster: np.ndarray | None = None,  # labels without gaps of rows that belong together,
+                                                # shape (n,)
             ) -> Walk:  # points of weight zero are left out
     """The walk of columns that were checked already, as `uqcal.inputs.check_binary` returns them.
 
@@ -313,6 +348,8 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
         Stated probabilities of 1, in [0, 1], shape (n,).
     weight : np.ndarray
         Weights ≥ 0, the largest is 1, shape (n,).
+    cluster : np.ndarray | None, optional
+        Labels without gaps of rows that belong together, shape (n,).
 
     Returns
     -------
@@ -320,14 +357,23 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
         Points of weight zero are left out.
     """
     if not weight.all():
+        if cluster is not None: cluster = cluster[weight > 0]
         outcome, probability, weight = (column[weight > 0]
                                         for column in (outcome, probability, weight))
     alike = weight.min() == weight.max()
     p, y, w = sort_by_score(probability, outcome, weight[:0] if alike else weight)
     if alike: w = np.full(p.size, weight[0])
     end, total = _steps(p, y, w)
+    member = None if cluster is None else _cluster_codes(probability, cluster)
     for column in (p, y, w, end, total): column.flags.writeable = False
-    return Walk(p, y, w, end, total, *_moments(p, w, end), int(np.sum(p == 1 - y)))
+    return Walk(p, y, w, end, total, *_moments(p, y, w, end), member)
+
+
+def _cluster_codes(probability, cluster):
+    "Clusters as numbers from 0 in the order of the scores; None where each holds one point."
+    names, code = np.unique(cluster, return_inverse=True)
+    if names.size == code.size: return None
+    return sort_by_score(probability, code.astype(float), np.empty(0))[1].astype(np.int64)
 
 # %% ../nbs/41_walk.ipynb #cell-017
 def cumulative_differences(
@@ -401,24 +447,6 @@ def _walk_frame(walk):
                          "share": np.concatenate([[0], share]),
                          "cumulative": np.concatenate([[0], walk.total / total])})
 
-
-def _plot_walk(walk, ax):
-    ax, frame = new_axes(ax, 6.5, 4.4), walk.to_frame()
-    band = kolmogorov_smirnov_null.isf(0.05) * walk.scale
-    ax.axhspan(-band, band, color="0.93")
-    ax.axhline(0, color="0.6", lw=0.8)
-    shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]
-    ax.plot(shown["share"], shown["cumulative"], color="#0072B2", lw=1.3)
-    ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4),
-                textcoords="offset points", va="top", color="0.35", fontsize=9)
-    shares = np.linspace(0, 1, 6)
-    places = np.searchsorted(frame["share"].to_numpy(), shares).clip(0, len(frame) - 1)
-    labels = [f"{100 * s:.0f} %\n{frame['score'].iloc[k]:.2g}" for s, k in zip(shares, places)]
-    ax.set(xlim=(0, 1), xlabel="share of the points, below it their stated probability",
-           ylabel="cumulative outcome − probability")
-    ax.set_xticks(shares, labels)
-    return ax
-
 # %% ../nbs/41_walk.ipynb #cell-024
 @nb.njit(cache=True, nogil=True)
 def _bernoulli_walks(p, w, end, n_sets, rng):
@@ -461,17 +489,18 @@ def _bernoulli_task(walk, n, rng):
     return _bernoulli_walks(walk.score, walk.weight, walk.end, n, rng)
 
 # %% ../nbs/41_walk.ipynb #cell-028
-def _drawn(walk, n_resamples, rng, n_jobs, progress):
+def _drawn(walk, how, n_resamples, rng, n_jobs, progress):
     "max|C|, range and Spiegelhalter's numerator of drawn outcomes, shape (n_resamples, 3)."
     start, size = np.concatenate([[0], walk.end[:-1]]), np.diff(walk.end, prepend=0)
     alike = (np.maximum.reduceat(walk.weight, start)
              == np.minimum.reduceat(walk.weight, start)).all()
-    if alike and 15 * size.size < walk.n:
+    if how == "exact" and alike and 15 * size.size < walk.n:
         task = functools.partial(_counted_task, size, walk.score[start], walk.weight[start])
         numbers, chunk = size.size, max(1, 2**19 // size.size)
     else:
-        task, numbers, chunk = functools.partial(_bernoulli_task, walk), walk.n, max(
-            1, 2**21 // walk.n)
+        task = (functools.partial(_bernoulli_task, walk) if how == "exact" else
+                functools.partial(_cluster_task, walk, how == "cluster signs"))
+        numbers, chunk = walk.n, max(1, 2**21 // walk.n)
     return run_chunks(task, affordable(n_resamples, numbers), chunk, rng, n_jobs=n_jobs,
                       progress=progress, description="drawn outcomes")
 
@@ -491,12 +520,14 @@ def significance_of(
     *,
     alternative: str = "two-sided",  # for "spiegelhalter": "two-sided", "greater" or "less"; the
                                      # others reject where they are large
-    method: str = "auto",  # "auto", "asymptotic" (the limit) or "exact" (drawn outcomes)
+    method: str = "auto",  # "auto", "asymptotic" (the limit) or "exact" (drawn outcomes); "auto"
+                           # alone where the walk has clusters
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
-) -> dict[str, SignificanceTest]:  # by name; the method is "asymptotic", "exact" or "contradiction"
+) -> dict[str, SignificanceTest]:  # by name; the method is "asymptotic", "exact", "contradiction",
+                                   # or for clusters "cluster signs" or "whole clusters"
     """Statistics of a walk with their p-values.
 
     Parameters
@@ -509,7 +540,8 @@ def significance_of(
         For "spiegelhalter": "two-sided", "greater" or "less"; the others reject where they
         are large.
     method : str, default "auto"
-        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes).
+        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes); "auto" alone where the
+        walk has clusters.
     n_resamples : int, default 9999
         Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
     rng : int | np.random.Generator | None, optional
@@ -523,7 +555,8 @@ def significance_of(
     Returns
     -------
     dict[str, SignificanceTest]
-        By name; the method is "asymptotic", "exact" or "contradiction".
+        By name; the method is "asymptotic", "exact", "contradiction", or for clusters
+        "cluster signs" or "whole clusters".
 
     Raises
     ------
@@ -537,16 +570,18 @@ def significance_of(
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     check_choice(alternative, "alternative", ALTERNATIVES)
     n_resamples = check_count(n_resamples, "n_resamples")
+    if walk.cluster is not None and method != "auto":
+        raise ValueError(f"method must be 'auto' where there are clusters, got {method!r}")
     statistics = {name: walk.statistic(name) for name in names}
-    if walk.contradicted: how = dict.fromkeys(names, "contradiction")
-    elif method != "auto": how = dict.fromkeys(names, method)
-    else: how = {name: "asymptotic" if _limit_serves(walk, name) else "exact" for name in names}
-    drawn = (_drawn(walk, n_resamples, rng, n_jobs, progress) if "exact" in how.values() else None)
+    how = {name: _method_for(walk, name, method) for name in names}
+    drawing = next((one for one in how.values() if one not in ("asymptotic", "contradiction")),
+                   None)
+    drawn = drawing and _drawn(walk, drawing, n_resamples, rng, n_jobs, progress)
     found = {}
     for name, statistic in statistics.items():
         side = alternative if name == "spiegelhalter" else "greater"
-        null = (drawn[:, STATISTICS.index(name)] / walk.deviation(name)
-                if how[name] == "exact" else None)
+        null = (None if how[name] in ("asymptotic", "contradiction")
+                else drawn[:, STATISTICS.index(name)] / walk.deviation(name))
         found[name] = SignificanceTest(
             statistic=statistic, pvalue=_pvalue(name, statistic, how[name], side, null),
             alternative=side, method=how[name], n=walk.n, null_distribution=null,
@@ -554,9 +589,18 @@ def significance_of(
     return found
 
 # %% ../nbs/41_walk.ipynb #cell-035
+def _method_for(walk, name, method="auto"):
+    "How the p-value of a statistic is found."
+    if walk.contradicted: return "contradiction"
+    if walk.cluster is not None:
+        return "cluster signs" if _signs_serve(walk) else "whole clusters"
+    if method != "auto": return method
+    return "asymptotic" if _limit_serves(walk, name) else "exact"
+
+
 def _pvalue(name, statistic, how, side, null):
     if how == "contradiction": return 0.0
-    if how == "exact":
+    if null is not None:
         if side == "two-sided": statistic, null, side = abs(statistic), np.abs(null), "greater"
         return monte_carlo_pvalue(statistic, null, side)
     if name != "spiegelhalter":
@@ -564,3 +608,102 @@ def _pvalue(name, statistic, how, side, null):
         return float(limit.sf(statistic))
     if side == "two-sided": return float(2 * ndtr(-abs(statistic)))
     return float(ndtr(-statistic if side == "greater" else statistic))
+
+# %% ../nbs/41_walk.ipynb #cell-059
+def _signs_serve(walk):
+    "Whether random signs of the clusters imitate chance, equation (7)."
+    total = np.bincount(walk.cluster, walk.weight)
+    mean = np.bincount(walk.cluster, walk.weight * walk.score) / total
+    variance = total**2 * mean * (1 - mean)
+    skewness = np.sum(variance * total * np.abs(1 - 2 * mean)) / variance.sum()**1.5
+    return skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2)
+
+
+@nb.njit(cache=True, nogil=True)
+def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
+    "The same from one sign, or one uniform number, for each cluster."
+    out, draw = np.empty((n_sets, 3)), np.empty(cluster.max() + 1)
+    for r in range(n_sets):
+        for c in range(draw.size):
+            draw[c] = rng.random()
+        total = high = low = brier = 0.0
+        i = 0
+        for g in range(end.size):
+            while i < end[g]:
+                u = draw[cluster[i]]
+                if with_signs: step = w[i] * (y[i] - p[i]) * (1.0 if u < 0.5 else -1.0)
+                else: step = w[i] * ((u < p[i]) - p[i])
+                total += step
+                brier += step * (1 - 2 * p[i])
+                i += 1
+            high, low = max(high, total), min(low, total)
+        out[r, 0], out[r, 1], out[r, 2] = max(high, -low), high - low, brier
+    return out
+
+
+def _cluster_task(walk, with_signs, n, rng):
+    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, walk.cluster, with_signs,
+                          n, rng)
+
+# %% ../nbs/41_walk.ipynb #cell-061
+def band_of(
+    walk: Walk,  # outcomes along their stated probabilities
+    test: SignificanceTest | None = None,  # its test by "kolmogorov_smirnov", whose draws are
+                                           # taken; None for 1,999 of a fixed seed where the limit
+                                           # does not serve
+    *,
+    confidence: float = 0.95,  # share of calibrated walks that stay inside, in (0, 1)
+) -> float:  # ≥ 0, in the unit of the cumulative differences; infinite for too few draws
+    """Half-width of the band that calibrated walks do not leave.
+
+    A walk leaves it if and only if the p-value of the test is at most 1 − confidence.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+    test : SignificanceTest | None, optional
+        Its test by "kolmogorov_smirnov", whose draws are taken; None for 1,999 of a fixed
+        seed where the limit does not serve.
+    confidence : float, default 0.95
+        Share of calibrated walks that stay inside, in (0, 1).
+
+    Returns
+    -------
+    float
+        ≥ 0, in the unit of the cumulative differences; infinite for too few draws.
+
+    Raises
+    ------
+    ValueError
+        For a confidence outside (0, 1).
+    """
+    level = 1 - check_fraction(confidence, "confidence")
+    if not walk.variance > 0: return 0.0
+    null = None if test is None else test.null_distribution
+    if null is None:
+        how = (_method_for(dataclasses.replace(walk, contradicted=0), "kolmogorov_smirnov")
+               if test is None or test.method == "contradiction" else test.method)
+        if how == "asymptotic": return float(kolmogorov_smirnov_null.isf(level) * walk.scale)
+        null = _drawn(walk, how, 1999, 0, 1, False)[:, 0] / walk.deviation("kolmogorov_smirnov")
+    rank = int(np.floor(level * (null.size + 1) + 1e-9))
+    return float(np.sort(null)[-rank] * walk.scale) if rank else np.inf
+
+# %% ../nbs/41_walk.ipynb #cell-062
+def _plot_walk(walk, ax, test):
+    ax, frame = new_axes(ax, 6.5, 4.4), walk.to_frame()
+    band = band_of(walk, test)
+    if np.isfinite(band): ax.axhspan(-band, band, color="0.93")
+    ax.axhline(0, color="0.6", lw=0.8)
+    shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]
+    ax.plot(shown["share"], shown["cumulative"], color="#0072B2", lw=1.3)
+    if np.isfinite(band):
+        ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4),
+                    textcoords="offset points", va="top", color="0.35", fontsize=9)
+    shares = np.linspace(0, 1, 6)
+    places = np.searchsorted(frame["share"].to_numpy(), shares).clip(0, len(frame) - 1)
+    labels = [f"{100 * s:.0f} %\n{frame['score'].iloc[k]:.2g}" for s, k in zip(shares, places)]
+    ax.set(xlim=(0, 1), xlabel="share of the points, below it their stated probability",
+           ylabel="cumulative outcome − probability")
+    ax.set_xticks(shares, labels)
+    return ax
