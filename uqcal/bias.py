@@ -818,7 +818,7 @@ def centred_of(
         z = _centred(z, np.zeros(sample.n, np.int64), sample)
     return sample.with_error(z * sample.uncertainty)
 
-
+# %% ../nbs/26_bias.ipynb #cell-001
 def _cells(test, sample):
     "The block or group of each point; what stands alone shares one."
     along, count = test.along, test.along.counts

@@ -448,6 +448,7 @@ class MulticlassTests(Result):
     def sentence(self) -> str:
         "The result in words."
         def named(which):
+            "Statements in words."
             names = dict.fromkeys(self.table.index[which].get_level_values("statement"))
             return enumerated([one if one == "top label" else f"class {one}" for one in names])
 

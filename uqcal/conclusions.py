@@ -248,7 +248,7 @@ def _points_for_bias(test, setup):
         return test.points_needed(setup.tolerance - 1, "stretches")
     return test.points_needed(setup.tolerance - 1) if test.along.is_constant else None
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-019
 def _bias(test, setup, pvalue, feature=None, note=""):
     "Are errors zero on average and in every part; for a feature, in every part of it?"
     span, found = _parts_span(test), f"p = {pvalue:.2g}{note}"
@@ -265,8 +265,9 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     size, no = np.ceil(100 * size) / 100 + 0.0, "No bias is seen"
     if feature: no = f"No sign that a bias depends on {feature}"
     if status == "invalid" and is_change and at is None:
-        says = f"The errors are biased in places: the mean of E/u changes {_change(test, feature)}"
-        short, says = f"Biased in places: E/u changes {_change(test, feature)}", f"{says} ({found})."
+        change = f"changes {_change(test, feature)}"
+        says = f"The errors are biased in places: the mean of E/u {change} ({found})."
+        short = f"Biased in places: E/u {change}"
     elif status == "invalid":
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "

@@ -1929,6 +1929,7 @@ def _pairs_of(y, s, codes, w):
                              response=points.response, weight=weight, variance=variance)
 
     def shuffles(*pair):
+        "One chunk of shuffles."
         groups = [_Group(*(column[offset[k]:offset[k + 1]] for column in points)) for k in pair]
         return (_signs_of(*groups, np.empty(0), None) if w.size else _cells_of(*groups))[0]
 
@@ -1944,6 +1945,7 @@ def _members_of(y, s, codes, w):
                              unit=unit)
 
     def shuffles(code):
+        "What shuffles a group against everyone."
         at = np.lexsort((group == code, points.score))
         here = _in_order(points, at), (group == code)[at]
         return (_signs_against_all(*here, np.empty(0), None) if w.size else _shuffles_of(*here))[0]

@@ -221,16 +221,19 @@ class _Stretches:
         ----------
         blocks
         """
-        zero, rest = np.zeros((*blocks.shape[:-1], 1)), self.is_rest
-        out = np.empty((*blocks.shape[:-1], self.first.size))
-        first, last = self.first[~rest], self.last[~rest]
-        place = np.arange(blocks.shape[-1])[:, None]
-        out[..., ~rest] = (blocks[..., first] if np.all(last == first + 1) else
-                           blocks @ ((place >= first) & (place < last)).astype(float))
-        before = np.concatenate([zero, np.cumsum(blocks, -1)], -1)[..., self.first[rest]]
-        after = np.concatenate([np.cumsum(blocks[..., ::-1], -1)[..., ::-1], zero], -1)
-        out[..., rest] = before + after[..., self.last[rest]]
-        return out
+        return _summed(blocks, self.first, self.last, self.is_rest)
+
+# %% ../nbs/27_factors.ipynb #cell-076
+def _summed(blocks, first, last, is_rest):
+    "Sums of blocks for each stretch, and for what is left of it."
+    zero, out = np.zeros((*blocks.shape[:-1], 1)), np.empty((*blocks.shape[:-1], first.size))
+    low, high, place = first[~is_rest], last[~is_rest], np.arange(blocks.shape[-1])[:, None]
+    out[..., ~is_rest] = (blocks[..., low] if np.all(high == low + 1) else
+                          blocks @ ((place >= low) & (place < high)).astype(float))
+    before = np.concatenate([zero, np.cumsum(blocks, -1)], -1)[..., first[is_rest]]
+    after = np.concatenate([np.cumsum(blocks[..., ::-1], -1)[..., ::-1], zero], -1)
+    out[..., is_rest] = before + after[..., last[is_rest]]
+    return out
 
 # %% ../nbs/27_factors.ipynb #cell-046
 def _log_mean(x, y, xx, xy, yy, units):
@@ -1359,17 +1362,20 @@ def valid_bins(
         inside = along.order[low:high]
         test = average_of(sample.keep(np.sort(inside)), n_boot=n_boot, confidence=confidence,
                           rng=rng, n_jobs=n_jobs, progress=progress)
-        first, last = along.labels[along.runs[[low, high - 1]]]
-        rows.append((_plain(first), _plain(last), inside.size, test.estimate,
-                     *test.confidence_interval, test.is_heavy or test.reason is not None,
-                     test.confidence_interval.holds(1)))
-    bins = pd.DataFrame(rows, columns=["first", "last", "count", "factor", "low", "high",
-                                       "is_heavy", "is_valid"])
+        rows.append(map(_plain, (*along.labels[along.runs[[low, high - 1]]], inside.size,
+                                 test.estimate, *test.confidence_interval, test.is_heavy or
+                                 bool(test.reason), test.confidence_interval.holds(1))))
+    return _counted(pd.DataFrame(rows, columns=[
+        "first", "last", "count", "factor", "low", "high", "is_heavy", "is_valid"]), along,
+        confidence)
+
+# %% ../nbs/27_factors.ipynb #cell-077
+def _counted(bins, along, confidence):
+    "The fraction of valid bins, and its interval."
     judged = bins[~bins["is_heavy"]]
     if judged.empty: raise ValueError("error must let at least one bin be judged: in each of them "
                                       "tails are too heavy, or points too few or all equal")
     count = stats.binomtest(int(judged["is_valid"].sum()), len(judged))
-    return ValidBins(by=along.kind, n=sample.n, n_bins=len(judged), n_valid=count.k, bins=bins,
+    return ValidBins(by=along.kind, n=along.n, n_bins=len(judged), n_valid=count.k, bins=bins,
                      estimate=count.k / count.n, confidence=confidence,
                      confidence_interval=Interval(*count.proportion_ci(confidence)))
-

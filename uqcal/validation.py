@@ -212,7 +212,7 @@ def _heavy_tails(sample):
         if beta > limit: found[label] = f"{beta:.2f}, over {limit}"
     return found
 
-
+# %% ../nbs/51_validation.ipynb #cell-038
 def _score(name, interval, references, sample, heavy):
     "A score with all that it rests on."
     known = {"known": _KNOWN[name]} if name in _KNOWN else {}
@@ -267,7 +267,8 @@ def _meaning(name, estimate, one, is_valid):
             "consistent with the errors" if is_valid else "wrong in some places")
     if name == "cc":
         return "The uncertainties rank the errors " + (
-            "about as they should, as far as the interval tells" if is_valid else "better than they should" if one.zeta > 0
+            "about as they should, as far as the interval tells" if is_valid
+            else "better than they should" if one.zeta > 0
             else "worse than they should")
     if name == "correlation":
         if is_valid: return "Scaled errors show no trend over the range of the uncertainties"
@@ -327,7 +328,7 @@ _ANSWERS = {(AVERAGE, "valid"): "On average the score agrees with that of perfec
             (CONSISTENCY, "valid"): "Over their range the scores agree with those of perfect "
             "uncertainties.",
             (CONSISTENCY, "invalid"): "Over their range the errors do not scatter as stated.",
-            (LINK, "valid"): "How the uncertainties rank the errors can't be told from perfect ones.",
+            (LINK, "valid"): "The ranking of errors can't be told from a perfect one.",
             (LINK, "invalid"): "The uncertainties do not rank the errors as perfect ones would."}
 _IN_THE_FILE = {"outlier", "unit in a row", "code for missing", "duplicate rows", "zero errors",
                 "uncertainty from error", "sorted columns", "swapped columns", "squared errors",
@@ -410,12 +411,7 @@ class Validation(Result):
     @property
     def next_step(self) -> str:
         "What to do about it first: a mistake in the file before anything else."
-        cause = next((one for one in self.causes if one.strength != "possible" and (
-            one.factor is not None or one.name in _IN_THE_FILE)), None)
-        if cause is not None: return f"Check the file first. {cause.sentence}"
-        if not self.conclusions and all(one.status == "valid" for one in self.answers):
-            return "These statistics find nothing wrong; draw conclusions before you rely on them."
-        return next_step(self.answers)
+        return _next_step(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each statistic and reference; what does not apply to a known reference is <NA>.
@@ -453,6 +449,15 @@ class Validation(Result):
 
     def __repr__(self) -> str: return _as_text(self)
     def _repr_html_(self) -> str: return _as_html(self)
+
+# %% ../nbs/51_validation.ipynb #cell-053
+def _next_step(result):
+    cause = next((one for one in result.causes if one.strength != "possible" and (
+        one.factor is not None or one.name in _IN_THE_FILE)), None)
+    if cause is not None: return f"Check the file first. {cause.sentence}"
+    if not result.conclusions and all(one.status == "valid" for one in result.answers):
+        return "These statistics find nothing wrong; draw conclusions before you rely on them."
+    return next_step(result.answers)
 
 # %% ../nbs/51_validation.ipynb #cell-028b
 def _as_text(result):
@@ -621,13 +626,12 @@ def validate(
     counts, n_resamples, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
-    scores = {} if _is_copied(sample, groups) else _scores(names, sample, compared, n_mc, counts,
-                                                            common)
+    scores = _scores(names, sample, groups, compared, n_mc, counts, common)
     found = conclusions_of(sample, orders, tolerance=tolerance, n_boot=counts["n_boot"],
                            n_resamples=n_resamples, **common) if conclusions else {}
-    settings = _settings(sample, scores, distribution, **counts, n_resamples=n_resamples,
-                         confidence=confidence, tolerance=tolerance)
-    return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
+    return Validation(sample=sample, conclusions=found, scores=scores, settings=_settings(
+                          sample, scores, distribution, **counts, n_resamples=n_resamples,
+                          confidence=confidence, tolerance=tolerance),
                       causes=causes_of(sample, orders), warnings=warnings,
                       cautions=(*warnings, *_cautions(sample, scores, n_bins)))
 
@@ -742,8 +746,9 @@ def _too_few(sample, n_bins):
                     "their mean square is infinite: ask for fewer bins, or ENCE."} if empty else {}
 
 # %% ../nbs/51_validation.ipynb #cell-036
-def _scores(names, sample, distributions, n_mc, counts, common):
+def _scores(names, sample, groups, distributions, n_mc, counts, common):
     "Each statistic with its interval, its references and its status."
+    if _is_copied(sample, groups): return {}
     n_bins = counts["n_bins"]
     reasons = _undefined(sample, n_bins)
     usable = [name for name in names if name not in reasons]
