@@ -211,7 +211,7 @@ RIGHT = "On average the score agrees with that of perfect uncertainties."
 
 @pytest.mark.parametrize("verdicts, headline", [
     (dict(zms="valid", ence="valid"), f"{RIGHT} Over their range the scores agree with those of perfect uncertainties."),
-    (dict(zms="valid", cc="valid"), f"{RIGHT} The uncertainties rank the errors as perfect ones would."),
+    (dict(zms="valid", cc="valid"), f"{RIGHT} The ranking of errors can't be told from a perfect one."),
     (dict(zms="valid", ence="invalid"), f"{RIGHT} Over their range the errors do not scatter as stated."),
     (dict(zms="invalid"), "The uncertainties are too large."),
     (dict(zms="invalid", zmse="invalid"), "The uncertainties are too large. Over their range the errors do not scatter as stated."),
@@ -251,7 +251,7 @@ def test_report_names_causes_rows_groups_and_tolerance(tmp_path):
     result = validate(*slipped(), groups=np.arange(300) // 3, tolerance=1.5, statistics=("zms",), n_boot=200, n_resamples=199, n_mc=50, rng=1)
     text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert result.causes and all(f"{one.strength.capitalize()}: {one.sentence}" in text for one in result.causes) and "Likely: Row 7 " in text
-    assert "Next: Look at row 7 (counted from 0) first" in text and "alone would turn it" in text
+    assert "Next: Check the file first. Row 7" in text and "alone would turn it" in text
     assert "Groups of rows 100 " in text and "Tolerance a factor of 1.5; for bias 0.5 u" in text
 
 

@@ -451,7 +451,6 @@ class MulticlassTests(Result):
             "Statements in words."
             names = dict.fromkeys(self.table.index[which].get_level_values("statement"))
             return enumerated([one if one == "top label" else f"class {one}" for one in names])
-
         rejected, empty = named(self.table["adjusted"] < 0.05), self.table["pvalue"].isna()
         says = [f"rejected at 5 % for {rejected}" if rejected else "no test rejects at 5 %"]
         if nothing := named(empty.groupby(level="statement").transform("all")):
