@@ -243,7 +243,7 @@ def test_groups_tolerance_and_causes_reach_people_and_programs(capsys):
     assert code == 0 and (numbers["settings"]["groups"], numbers["settings"]["tolerance"], numbers["data"]["groups"]) == (100, 1.5, "molecule")
     assert "<dt>Column of groups</dt><dd>molecule</dd>" in page and numbers["causes"][0]["rows"] == [7]
     said = [f"Next: {numbers['next_step']}", "What could have gone wrong", f"- Likely: {numbers['causes'][0]['sentence']}", "Bias: "]
-    assert [text.index(part) for part in said] == sorted(text.index(part) for part in said) and "row 7" in numbers["next_step"]
+    assert [text.index(part) for part in said] == sorted(text.index(part) for part in said) and "Row 7" in numbers["next_step"]
     assert run(capsys, *args, "--feature", "molecule", "--json", "-")[0] == 0
 
 

@@ -1,6 +1,7 @@
 """What all results share: an interval's ends, words for a reader, HTML in which names from data stay text, fields that never change."""
 import copy
 import dataclasses
+import functools
 import html.parser
 import io
 import json
@@ -333,6 +334,7 @@ def test_results_stay_what_they_are_when_the_callers_arrays_change(make):
     def plain(result):
         if dataclasses.is_dataclass(result): return {one.name: plain(getattr(result, one.name)) for one in dataclasses.fields(result)}
         if isinstance(result, pd.DataFrame): return {name: result[name].to_numpy() for name in result}
+        if isinstance(result, functools.partial): return plain(result.args)
         if isinstance(result, dict): return {name: plain(one) for name, one in result.items()}
         return [plain(one) for one in result] if isinstance(result, (list, tuple)) else result
 

@@ -520,7 +520,8 @@ def _unless_rows_decide(found, without, rows):
     def _either(one, other):
         if one.status == other.status:
             if not _is_moved(one, other): return one
-            return replace(one, sentence=f"{one.sentence} Left out {number}: {other.sentence}")
+            return replace(one, sentence=f"{one.sentence} Without {number}, "
+                                         f"{_lower(other.sentence)}")
         says = (f"Not decided: {number} {verb} alone. Left out: {other.sentence} Kept: "
                 f"{one.sentence}")
         return replace(other, status="undecided", reason="rows", direction=None,

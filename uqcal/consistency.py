@@ -81,10 +81,10 @@ def check_shuffles(
     if not sample.error.any():
         raise NothingToTest(f"error must not be all zero: {n} zeros say nothing about where "
                             "uncertainties are wrong", "all errors are zero")
-    if along is not None and along.is_constant:
+    if along is not None and along.kind != "uncertainty" and along.is_constant:
         raise NothingToTest(f"by must vary: all {n} values are equal, so there is nothing to "
                             "compare", "all its values are equal, so there is nothing to compare")
-    if along is None and sample.by_uncertainty.is_constant:
+    if (along or sample.by_uncertainty).is_constant:
         raise NothingToTest(f"uncertainty must vary: all {n} values are "
                             f"{sample.uncertainty[0]:.6g}, so there is nothing to be consistent "
                             "with; judge their average size (zms), or give a feature as by",

@@ -1114,6 +1114,8 @@ def comparison_graph(
     if (weight_a is None) != (weight_b is None):
         raise ValueError("weight_a and weight_b must be given together: one group can't be "
                          "weighted and the other not")
+    check_labels_agree(response_a=response_a, score_a=score_a, cluster_a=cluster_a)
+    check_labels_agree(response_b=response_b, score_b=score_b, cluster_b=cluster_b)
     a, b = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b, "_b")
     orders = [np.argsort(read_vector(score, "score"), kind="stable")
               for score in (score_a, score_b)]
@@ -1581,7 +1583,7 @@ def _shuffles_of(everyone, member):
     if rest[3].sum() > 0.02 * own[3].sum(): return whole
     share = _against_all(score, member.astype(float), weight, np.zeros(score.size), member)[4]
     step = np.searchsorted(own[0], score[member])
-    loads = (weight[member] if weight.size else 1.0) * (1 - share)[step]
+    loads = (1 - share)[step]
     return (_drawn_members, (score[member], loads, own[4][step], response, start,
                              np.add.reduceat(member.astype(np.int64), start[:-1]),
                              own[1].sum())), step.size

@@ -477,7 +477,7 @@ def read_labels(
     is_object = array.dtype.kind == "O"
     missing = np.array([_is_missing(value) for value in array]) if is_object else pd.isna(array)
     refuse(name, "not hold missing labels", missing, "missing")
-    if not is_object: return array
+    if not is_object: return array.astype(array.dtype.newbyteorder("="), copy=False)
     kinds = {_label_kind(kind): kind for kind in set(map(type, array))}
     if any(issubclass(kind, (Sequence, np.ndarray)) for kind in kinds if kind not in (str, bytes)):
         raise TypeError(f"{name} must hold one label for each point, got {array[0]!r:.40} for one")
