@@ -558,7 +558,7 @@ def multiclass_calibration_tests(
     table.insert(2, "adjusted", adjusted.reindex(table.index))
     return MulticlassTests(table=table, n=walk.n, n_classes=prob.shape[1], impossible=impossible)
 
-
+# %% ../nbs/42_calibration_tests.ipynb #cell-012
 def _row(test, contradicted):
     "A test in the table; where none is defined, only whether events contradict counts."
     if test is None:

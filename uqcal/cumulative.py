@@ -1112,13 +1112,10 @@ def comparison_graph(
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if (weight_a is None) != (weight_b is None):
-        raise ValueError("weight_a and weight_b must be given together: one group can't be "
-                         "weighted and the other not")
-    check_labels_agree(response_a=response_a, score_a=score_a, cluster_a=cluster_a)
-    check_labels_agree(response_b=response_b, score_b=score_b, cluster_b=cluster_b)
-    a, b = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b, "_b")
-    orders = [np.argsort(read_vector(score, "score"), kind="stable")
-              for score in (score_a, score_b)]
+        raise ValueError("weight_a and weight_b must be given together: both or neither")
+    a = _group(response_a, score_a, weight_a, "_a", cluster_a)
+    b = _group(response_b, score_b, weight_b, "_b", cluster_b)
+    orders = [np.argsort(read_vector(one, "score"), kind="stable") for one in (score_a, score_b)]
     design = _design_of(orders, (weight_a, weight_b), (cluster_a, cluster_b), replicate_weights,
                         replicate_factor, ties, method)
     low, high = _range_of(a.response, b.response)
@@ -1136,7 +1133,9 @@ class _Group(NamedTuple):
     weight: np.ndarray  # empty where all are equal
 
 
-def _group(response, score, weight, suffix):
+def _group(response, score, weight, suffix, cluster=None):
+    check_labels_agree(**{f"response{suffix}": response, f"score{suffix}": score,
+                          f"cluster{suffix}": cluster})
     response, score, weight = _columns(response, score, weight,
                                        [name + suffix for name in ("response", "score", "weight")])
     score, response, weight = sort_by_score(score, response, weight)
