@@ -147,7 +147,7 @@ def test_a_command_that_is_ended_cleans_up(folder, name):
     folder.joinpath(".out.csv.1.part").write_text("stale")
     code = "from uqcal.cli import main; main()"
     with subprocess.Popen([sys.executable, "-c", code, "recalibrate", "-", "--outcome", "y", "--score", "p", "--out", "out.csv"], stdin=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
+                          stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as process:  # nohup may have turned it off
         process.stdin.write(b"p,y\n0.5,1\n")
         process.stdin.flush()
         for _ in range(600):

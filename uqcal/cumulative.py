@@ -1159,7 +1159,7 @@ def _unweighted_if_equal(*groups):
     if weight.size == 0 or weight.min() < weight.max(): return groups
     return [group._replace(weight=weight[:0]) for group in groups]
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-100
 def _perturbed(a, b, rng):
     "Both groups with keys that put tied members into random order."
     score = np.r_[a.score, b.score]
