@@ -176,6 +176,106 @@ def test_what_is_excluded_is_never_rounded_down():
         assert max(high - 1, 1 - low) <= float(said) / 100 < max(high - 1, 1 - low) + 0.0101
 
 
+QUICK = dict(n_boot=199, n_resamples=399, rng=1)
+
+
+@pytest.mark.parametrize("n", [16, 50])
+def test_a_bias_that_changes_is_taken_out_where_it_changes(n):
+    "Below -1 and above +1 stated uncertainties, beside a noise of .3: blocks that straddle the step would leave a factor near one."
+    rng = np.random.default_rng(4)
+    uncertainty = np.linspace(1, 2, n)
+    found = draw_conclusions(uncertainty * (np.repeat([-1, 1], n // 2) + rng.normal(0, 0.3, n)), uncertainty, **QUICK)
+    assert found["bias"].status == "invalid" and found["average calibration"].is_centred and found["average calibration"].estimate < 0.5
+    assert ("in places" in found["bias"].sentence) == (n < 20)  # too few points for limits of a stretch
+
+
+@pytest.mark.parametrize("tiny", [1e-5, 1e-9])
+def test_a_few_vanishing_uncertainties_do_not_drown_the_others(tiny):
+    rng = np.random.default_rng(1)
+    uncertainty = rng.uniform(0.5, 2, 200)
+    error = rng.normal(0, uncertainty)
+    uncertainty[:4] = tiny
+    one = draw_conclusions(error, uncertainty, **QUICK)["consistency"]
+    assert one.status == "invalid" and 0.7 < one.estimate < 1.1 and "0.00 times" not in one.sentence
+    low, high = one.confidence_interval
+    assert low < 0.9 and high > 1.1
+
+
+def test_groups_that_are_too_small_are_not_spoken_for():
+    rng = np.random.default_rng(1)
+    uncertainty, z = rng.uniform(0.5, 2, 400), rng.normal(0, 1, 400)
+    z[394:] *= 2.5
+    found = draw_conclusions(z * uncertainty, uncertainty, features={"site": ["A"] * 200 + ["B"] * 194 + ["C"] * 6}, tolerance=1.5, **QUICK)
+    assert all("in each group but the smallest" in found[f"{kind}: site"].sentence for kind in ("bias", "adaptivity"))
+
+
+def test_no_group_is_named_whose_limits_hold_no_bias():
+    rng = np.random.default_rng(7)
+    uncertainty, z = rng.uniform(0.5, 2, 400), rng.normal(0, 1, 400)
+    z -= z.mean()
+    z[399] = 6
+    found = draw_conclusions(z * uncertainty, uncertainty, features={"site": ["A"] * 200 + ["B"] * 199 + ["C"]}, **QUICK)
+    one = found["bias: site"]
+    assert one.status == "invalid" and one.short == "Biased in places: E/u changes between the groups of site"
+    assert next_step([one]).startswith("Find where")
+
+
+def test_one_bias_for_all_does_not_depend_on_a_feature():
+    rng = np.random.default_rng(6)
+    uncertainty = rng.uniform(0.5, 2, 1500)
+    found = draw_conclusions(uncertainty * (rng.normal(0.15, 1, 1500)), uncertainty, features={"mass": rng.uniform(0, 1, 1500)}, tolerance=1.5, **QUICK)
+    assert found["bias"].estimate > 0 and "too low" in next_step(found.values())
+    assert found["bias: mass"].status == "valid" and found["bias: mass"].sentence.startswith("No sign that a bias depends on mass")
+
+
+def test_equal_uncertainties_have_no_fifths():
+    rng = np.random.default_rng(3)
+    error = rng.normal(0, 1, 400) + np.repeat([0.3, -0.3], 200)
+    one = draw_conclusions(error - error.mean(), np.ones(400), **QUICK)["bias"]
+    assert one.status == "valid" and "on the whole it is within" in one.sentence and "fifth" not in one.sentence
+
+
+def test_small_means_and_wide_tolerances_are_told_as_they_are():
+    rng = np.random.default_rng(5)
+    uncertainty = 1000 * rng.uniform(0.5, 2, 100)
+    one = draw_conclusions(rng.normal(0.6, 1, 100), uncertainty, **QUICK)["bias"]
+    assert "+0.00 " not in one.sentence and "+0.00 " not in one.short
+    error, uncertainty = sample(3, 10)
+    one = draw_conclusions(error, uncertainty, tolerance=30.0, **QUICK)["average calibration"]
+    assert one.status == "valid" and one.sentence.startswith("No fault of the average beyond the tolerance: the errors are ")
+    assert draw_conclusions(*sample(3, 60), tolerance=1 + 1e-9, **QUICK)["consistency"].status == "undecided"
+
+
+def test_a_reversed_link_says_so_with_its_own_pvalue():
+    rng = np.random.default_rng(5)
+    uncertainty = rng.uniform(0.2, 2, 300)
+    found = draw_conclusions(rng.normal(0, 1 / uncertainty), uncertainty, **QUICK)
+    one = found["error-uncertainty link"]
+    assert one.direction == "reversed" and one.pvalue <= 0.01 and "wrong way round" in next_step([one])
+
+
+def test_a_bad_row_that_moves_an_average_is_left_out_beside_it():
+    rng = np.random.default_rng(12)
+    uncertainty = rng.uniform(0.5, 2, 400)
+    error = 3 * rng.normal(0, uncertainty)
+    error[5] = 50 * uncertainty[5]
+    one = draw_conclusions(error, uncertainty, **QUICK)["average calibration"]
+    assert one.status == "invalid" and "Without row 5, on average the uncertainties are too small: the errors are 2.9" in one.sentence
+    alone = draw_conclusions(error, uncertainty, groups=np.arange(400) == 5, **QUICK)  # nothing is left to compare with
+    assert set(statuses(alone).values()) == {"undecided"}
+
+
+def test_a_plain_mistake_in_the_file_comes_first_and_scores_alone_praise_nothing():
+    rng = np.random.default_rng(1)
+    uncertainty = rng.uniform(0.5, 2, 400)
+    few = dict(n_boot=99, n_resamples=99, n_mc=50, statistics=("zms", "cc"), rng=1)
+    assert validate(np.abs(rng.normal(0, uncertainty)), uncertainty, **few).next_step.startswith("Check the file first. All 400 errors are positive")
+    error = rng.normal(0, uncertainty)
+    assert "made from the errors" in validate(error, np.abs(error), **few).next_step
+    found = validate(error, uncertainty, conclusions=False, **few)
+    assert {one.status for one in found.answers} == {"valid"} and "draw conclusions before you rely on them" in found.next_step
+
+
 # --- Holm
 
 def test_holm_adjusts_the_features_and_nothing_else():

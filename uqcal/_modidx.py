@@ -1557,7 +1557,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.validation._heavy_tails': ('validation.html#_heavy_tails', 'uqcal/validation.py'),
                                   'uqcal.validation._independent': ('validation.html#_independent', 'uqcal/validation.py'),
                                   'uqcal.validation._interval_cautions': ('validation.html#_interval_cautions', 'uqcal/validation.py'),
-                                  'uqcal.validation._is_copied': ('validation.html#_is_copied', 'uqcal/validation.py'),
+                                  'uqcal.validation._is_too_few': ('validation.html#_is_too_few', 'uqcal/validation.py'),
                                   'uqcal.validation._meaning': ('validation.html#_meaning', 'uqcal/validation.py'),
                                   'uqcal.validation._next_step': ('validation.html#_next_step', 'uqcal/validation.py'),
                                   'uqcal.validation._nll_reference': ('validation.html#_nll_reference', 'uqcal/validation.py'),

@@ -825,7 +825,8 @@ def _cells(test, sample):
     if test.by == "groups":
         return np.where(count > 1, np.arange(count.size), count.size)[along.codes]
     rows = 30 if test.n_groups is None else int(np.ceil(30 * sample.n / test.n_groups))
-    edges, at = _block_edges(along, min(rows, max(sample.n // 4, 1))), test.stretch
+    if test.n_groups is None: rows = min(rows, max(sample.n // 4, 1))
+    edges, at = _block_edges(along, rows), test.stretch
     if at is not None:
         labels = along.labels.astype(float)
         ends = along.start[[np.searchsorted(labels, at.first),

@@ -176,7 +176,7 @@ def _difference_limits(points, stated, difference, tail, whole):
 def _stretches_of(walk, tail):
     "The stretches with the largest limits, as a table; the first is the steepest."
     def at_ends(column):
-        "Running sums where runs of equal scores end, from 0."
+        "Running sums of a column where runs of equal scores end, from 0."
         return np.r_[0, np.cumsum(column)[walk.end - 1]]
 
     w = walk.weight
@@ -358,7 +358,7 @@ def _points_for(found, tolerance):
     table = found.stretches.nlargest(50, "limit")
 
     def beyond(log_times):
-        "How far the largest limit lies over the tolerance, with so many times the points."
+        "How far the largest limit lies over the tolerance with exp(log_times) times the points."
         times = np.exp(log_times)
         return _difference_limits(table["points"] * times, table["stated"],
                                   table["difference"] / np.sqrt(times), 1 - found.confidence,

@@ -448,7 +448,7 @@ class MulticlassTests(Result):
     def sentence(self) -> str:
         "The result in words."
         def named(which):
-            "Statements in words."
+            "The statements of which any test is meant, in words."
             names = dict.fromkeys(self.table.index[which].get_level_values("statement"))
             return enumerated([one if one == "top label" else f"class {one}" for one in names])
         rejected, empty = named(self.table["adjusted"] < 0.05), self.table["pvalue"].isna()

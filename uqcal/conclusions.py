@@ -310,9 +310,10 @@ def _average(sample, setup):
         says = f"On average the uncertainties are {direction}: the errors are {size} ({found})."
         short = f"Uncertainties {direction} on average: errors {size}"
     elif status == "valid":
-        right = ("the errors are as large as stated" if test.confidence_interval.high < 1.5 else
-                 "no fault beyond the tolerance is seen: the errors are, over what is stated")
-        says = f"On average {right}, {size.split(' as')[0]} ({found})."
+        low, high = test.confidence_interval
+        says = (f"On average the errors are as large as stated, {size.split(' as')[0]} ({found})."
+                if 2 / 3 < low and high < 1.5 else
+                f"No fault of the average beyond the tolerance: the errors are {size} ({found}).")
         short = f"Right on average to within {_off(test.confidence_interval)}"
     else:
         few = (sample.n if sample.groups is None else sample.groups.labels.size) < 20

@@ -1946,7 +1946,7 @@ def _members_of(y, s, codes, w):
                              unit=unit)
 
     def shuffles(code):
-        "What shuffles a group against everyone."
+        "What shuffles the group with a code against everyone."
         at = np.lexsort((group == code, points.score))
         here = _in_order(points, at), (group == code)[at]
         return (_signs_against_all(*here, np.empty(0), None) if w.size else _shuffles_of(*here))[0]

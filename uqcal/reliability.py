@@ -820,7 +820,7 @@ def _level_limit(bins, right, excess, tail):
     start = share @ right
 
     def tail_at(level):
-        "The probability of a sum as large."
+        "The probability of a sum as large where rates are at least a level."
         k = max(int(np.searchsorted(right, level)), 1)  # all under the level are as one bin
         chance, part = np.maximum(right[k - 1:], level), np.r_[share[:k].sum(), share[k:]]
         spread = np.maximum(right, level) * (1 - np.maximum(right, level)) + 1e-200

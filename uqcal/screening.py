@@ -344,7 +344,7 @@ def _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress):
     pieces = table["piece"].to_numpy()
 
     def task(some):
-        "One batch of pairs."
+        "The p-values of some rows, one after the other."
         return [_shuffle_row(groups, int(pieces[r]), observed[r], plan, int(seeds[r]))
                 for r in some]
 

@@ -695,7 +695,7 @@ def _independent(sample):
     return grouped, tuple(f"{one} {counted}" for one in repeats.found)
 
 
-def _is_copied(sample, groups):
+def _is_too_few(sample, groups):
     "Whether so many rows repeat each other that too few are left for a score."
     return groups is None and sample.groups is not None and sample.groups.labels.size < LEAST_GROUPS
 
@@ -748,7 +748,7 @@ def _too_few(sample, n_bins):
 # %% ../nbs/51_validation.ipynb #cell-036
 def _scores(names, sample, groups, distributions, n_mc, counts, common):
     "Each statistic with its interval, its references and its status."
-    if _is_copied(sample, groups): return {}
+    if _is_too_few(sample, groups): return {}
     n_bins = counts["n_bins"]
     reasons = _undefined(sample, n_bins)
     usable = [name for name in names if name not in reasons]
