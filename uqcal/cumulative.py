@@ -1767,20 +1767,6 @@ def _members(member, n):
                          f"{int(flags.sum())} of {n}")
     return flags == 1
 
-# %% ../nbs/43_cumulative.ipynb #cell-153
-def _member_averages(everyone, member, width, first, last):
-    "The averages of members and of the others over some steps."
-    (response,), two_valued = _mapped((everyone.response,), width)
-    found, zeros = [], np.zeros(member.size)
-    for side, sign in ((member, 1), (~member, -1)):
-        (_, weight, rise, spread, _), (_, _, own, _, _) = (
-            _against_all(everyone.score, y, everyone.weight, side.astype(float), member)[
-                :, first:last] for y in (np.where(side, response, zeros), side.astype(float)))
-        part = sign * own.sum()
-        if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
-        found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
-    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
-
 # %% ../nbs/43_cumulative.ipynb #cell-052
 @nb.njit(cache=True, nogil=True)
 def _screen_pairs(pairs, offset, score, response, weight, variance):
