@@ -531,8 +531,9 @@ def _bias(sample):
     z, u, n = sample.scaled, sample.uncertainty, sample.n
     if n < 12: return []
     keep = np.abs(z) <= np.quantile(np.abs(z), 0.99)  # a few rows must not make a bias
-    z, u = z[keep], u[keep]
+    whole, z, u = z, z[keep], u[keep]
     mean, se = z.mean(), _long_run(z) / np.sqrt(z.size)
+    if np.sign(mean) * whole.mean() < 4 * _long_run(whole) / np.sqrt(n): return []  # nor hide one
     if abs(mean) < 0.15 * np.sqrt(np.mean(z**2)) or abs(mean) < 5 * max(se, 1e-12): return []
     w = 1 / u
     offset = (z @ w) / (w @ w)
@@ -818,7 +819,7 @@ def _cluster(rows, what, ratio, is_high, n):
 def _likelihood_of_one_scale(z2):
     "The largest log-likelihood of a Student or an exponential power distribution."
     best, size = -np.inf, np.sqrt(z2)
-    for power in (0.7, 1.0, 1.4):
+    for power in (0.7, 1.0, 1.4, 2.5, 5.0):
         scale = (power * np.mean(size**power))**(1 / power)
         best = max(best, z2.size * (np.log(power / (2 * scale)) - gammaln(1 / power) - 1 / power))
     for dof in (1.5, 2, 2.5, 3, 4, 6, 10, 30, 200):
@@ -846,22 +847,47 @@ def _two_scales(z2):
         if total > best[0]: best = (total, float(share), float(small**0.5), float(large**0.5))
     return best
 
+# %% ../nbs/29_causes.ipynb #cell-021
+def _likelihood_of_two_sides(z):
+    "The same where each side of a centre, zero or another, has a scale and a tail of its own."
+    least, found = 1e-6 * np.median(np.abs(z)), []
+    for centre in (0.0, *np.quantile(z, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])):
+        sides = [np.abs(z[is_there] - centre) for is_there in (z > centre, z < centre)]
+        sides = [side[side > least] for side in sides]
+        found.append(sum(_likelihood_of_one_scale(side**2) + side.size * np.log(
+            2 * side.size / z.size) for side in sides if side.size > 4))
+    return max(found)
+
 # %% ../nbs/29_causes.ipynb #cell-110
 def _populations(sample):
     "Scaled errors of two sizes, mixed, which no distribution with one scale explains."
-    z2 = np.sort(sample.scaled**2)
-    z2 = z2[z2 > 1e-12 * np.median(z2)]
-    if z2.size < 200: return []
-    z2 = z2[(np.arange(min(z2.size, 4000)) * z2.size) // min(z2.size, 4000)]
-    z2 = z2 / z2.mean()
-    likelihood, share, small, large = _two_scales(z2)
+    z = np.sort(sample.scaled)
+    z = z[np.abs(z) > 1e-6 * np.median(np.abs(z))]
+    if z.size < 200: return []
+    z = z[(np.arange(min(z.size, 4000)) * z.size) // min(z.size, 4000)]
+    z = z / np.sqrt(np.mean(z**2))
+    likelihood, share, small, large = _two_scales(z**2)
     if large < 3 * small or not 0.02 < share < 0.98: return []
-    if likelihood < _likelihood_of_one_scale(z2) + 5: return []
+    if likelihood < _likelihood_of_one_scale(z**2) + 5: return []
+    skewed = _likelihood_of_two_sides(z)
+    if skewed > likelihood: return _skewed(z) if skewed > likelihood + 5 else []
     return _whole("two populations", "likely", f"The scaled errors look like a mixture: in about "
                   f"{100 * share:.0f} % of the rows they are {three_digits(large / small)} times "
                   "as large as in the others, as if two instruments, models or units had been "
                   "mixed.",
                   factor=small / large, also=("mixed units",))
+
+
+def _skewed(z):
+    "The sentence for errors with one long tail."
+    low, middle, high = np.quantile(z, [0.05, 0.5, 0.95])
+    up = high + low > 2 * middle
+    ratio = (high - middle) / (middle - low) if up else (middle - low) / (high - middle)
+    return _whole("skewed errors", "likely", "The scaled errors are skewed: they reach "
+                  f"{three_digits(ratio)} times as far {'above' if up else 'below'} their median "
+                  f"as {'below' if up else 'above'} it (from the 5 % to the 95 % quantile), with "
+                  "one long tail, which is no fault of the uncertainties by itself; intervals of "
+                  "the same length on either side, ± 2 u for instance, do not fit such errors.")
 
 # %% ../nbs/29_causes.ipynb #cell-044
 def _along(sample, name, order):
