@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from uqcal.causes import find_causes
 from uqcal.consistency import consistency_test
 from uqcal.datasets import catalogue, load_demo
 from uqcal.repeats import find_repeats, repeats_of
@@ -103,3 +104,45 @@ def test_the_demo_is_suspect_and_small_files_are_not_judged():
     assert demo.groups is None and catalogue().loc["Diffusion_RF", "rows"].startswith("five for each of 408")
     assert not find_repeats([1.0], [1.0]).is_suspect and not find_repeats(np.zeros(50), np.ones(50)).is_suspect
     assert "only their origin can tell" in find_repeats([1.0, 2], [1.0, 1]).sentence
+
+
+def discrete(kind, n, rng):
+    "Independent rows of counts, or their logarithms, predicted by a tree with a leaf for some 25 rows."
+    mean = np.exp(0.6 * rng.standard_normal(max(4, n // 25)) + 1.3)
+    leaf = rng.integers(mean.size, size=n)
+    y, training = rng.poisson(mean[leaf]).astype(float), rng.poisson(mean, (40, mean.size)).astype(float)
+    if kind == "logarithms of counts": y, training = np.log1p(y), np.log1p(training)
+    if kind == "rounded predictions": training = training.round()
+    predicted = training.mean(axis=0).round(3 if kind == "rounded predictions" else 15)
+    return y - predicted[leaf], (training.std(axis=0) + 0.1)[leaf]
+
+
+@pytest.mark.parametrize("kind", ["counts", "logarithms of counts", "rounded predictions"])
+def test_discrete_rows_that_coincide_are_not_counted_once(kind):
+    "All of these were counted once: a row for each leaf and count."
+    told = []
+    for n in (60, 300, 1000):
+        for k in range(10):
+            e, u = discrete(kind, n, np.random.default_rng([n, k]))
+            found = find_repeats(e, u)
+            assert found.groups is None and "duplicate rows" not in [one.name for one in find_causes(e, u)], (n, k)
+            assert not found.is_suspect or found.repeats == "rows" and "other points, or copies" in found.sentence
+            told.append(found.is_suspect)
+            twice = find_repeats(np.tile(e, 2), np.tile(u, 2))
+            assert twice.repeats == "rows" and np.array_equal(twice.groups[:n], twice.groups[n:])
+    assert np.mean(told) < 0.5
+
+
+def test_logarithms_of_counts_around_one_prediction_are_no_repeated_errors():
+    rng = np.random.default_rng(0)
+    for n in (100, 1000):
+        y = np.log1p(rng.poisson(np.exp(rng.normal(1.5, 0.7, n))))
+        assert not find_repeats(y - y.mean(), np.exp(0.3 * rng.normal(size=n))).is_suspect
+
+
+def test_a_pasted_stretch_is_a_copy_whatever_its_values():
+    e, u = discrete("counts", 1000, np.random.default_rng(1))
+    row = np.append(np.arange(1000), np.arange(300, 500))
+    found = find_repeats(e[row], u[row])
+    assert found.repeats == "rows" and np.array_equal(found.groups[1000:], found.groups[300:500])
+    assert "duplicate rows" in [one.name for one in find_causes(e[row], u[row])]

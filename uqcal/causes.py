@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaln
 
 from .inputs import check_choice
+from .repeats import copies_of
 from .results import Result, enumerated, three_digits
 from .sample import Ordering, Sample, rank_correlation
 
@@ -435,26 +436,18 @@ def _rounding(sample):
 
 # %% ../nbs/29_causes.ipynb #cell-095
 def _repeats(sample):
-    "Rows that another row repeats, more of them than rounded numbers make by chance."
-    n = sample.n
-    _, code = np.unique(sample.error, return_inverse=True)
-    _, first, counts = np.unique(code * np.int64(n) + sample.by_uncertainty.codes,
-                                 return_index=True, return_counts=True)
-    by_chance = (_equal_pairs(sample.by_uncertainty.counts) * _equal_pairs(np.bincount(code))
-                 / max(n * (n - 1) / 2, 1))
+    "Rows that must be copies, since neither rounded nor discrete values make them by chance."
+    n, copies = sample.n, copies_of(sample)
+    if copies is None: return []
+    _, first, counts = np.unique(copies, return_index=True, return_counts=True)
     extra = n - first.size
-    if extra < 3 or _equal_pairs(counts) < 10 * by_chance + 3: return []
+    if extra < 3: return []
     rows = np.setdiff1d(np.arange(n), first)
     same = np.unique(counts)
     often = f", each row {same[0]} times" if same.size == 1 else ""
     return [Cause(name="duplicate rows", strength="seen", rows=rows, sentence=(
         f"{_percent(extra, n)} repeat the error and the uncertainty of an earlier row to the last "
         f"digit{often}, as if tables had been joined or stacked twice ({_listed(rows)})."))]
-
-
-def _equal_pairs(counts):
-    "How many pairs of equal values there are, from how often each value occurs."
-    return float(np.sum(counts * (counts - 1.0)) / 2)
 
 # %% ../nbs/29_causes.ipynb #cell-012
 def _whole(name, strength, sentence, **more):

@@ -16,7 +16,7 @@ from .results import Result
 from .sample import Ordering, Sample
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of']
 
 # %% ../nbs/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -33,26 +33,70 @@ def _is_short(values):
     return sum(float(f"{x:.8g}") == x for x in few) > len(few) / 2
 
 
-def _is_copied(sample, pairs):
-    """Whether rows of unrounded numbers come again, none of whose errors is zero or has another
-    uncertainty elsewhere."""
-    if _is_short(sample.error) or _is_short(sample.uncertainty): return False
-    _, first, number = np.unique(pairs, return_index=True, return_counts=True)
-    _, code, alike = np.unique(sample.error, return_inverse=True, return_counts=True)
-    is_sure = (number > 1) & (number == alike[code[first]]) & (sample.error[first] != 0)
-    return is_sure.sum() > 1 and number[is_sure].sum() - is_sure.sum() >= sample.n / 100
-
-
 def _is_repeated(along):
     "Whether numbers come more than once though nothing was rounded: in one row of a hundred."
     repeated = int(np.sum(along.counts > 1))
     return repeated >= max(10, along.n / 100) and not _is_lattice(along.labels.astype(float))
+
+# %% ../nbs/28_repeats.ipynb #cell-032
+def _is_discrete(error, uncertainty):
+    "Whether differences of two errors come again between other errors, beside one u or anywhere."
+    pairs = np.unique(np.column_stack([uncertainty, error]), axis=0)
+    beside = [pairs[k:, 1] - pairs[:-k, 1] for k in (1, 2, 3) if pairs.shape[0] > k]
+    beside = [gap[pairs[k:, 0] == pairs[:-k, 0]] for k, gap in enumerate(beside, 1)]
+    values = np.unique(error)
+    if values.size < 10: return True
+    middle = values[max(0, values.size // 2 - 150):][:300]
+    anywhere = (middle[:, None] - middle)[np.tril_indices(middle.size, -1)]
+    return any(_share_again(gap) > 0.2 for gap in (np.concatenate([[], *beside]), anywhere))
+
+
+def _share_again(gap):
+    "How many of the numbers are equal to another, to nine digits of a usual one."
+    if gap.size < 10: return 0.0
+    counts = np.unique(np.rint(gap / (1e-9 * np.median(gap))), return_counts=True)[1]
+    return float(counts[counts > 1].sum() / gap.size)
+
+# %% ../nbs/28_repeats.ipynb #cell-034
+def _is_copied(sample, rows):
+    "Whether equal rows must be copies, whatever values the columns may take."
+    _, first, number = np.unique(rows, return_index=True, return_counts=True)
+    if number.size >= 10 and np.gcd.reduce(number) > 1: return True
+    error, at = sample.error[first], sample.by_uncertainty.codes[first]
+    again, kinds = number > 1, np.bincount(at)
+    alone = again & (kinds[at] == 1) & (error != 0)
+    both = np.mean(error[alone] > 0) if alone.any() else 0.0
+    is_either = min(both, 1 - both) > 0.05 or not 0 < np.mean(sample.error > 0) < 1
+    shared = np.unique(at[again | (kinds[at] > 1)]).size
+    if number.size >= 10 and is_either and alone.sum() >= max(2, 0.9 * shared): return True
+    if _longest_run(rows) >= max(30, sample.n / 100): return True
+    if _is_short(sample.error) or _is_short(sample.uncertainty): return False
+    _, code, alike = np.unique(sample.error, return_inverse=True, return_counts=True)
+    sure = again & (number == alike[code[first]]) & (error != 0)
+    return sure.sum() > 1 and not _is_discrete(sample.error, sample.uncertainty)
+
+
+def _longest_run(rows):
+    "How many rows in succession return in the same order, at the distance that is most frequent."
+    order = np.argsort(rows, kind="stable")
+    apart = np.diff(order)[np.diff(rows[order]) == 0]
+    apart = apart[apart > 1]
+    if apart.size < 30: return 0
+    found, counts = np.unique(apart, return_counts=True)
+    lag = found[counts.argmax()]
+    is_same = np.concatenate([[False], rows[lag:] == rows[:-lag], [False]])
+    return int(np.diff(np.flatnonzero(~is_same)).max()) - 1
 
 # %% ../nbs/28_repeats.ipynb #cell-009
 def _pairs(error, uncertainty):
     "A whole number for each row, equal where both columns are."
     first, second = (np.unique(x, return_inverse=True)[1] for x in (error, uncertainty))
     return first * (int(second.max()) + 1) + second
+
+
+def _equal_rows(sample):
+    "The same, counted from 0."
+    return np.unique(_pairs(sample.error, sample.uncertainty), return_inverse=True)[1]
 
 
 def _rows_by_chance(sample, rng, width=20):
@@ -69,6 +113,27 @@ def _rows_by_chance(sample, rng, width=20):
     distinct = np.unique(_pairs(error, uncertainty)).size
     return mean, float(stats.t.sf((mean - distinct) / spread, n_sets - 1))
 
+# %% ../nbs/28_repeats.ipynb #cell-036
+def _is_own(sample, rows):
+    "Whether most errors that come again do so beside one uncertainty only."
+    _, code, alike = np.unique(sample.error, return_inverse=True, return_counts=True)
+    beside = np.bincount(code[np.unique(rows, return_index=True)[1]])
+    return bool(np.mean(beside[alike > 1] == 1) > 0.5)
+
+
+def _is_central(sample, rows):
+    "Whether rows coincide most near the middle of those beside the same uncertainty."
+    along = sample.by_uncertainty
+    _, first, number = np.unique(rows, return_index=True, return_counts=True)
+    mean = np.bincount(along.codes, sample.error) / along.counts
+    at = along.codes[first]
+    far = np.abs(sample.error[first] - mean[at])
+    scale = (np.bincount(at, far) / np.bincount(at))[at]
+    use = (np.bincount(at)[at] > 2) & (scale > 0)
+    if use.sum() < 10 or np.ptp(number[use]) == 0: return False
+    found = stats.spearmanr(number[use], far[use] / scale[use], alternative="less")
+    return bool(found.pvalue < 0.005)
+
 # %% ../nbs/28_repeats.ipynb #cell-011
 def _exact(sample, rng):
     "What repeats, how many rows repeat an earlier one, and a label for each row."
@@ -80,16 +145,17 @@ def _exact(sample, rng):
         is_found = scaled.labels.size < sample.n and _is_repeated(
             Ordering.of(np.abs(sample.scaled)[scaled.order[scaled.start[scaled.runs]]]))
         return ("scaled errors", sample.n - scaled.labels.size, scaled.codes) if is_found else none
-    pairs = np.unique(_pairs(sample.error, sample.uncertainty), return_inverse=True)[1]
-    again = sample.n - int(pairs.max()) - 1
+    rows = _equal_rows(sample)
+    again = sample.n - int(rows.max()) - 1
     if again >= max(2, sample.n / 100):
-        if _is_copied(sample, pairs): return "rows", again, pairs
+        if _is_copied(sample, rows): return "rows", again, rows
         mean, pvalue = _rows_by_chance(sample, rng)
         by_chance = sample.n - mean
         if pvalue <= 0.001 and again - by_chance >= sample.n / 100:
-            is_plain = 4 * by_chance < again or not _is_lattice(size.labels)
-            return "rows", again, pairs if is_plain else None
-    if not _is_repeated(size): return none
+            if _is_own(sample, rows):
+                return none if _is_central(sample, rows) else ("rows", again, None)
+            return "rows", again, None if _is_lattice(size.labels) else rows
+    if not _is_repeated(size) or _is_discrete(np.abs(error), sample.uncertainty): return none
     return "absolute errors", sample.n - size.labels.size, size.codes
 
 # %% ../nbs/28_repeats.ipynb #cell-013
@@ -232,7 +298,8 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     """
     what, again, labels = _exact(sample, check_generator(1))
     lag, correlation, pvalue = _neighbours(sample)
-    found = [] if what is None else [_WORDS[what].format(again=f"{again:,}", n=f"{sample.n:,}")]
+    words = _WORDS.get("equal rows" if what == "rows" and labels is None else what)
+    found = [] if what is None else [words.format(again=f"{again:,}", n=f"{sample.n:,}")]
     if what is None and lag is not None and pvalue <= 0.001 and correlation >= 0.05:
         near = lag <= 3
         where = "Neighbouring rows" if near else f"Rows that lie {lag:,} apart"
@@ -245,7 +312,30 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
                    correlation=correlation, pvalue=pvalue, groups=labels)
 
 
+def copies_of(sample: Sample,  # errors and uncertainties
+              ) -> np.ndarray | None:  # a label for each row, equal where rows are; None where no
+                                       # row is a copy, or values are too few to tell
+    """Rows that must be copies of each other, however few they are.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+
+    Returns
+    -------
+    np.ndarray | None
+        A label for each row, equal where rows are; None where no row is a copy, or values
+        are too few to tell.
+    """
+    rows = _equal_rows(sample)
+    is_any = sample.n - int(rows.max()) - 1 > 1
+    return rows if is_any and _is_copied(sample, rows) else None
+
+
 _WORDS = {"rows": "{again} of {n} rows repeat an earlier one, error and uncertainty alike.",
+          "equal rows": "{again} of {n} rows equal an earlier one; values are so few that these may "
+          "be other points, or copies.",
           "absolute errors": "{again} of {n} absolute errors repeat an earlier one, mostly beside "
           "another uncertainty: the same points seem to be judged more than once.",
           "scaled errors": "{again} of {n} scaled errors repeat an earlier one though the errors "
