@@ -522,3 +522,29 @@ def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
     assert not any(found[f"adaptivity: f{k}"].status == "invalid" for k in range(14))
     few = draw_conclusions(e, u, features={"bad": features["bad"]}, n_boot=99, rng=0)
     assert few["adaptivity: bad"].status == "invalid"
+
+
+@pytest.mark.parametrize("n", [100, 300, 2000])
+@pytest.mark.parametrize("kind", ["normal", "t3", "negative", "a few kept"])
+def test_sizes_in_place_of_errors_are_not_called_biased(n, kind):
+    "Judged as they stand, |E| are biased, and too large once the bias is out: both blame the model for the file."
+    rng = np.random.default_rng([n, len(kind)])
+    u = 0.3 * np.exp(0.5 * rng.normal(size=n))
+    z = np.abs(rng.standard_t(3, n) / 3**0.5 if kind == "t3" else rng.normal(size=n)) * (-1 if kind == "negative" else 1)
+    if kind == "a few kept": z[:n // 250] *= -1
+    feature = {"x": rng.normal(size=n)}
+    found = draw_conclusions(u * z, u, features=feature, n_boot=199, n_resamples=99, rng=1)
+    assert found["bias"].status == found["bias: x"].status == "undecided" and found["bias"].reason == "signs"
+    assert not any(one.is_centred for one in found.values())
+    assert headline_of(found.values()).startswith("The signs of the errors seem to be lost") and "signs" in next_step(found.values())
+    as_is = draw_conclusions(u * z * rng.choice([-1, 1], n), u, n_boot=199, n_resamples=99, rng=1)
+    assert found["error-uncertainty link"].estimate == as_is["error-uncertainty link"].estimate
+
+
+@pytest.mark.parametrize("share", [0.98, 0.7, -2])
+def test_a_bias_that_makes_all_errors_positive_is_still_a_bias(share):
+    rng = np.random.default_rng(2)
+    for n in (100, 300, 2000):
+        u = 0.3 * np.exp(0.5 * rng.normal(size=n))
+        found = draw_conclusions(u * (share + 0.2 * rng.normal(size=n)), u, n_boot=199, n_resamples=99, rng=1)
+        assert found["bias"].status == "invalid"

@@ -18,7 +18,8 @@ from .results import Result, enumerated, three_digits
 from .sample import Ordering, Sample, rank_correlation
 
 # %% auto #0
-__all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'Constant', 'suspect_rows', 'describe_rows', 'causes_of', 'find_causes']
+__all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'Constant', 'suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of',
+           'find_causes']
 
 # %% ../nbs/29_causes.ipynb #cell-003
 STRENGTHS = ("possible", "likely", "seen")
@@ -494,29 +495,60 @@ def _near_zero(x):
     return float(np.mean(x < 0.1 * np.median(x)))
 
 
+def _crowds(x):
+    "Whether sizes lie as dense next to zero as further on: where errors of either sign do."
+    middle = np.median(x)
+    inside = np.sum(x < 0.25 * middle)
+    beside = np.sum(x < 0.5 * middle) - inside
+    return inside >= max(2, 0.09 * x.size) and inside + inside**0.5 >= 0.8 * beside
+
+
 def _signs(sample):
     "Columns that were swapped, squared, or lost their signs."
     error, u, n = sample.error, sample.uncertainty, sample.n
-    if n < 12 or not (np.all(error >= 0) or np.all(error <= 0)) or not np.any(error): return []
-    sign = "positive" if error.max() > 0 else "negative"
+    if n < 12 or 0.005 < np.mean(error < 0) < 0.995 or not np.any(error): return []
+    sign = "positive" if np.sum(error > 0) > np.sum(error < 0) else "negative"
+    others = min(np.sum(error > 0), np.sum(error < 0))
+    all_n = f"All {n:,}" if not others else f"{n - others:,} of {n:,}"
     size = np.abs(error)
     noise = 3 * np.sqrt(0.05 / n)
     is_size, is_spread = _near_zero(u), _near_zero(size)
-    if n >= 30 and is_size > max(0.02, 0.05 - noise) and is_spread < max(0.015, 0.2 * is_size):
+    if n >= 30 and not others and is_size > max(0.02, 0.05 - noise) and is_spread < max(0.015, 0.2 * is_size):
         return _whole("swapped columns", "likely", f"All errors are {sign} and few of them small, "
                       "while many uncertainties lie near 0, as if the two columns had been "
                       "swapped.")
     squared = np.sum(size < 0.01 * np.median(size)) > max(3, 0.03 * n)
-    if squared and n >= 60:
+    if squared and n >= 60 and not others:
         root = np.mean(size / u**2)
         return _whole("squared errors", "likely" if 0.4 < root < 2.5 else "possible",
                       f"All errors are {sign} and crowd near 0, as if squared errors stood in "
                       "place of errors.")
-    if is_spread > max(0.05 - noise, 0.01):
-        return _whole("absolute errors", "likely", f"All {n:,} errors are {sign} and many lie near "
+    if signs_are_lost(sample):
+        return _whole("absolute errors", "likely", f"{all_n} errors are {sign} and many lie near "
                       "0, as if they had lost their signs; a bias can't be seen then.",
                       also=("bias",))
     return []
+
+# %% ../nbs/29_causes.ipynb #cell-025
+def signs_are_lost(
+    sample: Sample,  # errors and uncertainties
+) -> bool:  # False for fewer than twelve rows
+    """Whether nearly all errors have one sign and crowd at zero, as |E| does and biased errors do not.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+
+    Returns
+    -------
+    bool
+        False for fewer than twelve rows.
+    """
+    error = sample.error
+    few = min(np.sum(error > 0), np.sum(error < 0))
+    if sample.n < 12 or not np.any(error) or few > 0.005 * sample.n: return False
+    return bool(_crowds(np.abs(error)) and _crowds(np.abs(sample.scaled)))
 
 # %% ../nbs/29_causes.ipynb #cell-014
 def _bias(sample):

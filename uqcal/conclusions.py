@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .bias import bias_of, centred_of
-from .causes import suspect_rows
+from .causes import signs_are_lost, suspect_rows
 from .consistency import (ConsistencyTest, NothingToTest, check_shuffles, consistency_of,
                                link_of)
 from .factors import average_of, factors_of
@@ -52,8 +52,8 @@ class Conclusion(Result):
     status : str
         "valid", "invalid" or "undecided".
     reason : str | None
-        Why nothing is decided: "precision", "tails", "rows", "shuffles" or "nothing to
-        test"; None where something is.
+        Why nothing is decided: "precision", "tails", "rows", "shuffles" "signs" or "nothing
+        to test"; None where something is.
     direction : str | None
         "too small" or "too large", where uncertainties are wrong on average; "reversed", of
         a link; None otherwise.
@@ -85,7 +85,7 @@ class Conclusion(Result):
     feature: str | None = None  # NAME, for a question about a feature; None for the others
     status: str  # "valid", "invalid" or "undecided"
     reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles"
-                               # or "nothing to test"; None where something is
+                               # "signs" or "nothing to test"; None where something is
     direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
                                   # average; "reversed", of a link; None otherwise
     sentence: str = ""  # the answer in words
@@ -486,7 +486,9 @@ def _sizes(sample, features, setup):
 
 def _answers(sample, features, setup):
     "All questions, those about size of centred errors where there is a bias."
-    biases = {BIAS: _asked(BIAS, _whole, sample, setup)} | _along(
+    if signs_are_lost(sample):
+        biases = {one.question: one for one in _without_signs(sample, features)}
+    else: biases = {BIAS: _asked(BIAS, _whole, sample, setup)} | _along(
         bias_of, "bias", sample, features, setup)
     sizes = _sizes(sample, features, setup)
     shown = [one.result for one in biases.values() if one.status == "invalid"]
@@ -494,6 +496,20 @@ def _answers(sample, features, setup):
         centred = _sizes(centred_of(sample, shown), features, setup)
         sizes = {name: _without_bias(one, centred[name], setup) for name, one in sizes.items()}
     return _ordered(biases | sizes, features)
+
+
+def _without_signs(sample, features):
+    "Questions on a bias, where errors seem to be sizes |E|."
+    sign = "positive" if np.sum(sample.error > 0) > np.sum(sample.error < 0) else "negative"
+    share = "all" if np.all(sample.error >= 0) or np.all(sample.error <= 0) else "nearly all"
+    why = f"{share} errors are {sign} and many lie near 0, so that their signs seem to be lost"
+    for name in (None, *features):
+        along = "" if name is None else f" along {name}"
+        yield Conclusion(question=BIAS if name is None else f"bias: {name}", feature=name,
+                         status="undecided", reason="signs", sentence=f"Not decided: {why}; a bias"
+                         f"{along} can't be judged, and sizes are judged as they are.",
+                         short=f"The signs of the errors seem to be lost ({share} are {sign} and "
+                         "many near 0), so that a bias can't be judged")
 
 
 def _ordered(found, features):
@@ -770,9 +786,10 @@ def headline_of(
     parts += [one.short for one in wrong[:3] if one not in biases]
     if wrong[3:]: parts.append(f"{len(wrong) - 3} more faults along features")
     told = _names(wrong)
-    unclear = [name for name in _names(one for one in along if one.status == "undecided")
+    rest = [one for one in along if one.reason != "signs"]  # of which the first sentence speaks
+    unclear = [name for name in _names(one for one in rest if one.status == "undecided")
                if name not in told]
-    faulty = _names(one for one in along if one.status != "valid")
+    faulty = _names(one for one in rest if one.status != "valid")
     fine = [name for name in _names(along) if name not in faulty]
     if unclear: parts.append(f"Not decided along {_listed(unclear)}")
     if fine: parts.append(f"Nothing wrong along {_listed(fine)}")
@@ -820,6 +837,8 @@ def next_step(
     rows = next((one.rows for one in answers if one.rows), ())
     if rows:
         return (f"Look at {_rows(rows)} first: corrected or left out, judge again.")
+    if any(one.reason == "signs" for one in answers):
+        return "Look for the signs of the errors, reference minus prediction; then judge again."
     biased = next((one for name, one in wrong.items() if name.split(":")[0] == BIAS), None)
     if biased and biased.confidence_interval.holds(0):
         return "Find where the predictions are biased (plot it), correct them, then judge again."

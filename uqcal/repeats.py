@@ -61,7 +61,8 @@ def _share_again(gap):
 def _is_copied(sample, rows):
     "Whether equal rows must be copies, whatever values the columns may take."
     _, first, number = np.unique(rows, return_index=True, return_counts=True)
-    if number.size >= 10 and np.gcd.reduce(number) > 1: return True
+    is_even = number.size > 2 and number.min() == number.max() > 1
+    if is_even or number.size >= 10 and np.gcd.reduce(number) > 1: return True
     error, at = sample.error[first], sample.by_uncertainty.codes[first]
     again, kinds = number > 1, np.bincount(at)
     alone = again & (kinds[at] == 1) & (error != 0)
@@ -334,9 +335,8 @@ def copies_of(sample: Sample,  # errors and uncertainties
 
 
 _WORDS = {"rows": "{again} of {n} rows repeat an earlier one, error and uncertainty alike.",
-          "equal rows": "{again} of {n} rows equal an earlier one; values are so few that these may "
-          "be other points, or copies.",
-          "absolute errors": "{again} of {n} absolute errors repeat an earlier one, mostly beside "
-          "another uncertainty: the same points seem to be judged more than once.",
-          "scaled errors": "{again} of {n} scaled errors repeat an earlier one though the errors "
-          "do not: the same points seem to be stated in two units."}
+          "equal rows": "{again} of {n} rows equal an earlier one; values are so few that these "
+          "may be other points, or copies.", "absolute errors": "{again} of {n} absolute errors "
+          "repeat an earlier one, mostly beside another uncertainty: the same points seem to be "
+          "judged more than once.", "scaled errors": "{again} of {n} scaled errors repeat an "
+          "earlier one though the errors do not: the same points seem to be stated in two units."}
