@@ -548,3 +548,26 @@ def test_a_bias_that_makes_all_errors_positive_is_still_a_bias(share):
         u = 0.3 * np.exp(0.5 * rng.normal(size=n))
         found = draw_conclusions(u * (share + 0.2 * rng.normal(size=n)), u, n_boot=199, n_resamples=99, rng=1)
         assert found["bias"].status == "invalid"
+
+
+def test_rows_carry_the_label_that_they_have_in_the_table():
+    error, uncertainty = load_demo().error.copy(), load_demo().uncertainty.copy()
+    uncertainty[100] /= 1000
+    names = [f"m{k}" for k in range(error.size)]
+    by_name, by_line = pd.Series(error, index=names), pd.Series(error, index=pd.Index(np.arange(2, error.size + 2), name="line"))
+    shuffled = pd.Series(error).sample(frac=1, random_state=1)
+    for column, u, row, label in ((by_name, uncertainty, 100, "label m100"), (by_line, uncertainty, 100, "line 102"), (
+            shuffled, uncertainty[shuffled.index], shuffled.index.get_loc(100), "label 100")):
+        found = validate(column, u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+        assert f"row {row:,} ({label}) alone" in found.headline and f"Row {row:,} ({label}, E = " in found.next_step
+        assert f"row {row:,} ({label}) decides alone" in found.conclusions["average calibration"].sentence
+        assert next_step(found.answers).startswith(f"Look at row {row:,} ({label}) first")
+    plain = validate(pd.Series(error), uncertainty, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    assert "row 100 alone" in plain.headline and "label" not in plain.headline
+
+
+def test_headlines_are_short():
+    "The demo's had 600 characters, five sentences of them; what a reader needs stands in three."
+    found = validate(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    assert len(found.headline) <= 400 and found.headline.count(". ") <= 3
+    assert "intervals are too short" in found.headline and any("rank correlation" in one for one in found.cautions)

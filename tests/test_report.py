@@ -170,7 +170,7 @@ def test_titles_are_questions_of_a_reader(validation):
              for name in asked}
     verdict = conclude(dataclasses.replace(validation, conclusions=found))
     assert [one.question for one in verdict.findings] == list(asked.values()) and [one.answer for one in verdict.findings] == [f"About {name}." for name in asked]
-    assert verdict.next_step == "Use the uncertainties as they are." and verdict.headline.startswith("bias: fine. average calibration: fine.")
+    assert verdict.next_step == "Use the uncertainties as they are." and verdict.headline.startswith("Bias: fine. Average calibration: fine; consistency: fine;")
 
 
 def test_direction_of_the_conclusions_is_that_of_the_zms(validation):

@@ -14,7 +14,7 @@ from scipy.special import gammainc, gammaln
 
 from .inputs import check_choice
 from .repeats import copies_of
-from .results import Result, enumerated, three_digits
+from .results import Result, three_digits
 from .sample import Ordering, Sample, rank_correlation
 
 # %% auto #0
@@ -220,7 +220,8 @@ class _Line:
 
 # %% ../nbs/29_causes.ipynb #cell-007
 def _shown(sample, row):
-    return (f"row {row:,} (E = {three_digits(sample.error[row])}, "
+    label = sample.row_label(row)
+    return (f"row {row:,} ({label}{', ' * bool(label)}E = {three_digits(sample.error[row])}, "
             f"u = {three_digits(sample.uncertainty[row])}, "
             f"Z = {three_digits(sample.scaled[row])})")
 
@@ -307,13 +308,6 @@ def _together(causes):
                    sentence=" ".join(one.sentence for one in causes[:2]) + more)
 
 # %% ../nbs/29_causes.ipynb #cell-009
-def _listed(rows, most=3):
-    "The first few positions of many."
-    shown = [f"{row:,}" for row in rows[:most].tolist()]
-    return f"rows {', '.join(shown)} …" if rows.size > most else (
-        f"row{'s' if rows.size > 1 else ''} {enumerated(shown)}")
-
-
 def _percent(count, n):
     return f"{count:,} of {n:,} rows ({100 * count / n:.2g} %)"
 
@@ -357,7 +351,7 @@ def _zeros(sample):
                       sentence=f"The errors of {_percent(rows.size, n)} {what}, far more than a "
                                "smooth distribution allows, as if these were training points, "
                                "interpolated values, or missing ones filled with 0 "
-                               f"({_listed(rows)}).")]
+                               f"({sample.row_names(rows)}).")]
     return []
 
 # %% ../nbs/29_causes.ipynb #cell-010
@@ -402,7 +396,7 @@ def _sentinels(sample):
             if code < 3 * np.quantile(x[x != code], 0.99): continue
             found.append(Cause(name="code for missing", strength="likely", rows=rows, sentence=(
                 f"The {what} of {_percent(rows.size, sample.n)} is {x[rows[0]]:g}, far from the "
-                f"others, as if it were a code for a missing value ({_listed(rows)}).")))
+                f"others, as if it were a code for a missing value ({sample.row_names(rows)}).")))
     return found
 
 # %% ../nbs/29_causes.ipynb #cell-011
@@ -448,7 +442,7 @@ def _repeats(sample):
     often = f", each row {same[0]} times" if same.size == 1 else ""
     return [Cause(name="duplicate rows", strength="seen", rows=rows, sentence=(
         f"{_percent(extra, n)} repeat the error and the uncertainty of an earlier row to the last "
-        f"digit{often}, as if tables had been joined or stacked twice ({_listed(rows)})."))]
+        f"digit{often}, as if tables had been joined or stacked twice ({sample.row_names(rows)})."))]
 
 # %% ../nbs/29_causes.ipynb #cell-012
 def _whole(name, strength, sentence, **more):
@@ -734,13 +728,13 @@ def _link(sample):
                   "together, or u were noise.", also=("permuted rows", "wrong fold"))
 
 # %% ../nbs/29_causes.ipynb #cell-018
-def _in_row_order(sample):
-    "Sizes or signs that change along the file."
-    n, z = sample.n, sample.scaled
+def _in_row_order(sample, rest, place):
+    "Sizes that change along the file, of which the rows at some places are looked at."
+    n, z = rest.n, rest.scaled
     if n < 50: return []
-    if abs(np.corrcoef(sample.by_uncertainty.ranks, np.arange(n))[0, 1]) > 0.9 \
-            or _is_sorted(sample.error) or _is_sorted(np.abs(sample.error)): return []
-    ranks = sample.by_scaled_size.ranks
+    if abs(np.corrcoef(rest.by_uncertainty.ranks, np.arange(n))[0, 1]) > 0.9 \
+            or _is_sorted(rest.error) or _is_sorted(np.abs(rest.error)): return []
+    ranks = rest.by_scaled_size.ranks
     found = []
     walk = np.cumsum(ranks) / (_long_run(ranks) * np.sqrt(n) + 1e-300)
     cut = int(np.abs(walk).argmax()) + 1
@@ -748,7 +742,7 @@ def _in_row_order(sample):
         first, last = np.sqrt(np.mean(_cut(z[:cut])**2)), np.sqrt(np.mean(_cut(z[cut:])**2))
         ratio = last / max(first, 1e-300)
         if ratio > 1.35 or ratio < 1 / 1.35:
-            found += _steps(ranks, cut, ratio, n)
+            found += _steps(sample.row_names([place[cut]]), place, ranks, cut, ratio)
     return found
 
 
@@ -766,18 +760,18 @@ def _cut(z):
     return z[size <= np.quantile(size, 0.99)]
 
 # %% ../nbs/29_causes.ipynb #cell-022
-def _steps(ranks, cut, ratio, n):
+def _steps(row, place, ranks, cut, ratio):
     "A step at one row, or a drift through all of them."
-    rows = np.arange(n)
+    n, rows = place.size, np.arange(place.size)
     step = abs(np.corrcoef(ranks, rows >= cut)[0, 1])
     slope = abs(np.corrcoef(ranks, rows)[0, 1])
     times = f"{three_digits(ratio)} times as large"
     if step > 1.03 * slope:
-        return _whole("change in the file", "likely", f"Scaled errors are {times} from row {cut:,} "
-                      "on as before, as if the rest came from another model, instrument or unit, "
-                      "or neighbouring rows were alike.", factor=1 / ratio, rows=rows[cut:]
-                      if cut > n / 2 else rows[:cut], also=("two instruments", "drift"))
-    return _whole("drift", "likely", f"Scaled errors change along the file (after row {cut:,} they "
+        return _whole("change in the file", "likely", f"Scaled errors are {times} from "
+                      f"{row} on as before, as if the rest came from another model, instrument or unit, "
+                      "or neighbouring rows were alike.", factor=1 / ratio, rows=place[cut:]
+                      if cut > n / 2 else place[:cut], also=("two instruments", "drift"))
+    return _whole("drift", "likely", f"Scaled errors change along the file (after {row} they "
                   f"are {times} as before), as if something drifted, or rows were sorted by "
                   "something that matters.", also=("change in the file",))
 
@@ -823,11 +817,11 @@ def _clusters(sample):
         moved = np.log(np.median(size[is_high]) / np.median(size[~is_high]))
         is_zero = np.median(x[~is_high]) < 1e-5 * np.median(x)  # these have a name of their own
         if is_zero or abs(moved) < 0.6 * np.log(ratio): continue
-        found.append(_cluster(np.flatnonzero(is_few), what, ratio, is_few is is_high, n))
+        found.append(_cluster(sample, np.flatnonzero(is_few), what, ratio, is_few is is_high))
     return found
 
 
-def _cluster(rows, what, ratio, is_high, n):
+def _cluster(sample, rows, what, ratio, is_high):
     "The sentence for rows in a cluster of their own."
     units = [one for one in CONSTANTS if one.name == "unit" and one.factor > 1]
     fit = min(units, key=lambda one: abs(np.log(ratio / one.factor)) + 0.1 * one.rarity)
@@ -836,9 +830,9 @@ def _cluster(rows, what, ratio, is_high, n):
              else "they were in another unit or of another kind")
     return Cause(name="mixed units", strength="likely", rows=rows,
                  factor=float((fit.factor if close else ratio)**(1 if is_high else -1)), sentence=(
-        f"The {what} fall into two clusters: those of {_percent(rows.size, n)} are about "
+        f"The {what} fall into two clusters: those of {_percent(rows.size, sample.n)} are about "
         f"{three_digits(ratio)} times as {'large' if is_high else 'small'} as the others, with "
-        f"nothing between, as if {looks} ({_listed(rows)})."))
+        f"nothing between, as if {looks} ({sample.row_names(rows)})."))
 
 # %% ../nbs/29_causes.ipynb #cell-020
 def _likelihood_of_one_scale(z2):
@@ -976,9 +970,9 @@ def _of_columns(sample, known):
     for rows in faults: keep[rows] = False
     if sample.groups is not None: keep &= _first_of_group(sample)
     if keep.sum() < 12: return []
-    rest = sample if keep.all() else Sample(sample.error[keep], sample.uncertainty[keep])
+    rest = sample if keep.all() else sample.keep(keep)
     found = [] if any(one.name == "rounded errors" for one in known) else _link(rest)
-    if not faults: found += _in_row_order(rest)
+    if not faults: found += _in_row_order(sample, rest, np.flatnonzero(keep))
     names = {one.name for one in known}
     if "clipped errors" not in names: found += _edge(rest)
     found += _bias(rest)

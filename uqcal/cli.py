@@ -53,7 +53,7 @@ def _columns(error, observed, predicted, uncertainty):
 
 
 def _read_errors(source, names, by_default, features=(), how=None):
-    "Errors, uncertainties, features and the table, with messages that name the line."
+    "Errors by line, uncertainties, features, the table; what refuses a value names its line."
     *errors, uncertainty = names
     chosen = dict(error=errors[0]) if len(errors) == 1 else dict(observed=errors[0],
                                                                  predicted=errors[1])
@@ -65,7 +65,10 @@ def _read_errors(source, names, by_default, features=(), how=None):
     except UnknownColumn as error:
         if not by_default: raise
         raise ValueError(f"{error}; name them with --error and --uncertainty") from None
-    return values, stated, table, {name: table.columns[name] for name in features}
+    import pandas as pd
+    lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
+    return (pd.Series(values, index=lines), stated, table,
+            {name: table.columns[name] for name in features})
 
 # %% ../nbs/70_cli.ipynb #cell-014
 def _check_outputs(source, jobs=1, **targets):

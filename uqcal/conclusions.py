@@ -76,6 +76,8 @@ class Conclusion(Result):
         Whether it is about errors from which a bias was taken.
     rows : tuple[int, ...]
         Positions of the rows that decide alone, from 0.
+    where : str
+        The first five of them in words, with their labels.
     result : Any
         The test's result; None where nothing was tested.
     """
@@ -99,6 +101,7 @@ class Conclusion(Result):
                                                  # been chosen; for the link, of perfect CC
     is_centred: bool = False  # whether it is about errors from which a bias was taken
     rows: tuple[int, ...] = ()  # positions of the rows that decide alone, from 0
+    where: str = ""  # the first five of them in words, with their labels
     result: Any = field(default=None, repr=False)  # the test's result; None where nothing was
                                                    # tested
 
@@ -225,8 +228,13 @@ def _change(test, feature):
         f"along {feature or 'the uncertainty'}")
 
 
-def _size(bias):
-    return f"{_digits(bias)} stated uncertainties" if np.isfinite(bias) else "any size"
+def _size(bias, unit="stated uncertainties"):
+    return f"{_digits(bias)} {unit}" if np.isfinite(bias) else "any size"
+
+
+def _brief(place):
+    "A place in the words of a headline."
+    return place.replace("the uncertainty", "u")
 
 
 def _settle(points, n):
@@ -260,6 +268,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
     if at is not None:
         value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
+    brief = _brief(where)
     size = max(-span.low, span.high, *((-interval.low, interval.high) if status != "valid" and
                                        not feature else (0.0,)))
     size, no = np.ceil(100 * size) / 100 + 0.0, "No bias is seen"
@@ -267,22 +276,21 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     if status == "invalid" and is_change and at is None:
         change = f"changes {_change(test, feature)}"
         says = f"The errors are biased in places: the mean of E/u {change} ({found})."
-        short = f"Biased in places: E/u {change}"
+        short = f"Biased in places: E/u {_brief(change)}"
     elif status == "invalid":
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
                 f"({share}{found}).")
-        short = (f"Biased: errors average {_mean(value, interval)} times the stated "
-                 f"uncertainty{where}")
+        short = f"Biased: errors average {_mean(value, interval)} times u{brief}"
     elif status == "valid":
         says = (f"{no} ({found}){mean}, and {_parts(test, test.along)} "
                 f"{'the mean of E/u' if feature else 'it'} is within {size:.2f} stated "
                 "uncertainties of zero.")
-        short = f"No bias beyond {size:.2f} stated uncertainties"
+        short = f"No bias beyond {size:.2f} u"
     else:
         says = (f"{no} ({found}){mean}, but {_parts(test, test.along)} one of {_size(size)} could "
                 f"be there unseen; {_settle(_points_for_bias(test, setup), test.n)}.")
-        short = f"No bias is seen, but one of {_size(size)} could be there"
+        short = f"No bias is seen, but one of {_size(size, 'u')} could be there"
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
                       status=status, reason="precision" if status == "undecided" else None,
                       sentence=says, short=short, pvalue=pvalue, estimate=value,
@@ -373,7 +381,7 @@ def _wrong_there(test, at, feature, found, over):
     if at.confidence_interval.holds(1): found += "; the limits allow for the choice of the place"
     return (f"The errors are {_times(at.factor, at.confidence_interval)} as large as stated "
             f"{_place(at, test, feature)} ({share}){rest} ({found})",
-            f"{over} sizes differ: {size} as large as stated {place}")
+            f"{over} sizes differ: {size} as large as stated {_brief(place)}")
 
 # %% ../nbs/50_conclusions.ipynb #cell-015
 def _perfect_link(sample, setup):
@@ -401,14 +409,14 @@ def _link(sample, setup):
     elif is_weak and is_less: status = "invalid"
     elif test.pvalue <= setup.level and not (is_weak and span is None): status = "valid"
     says, short = {"reversed": ("Larger errors come with smaller uncertainties",
-                                "Reversed: larger errors come with smaller uncertainties"),
+                                "Reversed: larger errors come with smaller u"),
                    "invalid": ("Larger errors hardly come with larger uncertainties",
-                               "The uncertainties hardly tell larger errors from smaller ones"),
+                               "Larger errors hardly come with larger u"),
                    "valid": ("Larger errors come with larger "
                              f"uncertainties{', though less than they should' * bool(is_less)}",
-                             "The uncertainties tell larger errors from smaller ones"),
+                             "Larger errors come with larger u"),
                    "undecided": ("No sign that larger errors come with larger uncertainties",
-                                 "Not decided whether the uncertainties rank the errors")}[
+                                 "Not decided whether u ranks the errors")}[
                                      direction or status]
     pvalue = against if direction else test.pvalue
     return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
@@ -530,10 +538,10 @@ def _without_bias(as_is, centred, setup):
     return replace(centred, sentence=says, is_centred=True)
 
 # %% ../nbs/50_conclusions.ipynb #cell-034
-def _unless_rows_decide(found, without, rows):
+def _unless_rows_decide(sample, found, without, rows):
     "Answers, undecided where they change without a few rows."
-    number, verb = ("row {}", "decides") if rows.size == 1 else ("{} rows", "decide")
-    number = number.format(rows[0] if rows.size == 1 else rows.size)
+    where, verb = sample.row_names(rows, 5), "decides" if rows.size == 1 else "decide"
+    number = where if rows.size == 1 else f"{rows.size} rows"
     def _either(one, other):
         if one.status == other.status:
             if not _is_moved(one, other): return one
@@ -542,8 +550,7 @@ def _unless_rows_decide(found, without, rows):
         says = (f"Not decided: {number} {verb} alone. Left out: {other.sentence} Kept: "
                 f"{one.sentence}")
         return replace(other, status="undecided", reason="rows", direction=None,
-                       rows=tuple(rows.tolist()),
-                       sentence=says)
+                       rows=tuple(rows.tolist()), where=where, sentence=says)
     return {name: _either(one, without[name]) for name, one in found.items()}
 
 
@@ -654,7 +661,7 @@ def conclusions_of(
     if sample.groups is not None and np.unique(sample.groups.codes[left]).size < 2: return found
     kept = {name: along.keep(left) for name, along in features.items()}
     without = _answers(sample.keep(left), kept, setup)
-    return _unless_rows_decide(found, without, rows)
+    return _unless_rows_decide(sample, found, without, rows)
 
 
 def check_tolerance(tolerance: float,  # largest factor that does no harm
@@ -780,9 +787,12 @@ def headline_of(
     along = [one for one in answers if one.feature is not None]
     wrong = [one for one in along if one.status == "invalid"]
     biases, parts = [one for one in wrong[:3] if one.question.startswith(BIAS)], []
-    for given, those in itertools.groupby([*whole[:1], *biases, *whole[1:]], _condition):
-        shorts = [one.short for one in those]
-        parts += [f"{given}: {'; '.join(map(_lower, shorts))}"] if given else shorts
+    for rows, those in itertools.groupby([*whole[:1], *biases, *whole[1:]], lambda one: one.rows):
+        those = list(those)
+        told = _clauses(those) if whole[0].question == BIAS else [one.short for one in those]
+        if rows: told = [f"Not decided, since {_who(those[0])} alone would turn it; left out: "
+                         f"{'; '.join(told)}"]
+        parts += [f"{one[0].upper()}{one[1:]}" for one in told]
     parts += [one.short for one in wrong[:3] if one not in biases]
     if wrong[3:]: parts.append(f"{len(wrong) - 3} more faults along features")
     told = _names(wrong)
@@ -796,13 +806,19 @@ def headline_of(
     return " ".join(f"{part}." for part in parts)
 
 
-def _condition(answer):
-    "On what a clause of the headline rests."
-    given = ["Once the bias is taken out"] * answer.is_centred
-    if answer.rows:
-        who = f"row {answer.rows[0]}" if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
-        given.append(f"not decided, since {who} alone would turn it; without")
-    return f"{given[0][0].upper()}{', '.join(given)[1:]}" if given else ""
+def _clauses(answers):
+    "What is said of a bias, and of sizes with and without it."
+    told = []
+    for (_, is_centred), alike in itertools.groupby(
+            answers, lambda one: (one.question.startswith(BIAS), one.is_centred)):
+        clause = "; ".join(_lower(one.short) for one in alike)
+        told.append(f"without the bias: {clause}" if is_centred else clause)
+    return told
+
+
+def _who(answer):
+    "The rows that decide an answer."
+    return answer.where if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
 
 
 def _lower(text):
@@ -834,9 +850,10 @@ def next_step(
     """
     answers = list(answers)
     wrong = {one.question: one for one in answers if one.status == "invalid"}
-    rows = next((one.rows for one in answers if one.rows), ())
-    if rows:
-        return (f"Look at {_rows(rows)} first: corrected or left out, judge again.")
+    where = next((one.where for one in answers if one.rows), "")
+    if where:
+        counted = "" if "(" in where else " (counted from 0)"  # labels say it better
+        return f"Look at {where}{counted} first: corrected or left out, judge again."
     if any(one.reason == "signs" for one in answers):
         return "Look for the signs of the errors, reference minus prediction; then judge again."
     biased = next((one for name, one in wrong.items() if name.split(":")[0] == BIAS), None)
@@ -867,8 +884,3 @@ def next_step(
     if reasons: return "Nothing is shown to be wrong; what is open these columns cannot tell."
     return "Use the uncertainties as they are."
 
-
-def _rows(rows):
-    "Positions of rows, as text."
-    shown = [str(row) for row in rows[:5]] + [f"{len(rows) - 5} more"] * bool(rows[5:])
-    return f"row{'s' * bool(rows[1:])} {enumerated(shown)} (counted from 0)"

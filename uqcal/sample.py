@@ -15,8 +15,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .inputs import (check_column, check_count, check_errors, check_labels_agree,
-                          plain_array, read_array, read_groups, read_labels,
+                          plain_array, printable, read_array, read_groups, read_labels,
                           refuse)
+from .results import enumerated
 
 # %% auto #0
 __all__ = ['Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors', 'bin_starts',
@@ -301,7 +302,56 @@ def _positions(rows, sample):
     return place
 
 # %% ../nbs/10_sample.ipynb #cell-004
-class _Table(_Columns):
+class _Named(_Columns):
+    "Two columns whose rows can be named in sentences."
+
+    def row_label(self,
+                  row: int,  # its position, from 0
+                  ) -> str:  # such as "line 12" or "label B7"; empty where only positions count
+        """What a row is called by the index that came with a pandas column, after the index's name.
+
+        Parameters
+        ----------
+        row : int
+            Its position, from 0.
+
+        Returns
+        -------
+        str
+            Such as "line 12" or "label B7"; empty where only positions count.
+        """
+        index = next((rows.index for rows in self._rows.values()), None)
+        if index is None or index.equals(pd.RangeIndex(self.n)): return ""
+        name = "label" if index.name is None else index.name
+        return f"{printable(name)[:40]} {printable(index[row])[:40]}"
+
+    def row_names(self,
+                  rows: ArrayLike,  # positions from 0, shape (k,), k ≥ 1
+                  most: int = 3,  # how many are named
+                  ) -> str:  # such as "row 3", "rows 3 (line 5) and 7 (line 9)" or "rows 1, 2, 3 …"
+        """Rows in words: positions from 0, and the labels of a pandas column beside them.
+
+        Parameters
+        ----------
+        rows : ArrayLike
+            Positions from 0, shape (k,), k ≥ 1.
+        most : int, default 3
+            How many are named.
+
+        Returns
+        -------
+        str
+            Such as "row 3", "rows 3 (line 5) and 7 (line 9)" or "rows 1, 2, 3 …".
+        """
+        rows, shown = np.asarray(rows).tolist(), []
+        for row in rows[:most]:
+            label = self.row_label(row)
+            shown.append(f"{row:,} ({label})" if label else f"{row:,}")
+        if len(rows) > most: return f"rows {', '.join(shown)} …"
+        return f"row{'s' if len(rows) > 1 else ''} {enumerated(shown)}"
+
+# %% ../nbs/10_sample.ipynb #cell-005
+class _Table(_Named):
     "Two columns, of which some rows can be kept and one column be replaced."
 
     def keep(self,
@@ -369,6 +419,31 @@ class _Table(_Columns):
         for rows in self._rows.values(): check_labels_agree(uncertainty=rows, error=error)
         other = Sample(error, self.uncertainty, self.groups)
         other.__dict__["by_uncertainty"] = self.by_uncertainty
+        other.__dict__["_rows"] = self._rows or other._rows
+        return other
+
+    def with_groups(self,
+                    groups: ArrayLike,  # which rows belong together, labels, shape (n,)
+                    ) -> Sample:  # the same errors and uncertainties
+        """The sample with these groups in place of its own.
+
+        Parameters
+        ----------
+        groups : ArrayLike
+            Which rows belong together, labels, shape (n,).
+
+        Returns
+        -------
+        Sample
+            The same errors and uncertainties.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `Sample` for groups.
+        """
+        for rows in self._rows.values(): check_labels_agree(error=rows, groups=groups)
+        other = Sample(self.error, self.uncertainty, groups)
         other.__dict__["_rows"] = self._rows or other._rows
         return other
 

@@ -383,7 +383,7 @@ class Validation(Result):
     cautions : tuple[str, ...]
         Conditions that the data do not meet.
     warnings : tuple[str, ...]
-        Those of them on which every answer depends.
+        In short, those of them on which every answer depends.
     settings : dict[str, Any]
         What it was made with, by name: n, n_bins, tolerance, groups ….
     """
@@ -393,7 +393,7 @@ class Validation(Result):
     scores: dict[str, Score]  # by statistic, against known and simulated references
     causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
     cautions: tuple[str, ...]  # conditions that the data do not meet
-    warnings: tuple[str, ...] = ()  # those of them on which every answer depends
+    warnings: tuple[str, ...] = ()  # in short, those of them on which every answer depends
     settings: dict[str, Any]  # what it was made with, by name: n, n_bins, tolerance, groups …
 
     @property
@@ -619,7 +619,7 @@ def validate(
     ----------
     Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
     """
-    sample, warnings = _independent(Sample(error, uncertainty, groups))
+    sample, warnings, doubts = _independent(Sample(error, uncertainty, groups))
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
@@ -633,7 +633,7 @@ def validate(
                           sample, scores, distribution, **counts, n_resamples=n_resamples,
                           confidence=confidence, tolerance=tolerance),
                       causes=causes_of(sample, orders), warnings=warnings,
-                      cautions=(*warnings, *_cautions(sample, scores, n_bins)))
+                      cautions=(*doubts, *_cautions(sample, scores, n_bins)))
 
 # %% ../nbs/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
@@ -684,15 +684,23 @@ def _check_distributions(distribution, distributions):
 
 # %% ../nbs/51_validation.ipynb #cell-052
 def _independent(sample):
-    "The sample with rows that repeat each other as groups, and what makes one doubt the rest."
-    if sample.groups is not None: return sample, ()
+    """The sample with rows that repeat each other as groups, and what makes one doubt the rest, in
+    short and at length."""
+    if sample.groups is not None: return sample, (), ()
     repeats = repeats_of(sample)
-    if repeats.repeats is None or repeats.groups is None:
-        doubt = "p-values are too small and intervals too short unless the groups are given."
-        return sample, tuple(f"{one} If so, {doubt}" for one in repeats.found)
-    counted = "Here they count as one observation; give the groups if you know them."
-    grouped = Sample(sample.error, sample.uncertainty, repeats.groups)
-    return grouped, tuple(f"{one} {counted}" for one in repeats.found)
+    if not repeats.is_suspect: return sample, (), ()
+    again = f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one"
+    if repeats.repeats is not None and repeats.groups is not None:
+        counted = "Here they count as one observation; give the groups if you know them."
+        return sample.with_groups(repeats.groups), (f"{again} and count once.",), tuple(
+            f"{one} {counted}" for one in repeats.found)
+    near = repeats.lag is not None and repeats.lag <= 3
+    alike = (f"{'Neighbouring rows' if near else f'Rows {repeats.lag:,} apart'} are alike; if "
+             "they belong together")
+    if repeats.repeats: alike = f"{again}; if they are copies"
+    doubt = "p-values are too small and intervals too short unless the groups are given."
+    return sample, (f"{alike}, intervals are too short.",), tuple(
+        f"{one} If so, {doubt}" for one in repeats.found)
 
 
 def _is_too_few(sample, groups):
