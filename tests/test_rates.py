@@ -14,18 +14,29 @@ def whole(graph):
     return graph.slope(graph.score[0], graph.score[-1])
 
 
-@pytest.mark.parametrize("x, n", [(0, 3), (1, 20), (7, 40), (40, 40)])
-def test_limits_lie_between_those_of_clopper_and_pearson_and_are_midp(x, n):
+@pytest.mark.parametrize("x, n", [(0, 3), (1, 20), (3, 20), (7, 40), (40, 40), (50, 1000)])
+def test_limits_are_midp_once_or_twice_and_lie_between_those_of_clopper_and_pearson(x, n):
+    "An end spends all of 5 % where a quarter of the probability of no event is larger than its tail, half of it elsewhere, or it is where the two are equal."
     low, high = rate_interval(x / n, n)
     assert beta.ppf(0.025, x, n - x + 1) <= low if x else low == 0
     assert high <= beta.ppf(0.975, x + 1, n - x) if x < n else high == 1
-    for end, side in ((low, binom.sf(x - 1, n, low) + binom.sf(x, n, low)), (high, binom.cdf(x, n, high) + binom.cdf(x - 1, n, high))):
-        if 0 < end < 1: np.testing.assert_allclose(side / 2, 0.025, rtol=1e-6)
+    for p, k in ((low, x), (1 - high, n - x)):
+        if k == 0: continue
+        tail, none = (binom.sf(k - 1, n, p) + binom.sf(k, n, p)) / 2, binom.pmf(0, n, p) / 4
+        if abs(tail - none) < 1e-6 * tail: assert 0.025 - 1e-6 <= tail <= 0.05 + 1e-6
+        else: np.testing.assert_allclose(tail, 0.05 if none > tail else 0.025, rtol=1e-6)
+
+
+def test_limits_of_a_higher_confidence_are_never_inside():
+    "Also where an end stays while the level falls: 3 of 20, whose lower limit stands still for a while."
+    for x, n in ((3, 20), (1, 20), (3, 3), (2, 5), (7, 12)):
+        ends = np.array([rate_interval(x / n, n, confidence=c) for c in 1 - np.geomspace(1e-6, 0.5, 60)])
+        assert (np.diff(ends[:, 0]) >= -1e-12).all() and (np.diff(ends[:, 1]) <= 1e-12).all()
 
 
 @pytest.mark.parametrize("n_a, n_b, rates, least, most", [
     (3, 3, (0.001, 0.05, 0.5), 0.93, 1), (10, 10, (0.2, 0.5), 0.93, 0.985), (40, 40, (0.05, 0.2, 0.5), 0.93, 0.97), (100, 100, (0.05, 0.2), 0.93, 0.97),
-    (20, 1000, (0.001, 0.003, 0.006, 0.01, 0.05), 0.93, 0.99)])
+    (20, 1000, (0.001, 0.003, 0.006, 0.01, 0.05), 0.93, 0.99), (20, 1000, (0.005, 0.03, 0.05, 0.08, 0.2), 0.93, 0.97), (200, 200, (0.01,), 0.93, 0.97), (5, 5, (0.3, 0.5), 0.93, 0.99)])
 def test_coverage_added_up_over_all_outcomes(n_a, n_b, rates, least, most):
     "Exact, so no rate of error: a mutation of either limit moves it."
     top = [int(binom.isf(1e-6, n, max(rates))) for n in (n_a, n_b)]
@@ -136,5 +147,5 @@ def test_the_sentence_says_which_of_two_tests_finds_something(tmp_path, monkeypa
     for name in ("three", "none"):
         with pytest.raises(SystemExit): main(["compare", f"{name}.csv", "--response", "y", "--score", "s", "--group", "g"])
         said.append(" ".join(capsys.readouterr().out.split()))
-    assert "no stretch of scores shows that groups a and b differ, but their averages over all scores do" in said[0] and "p = 0.049" in said[0]
+    assert "no stretch of scores shows that groups a and b differ, but their averages over all scores do" in said[0] and "p = 0.024" in said[0]
     assert "no difference between groups a and b is found: a minus b is 0.00 on average (95 % interval −0.0" in said[1]

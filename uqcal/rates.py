@@ -27,11 +27,22 @@ def _reached(p, x, n):
 
 
 def _lowest(rate, n, alpha):
-    "The lowest rate that an average of n cases leaves possible."
+    "The lowest rate that an average of n cases leaves possible: where (2) reaches alpha."
     if rate <= 0: return 0.0
     if np.isinf(n): return rate
-    if _reached(rate, rate * n, n) <= alpha / 2: return rate
-    return brentq(lambda p: _reached(p, rate * n, n) - alpha / 2, 0.0, rate, xtol=1e-15, rtol=1e-10)
+
+    def tail(p): return _reached(p, rate * n, n)
+
+    def none(p): return 0.25 * (1 - p)**n
+
+    def root(excess): return rate if excess(rate) <= 0 else brentq(excess, 0.0, rate, xtol=1e-15,
+                                                                  rtol=1e-10)
+
+    once = root(lambda p: tail(p) - alpha)
+    if none(once) > tail(once): return once
+    twice = root(lambda p: tail(p) - alpha / 2)
+    if none(twice) <= tail(twice): return twice
+    return root(lambda p: tail(p) - none(p))
 
 # %% ../nbs/39_rates.ipynb #cell-036
 def rate_interval(
@@ -40,7 +51,7 @@ def rate_interval(
     *,
     confidence: float = 0.95,  # level, in (0, 1)
 ) -> Interval:  # rates from 0 to 1
-    """The rates that an observed rate leaves possible, by the mid-p rule.
+    """The rates that an observed rate leaves possible, by the mid-p rule (2).
 
     Parameters
     ----------
@@ -165,7 +176,7 @@ def rate_difference_of(
 
 
 def _lower_end(rate_a, n_a, rate_b, n_b, alpha):
-    "Equation (2), left."
+    "Equation (3), left."
     return rate_a - rate_b - np.hypot(rate_a - _lowest(rate_a, n_a, alpha),
                                       1 - _lowest(1 - rate_b, n_b, alpha) - rate_b)
 
@@ -234,7 +245,7 @@ def _degrees(*numbers):
 
 @dataclass(frozen=True)
 class MatchedAverages:
-    """Two weighted averages (3) of responses that were mapped to [0, 1].
+    """Two weighted averages (4) of responses that were mapped to [0, 1].
 
     Parameters
     ----------
