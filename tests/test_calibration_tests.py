@@ -209,6 +209,27 @@ def test_top_label_and_classes():
     assert result.plot().get_xlabel() and ct.binary_calibration_tests(Y, P, rng=1, n_resamples=9).plot().get_xlabel() and "Kuiper" in ct.kuiper_test(Y, P, rng=1)._repr_html_()
 
 
+@pytest.mark.parametrize("names", [["x", "Y <b>", "$z", "w"], [1, 2, 3, 4], [2.5, 0.5, -1.0, 7.0], np.array(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"], dtype="datetime64[ns]")])
+def test_classes_have_names_of_any_kind(names):
+    "Labels in an order of their own: numbers, p-values and rows are those of the columns."
+    rng = np.random.default_rng(11)
+    prob = rng.dirichlet(np.ones(4), size=300)
+    label = (prob.cumsum(axis=1) < rng.uniform(size=(300, 1))).sum(axis=1).clip(0, 3)
+    prob[7] = [0.5, 0.5, 0, 0]
+    label[7] = 3
+    plain, named = (ct.multiclass_calibration_tests(y, prob, classes=c, n_resamples=99, rng=1) for y, c in ((label, None), (np.asarray(names)[label], names)))
+    shown = [str(one) if hasattr(one, "astype") and np.asarray(names).dtype.kind == "M" else one for one in names]
+    assert [str(one)[:10] for one in named.table.index.unique("statement")[1:]] == [str(one)[:10] for one in shown]
+    for column in ("statistic", "pvalue", "adjusted"): np.testing.assert_array_equal(named.table[column], plain.table[column])
+    assert list(named.impossible.values()) == [(7,)] and f"class {str(shown[3])[:10]}" in named.sentence
+    assert "<b>" not in named._repr_html_().replace("<b>class", "") and named.plot().figure.canvas.draw() is None
+    with pytest.raises(ValueError, match="y_true must hold labels that are in classes"): ct.multiclass_calibration_tests(np.asarray(names)[label], prob[:, [0, 1, 2]] / prob[:, :3].sum(axis=1, keepdims=True), classes=names[:3])
+
+
+def test_no_class_may_be_called_as_the_first_statement_is():
+    with pytest.raises(ValueError, match="classes must not hold 'top label'"): ct.multiclass_calibration_tests(["top label", "b"] * 5, np.full((10, 2), 0.5), classes=["top label", "b"])
+
+
 def test_a_class_never_stated_stops_nothing():
     rng = np.random.default_rng(12)
     prob = np.column_stack([rng.dirichlet(np.ones(3), size=300), np.zeros(300)])

@@ -272,7 +272,7 @@ TABLE = {
     **rows("reliability", "classwise_ece", "classes", kinds={"y_prob": "rows -1-D"}), **rows("reliability", "classwise_ece+numbers", "classes", given=NUMBERED, kinds={"y_prob": "rows -1-D"} | FREE_CLASSES),
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
-    **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True),
+    **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
     **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
     **rows("cumulative", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +15,9 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from .inputs import (check_generator, check_labels_agree, check_multiclass, check_weights,
-                          read_labels)
+                          printable, read_labels)
 from .resampling import holm
-from .results import Result, SignificanceTest, enumerated, html_table, new_axes
+from .results import Result, SignificanceTest, enumerated, html_table, new_axes, plain_text
 from .walk import STATISTICS, Walk, significance_of, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -450,7 +451,7 @@ class MulticlassTests(Result):
         def named(which):
             "The statements of which any test is meant, in words."
             names = dict.fromkeys(self.table.index[which].get_level_values("statement"))
-            return enumerated([one if one == "top label" else f"class {one}" for one in names])
+            return enumerated([_said(one) for one in names])
         rejected, empty = named(self.table["adjusted"] < 0.05), self.table["pvalue"].isna()
         says = [f"rejected at 5 % for {rejected}" if rejected else "no test rejects at 5 %"]
         if nothing := named(empty.groupby(level="statement").transform("all")):
@@ -487,13 +488,19 @@ class MulticlassTests(Result):
         return _plot_adjusted(self.table.xs("kuiper", level="test"), ax)
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>" + html_table(self.table, 3 * (self.n_classes + 1))
+        return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 3 * (self.n_classes + 1))
+
+
+def _said(statement):
+    return statement if statement == "top label" else f"class {printable(statement)}"
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-015
 def multiclass_calibration_tests(
-    y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,)
+    y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0 to K − 1, or labels that
+                        # `classes` names
     y_prob: ArrayLike,  # stated probabilities, shape (n, K)
     *,
+    classes: ArrayLike | None = None,  # the label of each column, shape (K,), of any kind
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
@@ -507,9 +514,12 @@ def multiclass_calibration_tests(
     Parameters
     ----------
     y_true : ArrayLike
-        True classes, whole numbers from 0 to K − 1, shape (n,).
+        True classes, shape (n,): whole numbers from 0 to K − 1, or labels that `classes`
+        names.
     y_prob : ArrayLike
         Stated probabilities, shape (n, K).
+    classes : ArrayLike | None, optional
+        The label of each column, shape (K,), of any kind.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
@@ -537,11 +547,11 @@ def multiclass_calibration_tests(
         For probabilities outside [0, 1] and for rows that do not sum to 1.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
-    label, prob = check_multiclass(y_true, y_prob)
+    label, prob = check_multiclass(y_true, y_prob, classes)
     if cluster is not None: cluster = read_labels(cluster, label.size, "cluster")
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
-        k: (label == k, prob[:, k]) for k in range(prob.shape[1])}
+        name: (label == k, prob[:, k]) for k, name in enumerate(_names(classes, prob.shape[1]))}
     rng, rows, impossible = check_generator(rng), {}, {}
     for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
                                                   disable=not progress, unit=""):
@@ -559,6 +569,16 @@ def multiclass_calibration_tests(
     return MulticlassTests(table=table, n=walk.n, n_classes=prob.shape[1], impossible=impossible)
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-012
+def _names(classes, n_classes):
+    "What the table calls the classes."
+    if classes is None: return range(n_classes)
+    names = read_labels(classes, n_classes, "classes")
+    names = names.astype(str if names.dtype.kind == "M" else object).tolist()
+    if "top label" in names:
+        raise ValueError("classes must not hold 'top label', the name of the first statement")
+    return names
+
+
 def _row(test, contradicted):
     "A test in the table; where none is defined, only whether events contradict counts."
     if test is None:
@@ -577,6 +597,6 @@ def _plot_adjusted(kuiper, ax):
     ax.plot(shown[~rejected], place[~rejected], "o", color="#0072B2")
     ax.axvline(0.05, color="0.4", ls="--", lw=1)
     ax.set(xscale="log", yticks=place,
-           yticklabels=[one if one == "top label" else f"class {one}" for one in kuiper.index],
+           yticklabels=[plain_text(_said(one)) for one in kuiper.index],
            xlabel="Kuiper test: adjusted p-value (dashed: 0.05)")
     return ax
