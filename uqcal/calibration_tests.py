@@ -117,9 +117,9 @@ def tests_of(
     """
     found = significance_of(walk, names, alternative=alternative, method=method,
                             n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
-    total = float(walk.weight.sum())
-    return tuple(CalibrationTest(**vars(one), name=name, scale=walk.deviation(name) / total,
-                                 contradicted=walk.contradicted) for name, one in found.items())
+    return tuple(CalibrationTest(
+        **vars(one), name=name, scale=walk.deviation(name) / walk.total_weight,
+        contradicted=walk.contradicted) for name, one in found.items())
 
 
 def testable(walk: Walk,  # outcomes along their stated probabilities
@@ -189,7 +189,7 @@ def kolmogorov_smirnov_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.of(y_true, y_prob, sample_weight, cluster), ("kolmogorov_smirnov",),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster), ("kolmogorov_smirnov",),
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
 
@@ -244,7 +244,7 @@ def kuiper_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.of(y_true, y_prob, sample_weight, cluster), ("kuiper",), method=method,
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster), ("kuiper",), method=method,
                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-027
@@ -302,9 +302,9 @@ def spiegelhalter_test(
     ----------
     Spiegelhalter (1986).
     """
-    return tests_of(Walk.of(y_true, y_prob, sample_weight, cluster), ("spiegelhalter",),
-                    alternative=alternative, method=method, n_resamples=n_resamples, rng=rng,
-                    n_jobs=n_jobs, progress=progress)[0]
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster),
+                    ("spiegelhalter",), alternative=alternative, method=method,
+                    n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-032
 @dataclass(frozen=True, kw_only=True)
@@ -411,7 +411,7 @@ def binary_calibration_tests(
     ValueError
         For scores without variance and for bad input.
     """
-    walk = Walk.of(y_true, y_prob, sample_weight, cluster)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster)
     found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
                      rng=rng, n_jobs=n_jobs, progress=progress)
     return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},

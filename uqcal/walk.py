@@ -5,7 +5,6 @@
 # %% ../nbs/41_walk.ipynb #cell-005
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -98,6 +97,24 @@ def _by_argsort(score, response, weight):
     order = np.argsort(score, kind="mergesort")
     return score[order], response[order], weight[order] if weight.size else weight
 
+# %% ../nbs/41_walk.ipynb #cell-064
+@nb.njit(cache=True, nogil=True)
+def _packed(p, y):
+    "Each probability and its outcome as a whole number, in the order of the probabilities."
+    bits, keys = p.view(np.int64), np.empty(p.size, np.int64)
+    for i in range(p.size):
+        keys[i] = ((bits[i] & 0x7FFFFFFFFFFFFFFF) << 1) | (y[i] > 0)  # without the sign of −0
+    return keys
+
+
+@nb.njit(cache=True, nogil=True)
+def _unpacked(keys):
+    "The probabilities, in the memory of the keys, and the outcomes."
+    y = np.empty(keys.size)
+    for i in range(keys.size):
+        y[i], keys[i] = keys[i] & 1, keys[i] >> 1
+    return keys.view(np.float64), y
+
 # %% ../nbs/41_walk.ipynb #cell-012
 @nb.njit(cache=True, nogil=True)
 def _steps(p, y, w):
@@ -113,41 +130,43 @@ def _steps(p, y, w):
 
 
 @nb.njit(cache=True, nogil=True)
-def _moments(p, y, w, end):
-    """Spiegelhalter's sum, both variances, the effective number of steps, the number of bets for
-    either variance, and how many points contradict what was stated."""
-    variance = brier = squares = largest = brier_largest = total = 0.0
-    i = contradicted = 0
-    for g in range(end.size):
-        step = 0.0
-        while i < end[g]:
-            chance, bet = p[i] * (1 - p[i]), w[i] * w[i]
-            tilted = bet * (1 - 2 * p[i])**2
-            total += w[i] * (y[i] - p[i]) * (1 - 2 * p[i])
-            contradicted += p[i] == 1 - y[i]
-            step += bet * chance
-            brier += tilted * chance
-            if chance > 0: largest, brier_largest = max(largest, bet), max(brier_largest, tilted)
-            i += 1
-        variance += step
-        squares += step * step
-    return (total, variance, brier, variance * variance / squares if squares > 0 else 0.0,
-            variance / largest if largest > 0 else 0.0,
+def _moments(p, y, w):
+    """Spiegelhalter's sum, both variances, the number of bets for either variance, and how many
+    points contradict what was stated."""
+    variance = brier = largest = brier_largest = total = 0.0
+    contradicted = 0
+    for i in range(p.size):
+        chance, bet, tilt = p[i] * (1 - p[i]), w[i] * w[i], 1 - 2 * p[i]
+        total += w[i] * (y[i] - p[i]) * tilt
+        contradicted += p[i] == 1 - y[i]
+        variance += bet * chance
+        brier += bet * tilt * tilt * chance
+        if chance > 0:
+            largest, brier_largest = max(largest, bet), max(brier_largest, bet * tilt * tilt)
+    return (total, variance, brier, variance / largest if largest > 0 else 0.0,
             brier / brier_largest if brier_largest > 0 else 0.0, contradicted)
+
+
+@nb.njit(cache=True, nogil=True)
+def _reach(p, y, w):
+    "Highest and lowest point of the walk, and its effective number of steps."
+    high = low = at = step = variance = squares = 0.0
+    for i in range(p.size):
+        at += w[i] * (y[i] - p[i])
+        step += w[i] * w[i] * p[i] * (1 - p[i])
+        if i + 1 == p.size or p[i + 1] != p[i]:
+            high, low = max(high, at), min(low, at)
+            variance, squares, step = variance + step, squares + step * step, 0.0
+    return high, low, variance * variance / squares if squares > 0 else 0.0
 
 # %% ../nbs/41_walk.ipynb #cell-014
 class _Measured:
     "How far a walk went."
 
     @property
-    def n(self) -> int:
-        "Number of points with positive weight."
-        return self.score.size
-
-    @property
     def scale(self) -> float:
         "Standard deviation of the last cumulative difference of calibrated outcomes, equation (2)."
-        return float(np.sqrt(self.variance) / self.weight.sum())
+        return float(np.sqrt(self.variance) / self.total_weight)
 
     def deviation(self, name: str,  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
                   ) -> float:  # > 0
@@ -196,11 +215,10 @@ class _Measured:
             Where the standard deviation is zero.
         """
         check_choice(name, "name", STATISTICS)
-        high, low = max(self.total.max(), 0.0), min(self.total.min(), 0.0)
-        if name == "kolmogorov_smirnov": value = max(high, -low)
-        elif name == "kuiper": value = high - low
-        else: value = self.brier_total
-        return float(value / self.deviation(name))
+        deviation = self.deviation(name)
+        if name == "spiegelhalter": return float(self.brier_total / deviation)
+        high, low, _ = self._extent
+        return float((max(high, -low) if name == "kolmogorov_smirnov" else high - low) / deviation)
 
 # %% ../nbs/41_walk.ipynb #cell-053
 class _Shown(_Measured):
@@ -238,61 +256,118 @@ class _Shown(_Measured):
         """
         return _plot_walk(self, ax, test)
 
+# %% ../nbs/41_walk.ipynb #cell-066
+class _Ordered:
+    "The columns of a walk, sorted when the first of them is asked for."
+
+    @functools.cached_property
+    def _sorted(self):
+        return _in_order(*self.given.pop(), self.n_clusters is not None)
+
+    @functools.cached_property
+    def _extent(self):
+        return _reach(*self._sorted[:3])
+
+    @functools.cached_property
+    def _groups(self):
+        end, total = _steps(*self._sorted[:3])
+        end.flags.writeable = total.flags.writeable = False
+        return end, total
+
+    @property
+    def score(self) -> np.ndarray:
+        "Stated probabilities in order, shape (n,)."
+        return self._sorted[0]
+
+    @property
+    def outcome(self) -> np.ndarray:
+        "Their outcomes, 0 or 1, shape (n,)."
+        return self._sorted[1]
+
+    @property
+    def weight(self) -> np.ndarray:
+        "Their weights > 0, the largest is 1, shape (n,)."
+        return self._sorted[2]
+
+    @property
+    def cluster(self) -> np.ndarray | None:
+        "Which of the clusters each is in, from 0, shape (n,); None: each is its own."
+        return self._sorted[3]
+
+    @property
+    def end(self) -> np.ndarray:
+        "One past the last point of each group of equal scores, shape (groups,)."
+        return self._groups[0]
+
+    @property
+    def total(self) -> np.ndarray:
+        "Sum of w(y − p) up to there, shape (groups,)."
+        return self._groups[1]
+
+    @property
+    def n_effective(self) -> float:
+        "Steps of equal variance that would be as fine."
+        return self._extent[2]
+
+
+def _in_order(outcome, probability, weight, cluster, is_clustered):
+    "Scores, outcomes, weights and clusters in the order of the scores."
+    alike = weight.min() == weight.max()
+    if is_clustered:
+        order = np.argsort(probability, kind="stable")
+        columns = tuple(column[order] for column in (probability, outcome, weight, cluster))
+    elif alike:
+        keys = _packed(probability, outcome)
+        keys.sort()
+        columns = *_unpacked(keys), weight.view(), None
+    else: columns = *sort_by_score(probability, outcome, weight), None
+    for column in columns:
+        if column is not None: column.flags.writeable = False
+    return columns
+
 # %% ../nbs/41_walk.ipynb #cell-015
 STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
 
 
-@dataclass(frozen=True, eq=False)
-class Walk(_Shown):
-    """Outcomes and stated probabilities, sorted by probability and summed once.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Walk(_Ordered, _Shown):
+    """Outcomes and stated probabilities along the probabilities, summed once.
 
     Made by `Walk.of`. Its arrays belong to it.
 
     Attributes
     ----------
-    score : np.ndarray
-        Stated probabilities in order, shape (n,).
-    outcome : np.ndarray
-        Their outcomes, 0 or 1, shape (n,).
-    weight : np.ndarray
-        Their weights > 0, the largest is 1, shape (n,).
-    end : np.ndarray
-        One past the last point of each group of equal scores, shape (groups,).
-    total : np.ndarray
-        Sum of w(y − p) up to there, shape (groups,).
+    given : list
+        What is to be sorted; empty after that.
+    n : int
+        Number of points with positive weight.
+    total_weight : float
+        Sum of the weights, of which the largest is 1.
     brier_total : float
         Spiegelhalter's sum: Σ w(y − p)(1 − 2p).
     variance : float
         Of the last total: the sum of w²p(1 − p).
     brier_variance : float
         Of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p).
-    n_effective : float
-        Steps of equal variance that would be as fine.
     n_bets : float
         Bets of the largest weight at even odds, times 1/4, with the same variance.
     n_brier_bets : float
         The same for Spiegelhalter's sum.
     contradicted : int
         Points stated to be impossible that occurred, or to be certain that did not.
-    cluster : np.ndarray | None
-        Which of the clusters each point is in, from 0, shape (n,); None: each its own.
+    n_clusters : int | None
+        Number of clusters; None where each point is one.
     """
-    score: np.ndarray = field(repr=False)  # stated probabilities in order, shape (n,)
-    outcome: np.ndarray = field(repr=False)  # their outcomes, 0 or 1, shape (n,)
-    weight: np.ndarray = field(repr=False)  # their weights > 0, the largest is 1, shape (n,)
-    end: np.ndarray = field(repr=False)  # one past the last point of each group of equal scores,
-                                         # shape (groups,)
-    total: np.ndarray = field(repr=False)  # sum of w(y − p) up to there, shape (groups,)
+    given: list = field(repr=False)  # what is to be sorted; empty after that
+    n: int  # number of points with positive weight
+    total_weight: float  # sum of the weights, of which the largest is 1
     brier_total: float  # Spiegelhalter's sum: Σ w(y − p)(1 − 2p)
     variance: float  # of the last total: the sum of w²p(1 − p)
     brier_variance: float  # of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p)
-    n_effective: float  # steps of equal variance that would be as fine
     n_bets: float  # bets of the largest weight at even odds, times 1/4, with the same variance
     n_brier_bets: float  # the same for Spiegelhalter's sum
     contradicted: int  # points stated to be impossible that occurred, or to be certain that did not
-    cluster: np.ndarray | None = field(default=None, repr=False)  # which of the clusters each
-                                                                  # point is in, from 0, shape
-                                                                  # (n,); None: each its own
+    n_clusters: int | None = None  # number of clusters; None where each point is one
 
     @classmethod
     def of(cls,
@@ -325,6 +400,41 @@ class Walk(_Shown):
             For input that `uqcal.inputs.check_binary` refuses.
         ValueError, TypeError
             As `uqcal.inputs.read_labels`.
+        """
+        walk = cls.unsorted(y_true, y_prob, sample_weight, cluster)
+        walk._extent
+        return walk
+
+    @classmethod
+    def unsorted(cls,
+                 y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+                 y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+                 sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+                 cluster: ArrayLike | None = None,  # labels of rows that belong together, shape
+                                                    # (n,)
+                 ) -> Walk:  # what was given must not change until it is sorted
+        """The same, but sorted only when an order is asked for.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        y_prob : ArrayLike
+            Stated probabilities of 1, shape (n,).
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0, shape (n,).
+        cluster : ArrayLike | None, optional
+            Labels of rows that belong together, shape (n,).
+
+        Returns
+        -------
+        Walk
+            What was given must not change until it is sorted.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `Walk.of`.
         """
         check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
         checked = check_binary(y_true, y_prob, sample_weight)
@@ -360,20 +470,13 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
         if cluster is not None: cluster = cluster[weight > 0]
         outcome, probability, weight = (column[weight > 0]
                                         for column in (outcome, probability, weight))
-    alike = weight.min() == weight.max()
-    p, y, w = sort_by_score(probability, outcome, weight[:0] if alike else weight)
-    if alike: w = np.full(p.size, weight[0])
-    end, total = _steps(p, y, w)
-    member = None if cluster is None else _cluster_codes(probability, cluster)
-    for column in (p, y, w, end, total): column.flags.writeable = False
-    return Walk(p, y, w, end, total, *_moments(p, y, w, end), member)
-
-
-def _cluster_codes(probability, cluster):
-    "Clusters as numbers from 0 in the order of the scores; None where each holds one point."
-    names, code = np.unique(cluster, return_inverse=True)
-    if names.size == code.size: return None
-    return sort_by_score(probability, code.astype(float), np.empty(0))[1].astype(np.int64)
+    names, code = (None, None) if cluster is None else np.unique(cluster, return_inverse=True)
+    number = None if names is None or names.size == code.size else names.size
+    total, variance, brier, bets, brier_bets, contradicted = _moments(probability, outcome, weight)
+    return Walk(given=[(outcome, probability, weight, code)], n=probability.size,
+                total_weight=float(weight.sum()), brier_total=total, variance=variance,
+                brier_variance=brier, n_bets=bets, n_brier_bets=brier_bets,
+                contradicted=contradicted, n_clusters=number)
 
 # %% ../nbs/41_walk.ipynb #cell-017
 def cumulative_differences(
@@ -408,7 +511,7 @@ def cumulative_differences(
     Arrieta-Ibarra et al. (2022).
     """
     walk = Walk.of(y_true, y_prob, sample_weight)
-    return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.weight.sum()
+    return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.total_weight
 
 
 def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
@@ -570,7 +673,7 @@ def significance_of(
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     check_choice(alternative, "alternative", ALTERNATIVES)
     n_resamples = check_count(n_resamples, "n_resamples")
-    if walk.cluster is not None and method != "auto":
+    if walk.n_clusters is not None and method != "auto":
         raise ValueError(f"method must be 'auto' where there are clusters, got {method!r}")
     statistics = {name: walk.statistic(name) for name in names}
     how = {name: _method_for(walk, name, method) for name in names}
@@ -589,10 +692,10 @@ def significance_of(
     return found
 
 # %% ../nbs/41_walk.ipynb #cell-035
-def _method_for(walk, name, method="auto"):
-    "How the p-value of a statistic is found."
-    if walk.contradicted: return "contradiction"
-    if walk.cluster is not None:
+def _method_for(walk, name, method="auto", met=False):
+    "How the p-value of a statistic is found; `met`: as if no event contradicted."
+    if walk.contradicted and not met: return "contradiction"
+    if walk.n_clusters is not None:
         return "cluster signs" if _signs_serve(walk) else "whole clusters"
     if method != "auto": return method
     return "asymptotic" if _limit_serves(walk, name) else "exact"
@@ -682,7 +785,7 @@ def band_of(
     if not walk.variance > 0: return 0.0
     null = None if test is None else test.null_distribution
     if null is None:
-        how = (_method_for(dataclasses.replace(walk, contradicted=0), "kolmogorov_smirnov")
+        how = (_method_for(walk, "kolmogorov_smirnov", met=True)
                if test is None or test.method == "contradiction" else test.method)
         if how == "asymptotic": return float(kolmogorov_smirnov_null.isf(level) * walk.scale)
         null = _drawn(walk, how, 1999, 0, 1, False)[:, 0] / walk.deviation("kolmogorov_smirnov")
