@@ -21,12 +21,13 @@ from scipy.special import ndtr
 
 from .calibration_tests import TITLES, CalibrationTest, testable, tests_of
 from .conclusions import Conclusion
-from .inputs import check_binary, check_fraction, check_generator
+from .inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
+                          read_labels)
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
 from .resampling import holm
 from .results import (Interval, Result, enumerated, html_table, new_axes, three_digits)
-from .walk import Walk, walk_of
+from .walk import Walk, walk_of, widening
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -180,7 +181,8 @@ def _stretches_of(walk, tail):
         return np.r_[0, np.cumsum(column)[walk.end - 1]]
 
     w = walk.weight
-    held, squares, stated = at_ends(w), at_ends(w * w), at_ends(w * walk.score)
+    load = w if walk.n_clusters is None else np.bincount(walk.cluster, w)[walk.cluster]
+    held, squares, stated = at_ends(w), at_ends(w * load), at_ends(w * walk.score)
     share, total = held / held[-1], np.r_[0, walk.total] / held[-1]
     steepest = max((_steepest(share, sign * total) for sign in (1, -1)),
                    key=lambda at: abs(np.diff(total[list(at)]) / np.diff(share[list(at)]))[0])
@@ -193,12 +195,21 @@ def _stretches_of(walk, tail):
     rough = np.abs(difference) + z * np.sqrt(chance * (1 - chance) / points) + z**2 / points
     kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
     position = np.r_[0, walk.end]
+    if walk.n_clusters is not None:
+        points[kept] = weight[kept]**2 / [_cluster_squares(walk, position[i], position[j])
+                                          for i, j in zip(start[kept], stop[kept])]
     table = pd.DataFrame({
         "first": walk.score[position[start]], "last": walk.score[position[stop] - 1],
         "count": position[stop] - position[start], "points": points, "stated": mean,
         "difference": difference}).iloc[kept].reset_index(drop=True)
     return table.assign(limit=_difference_limits(points[kept], mean[kept], difference[kept], tail,
-                                                 w[0] == w.min() == w.max()))
+                                                 walk.n_clusters is None
+                                                 and w[0] == w.min() == w.max()))
+
+
+def _cluster_squares(walk, first, last):
+    "Sum of squared weights of the clusters in a stretch."
+    return np.sum(np.bincount(walk.cluster[first:last], walk.weight[first:last])**2)
 
 # %% ../nbs/52_calibration.ipynb #cell-047
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +232,8 @@ class LargestDifference(Result):
         Level of the limit.
     n : int
         Points.
+    n_clusters : int | None
+        Clusters they belong to; None where each is its own.
     n_scores : int
         Different stated probabilities; with one, the stretch is all there is.
     stretches : pd.DataFrame
@@ -234,6 +247,7 @@ class LargestDifference(Result):
     limit: float  # no true mean difference over such a stretch is larger in size, one-sided
     confidence: float  # level of the limit
     n: int  # points
+    n_clusters: int | None  # clusters they belong to; None where each is its own
     n_scores: int  # different stated probabilities; with one, the stretch is all there is
     stretches: pd.DataFrame = field(repr=False)  # those with the largest limits: first, last,
                                                  # count, points (of equal weight), stated,
@@ -296,6 +310,7 @@ def largest_difference(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     confidence: float = 0.95,  # level of the limit, in (0, 1)
 ) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
     """The largest mean of outcome minus probability over any stretch of scores with a fifth of the points, with a limit that holds for all of them.
@@ -308,6 +323,8 @@ def largest_difference(
         Stated probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     confidence : float, default 0.95
         Level of the limit, in (0, 1).
 
@@ -325,7 +342,7 @@ def largest_difference(
     ----------
     Hoeffding (1956) for sums of unequal indicators, Dinkelbach (1967) for the search.
     """
-    walk = walk_of(*check_binary(y_true, y_prob, sample_weight))
+    walk = Walk.of(y_true, y_prob, sample_weight, cluster)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
 
@@ -351,7 +368,7 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
     return LargestDifference(
         difference=float(at["difference"]), first=float(at["first"]), last=float(at["last"]),
         count=int(at["count"]), limit=float(table["limit"].max()), confidence=confidence,
-        n=walk.n, n_scores=walk.end.size, stretches=table)
+        n=walk.n, n_clusters=walk.n_clusters, n_scores=walk.end.size, stretches=table)
 
 # %% ../nbs/52_calibration.ipynb #cell-051
 def _points_for(found, tolerance):
@@ -509,10 +526,12 @@ def calibration_report(
     n_bins: int = 15,  # bins of the calibration error and the diagram
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm, in
                               # (0, 1)
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
-    method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"
+    method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone
+                           # with clusters
     n_resamples: int = 9999,  # sets of outcomes drawn, for the tests and the perfect model's ECE
     n_boot: int = 5000,  # sets of noise drawn for the lower ends of the errors' intervals
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -533,12 +552,14 @@ def calibration_report(
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     tolerance : float, default 0.05
         Mean difference over a fifth of the points that does no harm, in (0, 1).
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
     method : str, default "auto"
-        Of the tests' p-values: "auto", "asymptotic" or "exact".
+        Of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone with clusters.
     n_resamples : int, default 9999
         Sets of outcomes drawn, for the tests and the perfect model's ECE.
     n_boot : int, default 5000
@@ -560,10 +581,12 @@ def calibration_report(
     ValueError, TypeError
         For bad input.
     """
+    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
     y, p, w = check_binary(y_true, y_prob, sample_weight)
+    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w)
-    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w)
+    tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w, cluster)
+    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
     tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
     adjusted = tuple(holm([test.pvalue for test in tests]).tolist()) if tests else ()
@@ -613,7 +636,8 @@ def _where(rows):
 
 def _faults(walk, tests, level):
     "What is wrong on the whole, and the direction on average."
-    drift, faults, direction = float(walk.total[-1] / np.sqrt(walk.variance)), [], None
+    drift = float(walk.total[-1] / np.sqrt(walk.variance * widening(walk)))
+    faults, direction = [], None
     if 2 * ndtr(-abs(drift)) < level:
         direction = f"too {'small' if drift > 0 else 'large'}"
         size = _short(abs(walk.total[-1]) / walk.weight.sum())
@@ -639,9 +663,15 @@ def _sizes(error, largest):
             f"{100 * error.confidence:g} % interval {low:.2g} to {high:.2g}.")
 
 
+def _points(largest):
+    "How many there are, in words."
+    clusters = "" if largest.n_clusters is None else f" of {largest.n_clusters:,} clusters"
+    return f"{largest.n:,} point{'s' * (largest.n != 1)}{clusters}"
+
+
 def _unseen(error, largest, tolerance):
     "No fault is shown: what is excluded, what could be there, and what neither limit sees."
-    n, limit = f"{largest.n:,} point{'s' * (largest.n != 1)}", _at_most(largest.limit)
+    n, limit = _points(largest), _at_most(largest.limit)
     where = ("over all of them" if largest.n_scores == 1 else
              "over a stretch of scores with a fifth of them")
     ece = f"calibration error (ECE) {_within(error)}"
@@ -747,7 +777,7 @@ def _report_page(report, path, details):
                         "calibrated walks stay inside the band.")
     table = shown_numbers(report.to_frame()).reset_index().rename(
         columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
-    facts = {**details, "Points": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
+    facts = {**details, "Points": _points(report.largest), "Bins": str(report.diagram.n_bins),
              "Sets of noise drawn": f"{report.error.n_boot:,}",
              "Tolerance": f"{report.tolerance:g}",
              "Sets of a perfect model": f"{report.null.n_resamples:,}",

@@ -292,6 +292,8 @@ _SEED = _option("Seed of the random numbers; the same seed gives the same result
 # %% ../nbs/70_cli.ipynb #cell-009
 _GROUPS = _option("Column that says which rows belong together, such as the molecule; rows are "
                   "independent without it.", "NAME", "--groups")
+_CLUSTER = _option("Column of labels of rows that belong together (one patient, one household).  "
+                   "[default: each row by itself]", "NAME")
 _TOLERANCE = _option("Largest factor between errors and stated uncertainties that does no harm.",
                      "NUMBER", default=True)
 
@@ -493,6 +495,7 @@ def _calibration(
                                   default=True)] = "score",
     weight: Annotated[str | None, _option("Column of weights.  [default: all points count the "
                                           "same]", "NAME")] = None,
+    cluster: Annotated[str | None, _CLUSTER] = None,
     n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
     n_boot: Annotated[int, _option("Sets of noise drawn for the lower end of its interval.",
                                    "NUMBER", default=True)] = 5000,
@@ -517,29 +520,31 @@ def _calibration(
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples)
     if not 0 < tolerance < 1:
         raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
-    y, p, w, table = _read_scores(file, outcome, score, weight,
+    y, p, w, table = _read_scores(file, outcome, score, weight, cluster,
                                   _how(decimal, thousands, encoding, where, drop_missing,
                                        progress))
     from uqcal.calibration import calibration_report
-    result = calibration_report(y, p, sample_weight=w, n_bins=n_bins, n_boot=n_boot,
+    labels = table.columns[cluster] if cluster else None
+    result = calibration_report(y, p, sample_weight=w, cluster=labels, n_bins=n_bins, n_boot=n_boot,
                                 n_resamples=n_resamples, tolerance=tolerance, rng=seed,
                                 confidence=confidence, n_jobs=_cores(jobs),
                                 progress=_shown(progress))
     _write_calibration(result, {"source": table.source, "columns": [
-        outcome, score, *([weight] if weight else [])]} | _source_facts(table)
+        *filter(None, (outcome, score, weight, cluster))]} | _source_facts(table)
         | _contradicted(table, result), seed, report,
         json_file, _first_words(table, f"{y.size:,} points"))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
-def _read_scores(source, outcome, score, weight, how=None):
-    "Outcomes, probabilities and weights from a file, and the table, with messages on lines."
-    names = [outcome, score, *([weight] if weight else [])]
+def _read_scores(source, outcome, score, weight, cluster=None, how=None):
+    """Outcomes, probabilities and weights from a file, and the table, which holds clusters too;
+    with messages on lines."""
+    names = [*filter(None, (outcome, score, weight, cluster))]
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
     try:
         return read_probabilities(source, outcome=outcome, score=score, weight=weight,
-                                  **(how or {}))
+                                  groups=[cluster] if cluster else [], **(how or {}))
     except UnknownColumn as error:
         raise ValueError(f"{error}; name them with --outcome and --score") from None
 
@@ -795,6 +800,7 @@ def _compare(
     group: Annotated[str, _option("Column of the groups, text or numbers.", "NAME",
                                   default=True)] = "group",
     weight: Annotated[str | None, _option("Column of weights above zero.", "NAME")] = None,
+    cluster: Annotated[str | None, _CLUSTER] = None,
     a: Annotated[str | None, _GROUP_A] = None,
     b: Annotated[str | None, _option("Group to compare --a with.", "LABEL", "--b")] = None,
     everyone: Annotated[bool, _option("Compare each group with everyone, not with each other.",
@@ -808,14 +814,15 @@ def _compare(
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     _check_outputs(file, jobs, report=report, json=json_file)
     _check_sizes(n_resamples=n_resamples)
-    table, frame = _read_groups(file, [response, score] + ([weight] if weight else []), group,
+    table, frame = _read_groups(file, [response, score] + ([weight] if weight else []),
+                                [group] + ([cluster] if cluster else []),
                                 _how(decimal, thousands, encoding, where, drop_missing, progress))
     sides = _compared_groups(frame["group"], a, b, everyone)
     result = _comparison(frame, sides, everyone, dict(
         n_resamples=n_resamples, rng=seed, n_jobs=_cores(jobs), progress=_shown(progress)))
     text = _screening_text(result, _width()) if sides is None else _graph_text(
         result, sides, _width())
-    columns = ", ".join(filter(None, (response, score, group, weight)))
+    columns = ", ".join(filter(None, (response, score, group, weight, cluster)))
     details = {"Data": table.source, "Columns": columns, "Seed": str(seed)} | _details(
         _source_facts(table))
     points = f"{len(frame):,} points in {frame['group'].nunique():,} groups"
@@ -826,19 +833,21 @@ def _compare(
              lambda path: write_whole(_comparison_page(frame, sides, result, details), path))
 
 # %% ../nbs/70_cli.ipynb #cell-051
-def _read_groups(file, names, group, how=None):
-    "The table of a file, and a frame of responses, scores, groups as text and, if any, weights."
+def _read_groups(file, names, labels, how=None):
+    """The table of a file, and a frame of responses, scores, groups as text and, if any, weights
+    and clusters."""
     import pandas as pd
-    if len({*names, group}) < len(names) + 1:
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, [*names, group]))}")
-    kinds = dict.fromkeys([*names[:2], group], "number") | dict.fromkeys(names[2:], "positive")
-    try: table = read_table(file, names, groups=[group], kinds=kinds, **(how or {}))
+    if len({*names, *labels}) < len(names) + len(labels):
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names + labels))}")
+    kinds = dict.fromkeys([*names[:2], *labels], "number") | dict.fromkeys(names[2:], "positive")
+    try: table = read_table(file, names, groups=labels, kinds=kinds, **(how or {}))
     except UnknownColumn as error:
         raise ValueError(
                 f"{error}; name them with --response, --score, --group and --weight") from None
     columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
-    return table, pd.DataFrame(columns | {"group": table.columns[group]})
+    return table, pd.DataFrame(columns | {role: table.columns[name]
+                                          for role, name in zip(("group", "cluster"), labels)})
 
 # %% ../nbs/70_cli.ipynb #cell-051b
 def _compared_groups(groups, a, b, everyone):
@@ -862,17 +871,20 @@ def _comparison(frame, sides, everyone, options):
     "The graph of two sides, or the screening of all."
     from uqcal.cumulative import comparison_graph, subpopulation_graph
     from uqcal.screening import screen
-    weight = "weight" if "weight" in frame else None
+    weight, cluster = ("weight" if "weight" in frame else None,
+                       "cluster" if "cluster" in frame else None)
     if sides is None:
         return screen(frame, response="response", score="score", groups="group", weight=weight,
-                      against="all" if everyone else "pairs", **options)
+                      cluster=cluster, against="all" if everyone else "pairs", **options)
     first, second = (frame[frame["group"] == side] for side in sides)
     if sides[1] is None:
         return subpopulation_graph(frame["response"], frame["score"], frame["group"] == sides[0],
-                                   sample_weight=frame[weight] if weight else None, **options)
-    weights = {"weight_a": first[weight], "weight_b": second[weight]} if weight else {}
+                                   sample_weight=frame[weight] if weight else None,
+                                   cluster=frame[cluster] if cluster else None, **options)
+    more = {f"{role}_{side}": part[role] for role in filter(None, (weight, cluster))
+            for side, part in (("a", first), ("b", second))}
     return comparison_graph(first["response"], first["score"], second["response"], second["score"],
-                            **weights, **options)
+                            **more, **options)
 
 # %% ../nbs/70_cli.ipynb #cell-053
 def _graph_headline(graph, sides):
@@ -1037,7 +1049,7 @@ _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors 
 _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
-             "groups": "--groups", "tolerance": "--tolerance", "rng": "--seed",
+             "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
              "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where",
              "error": "the errors", "uncertainty": "the uncertainties"}

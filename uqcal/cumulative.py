@@ -26,7 +26,7 @@ from .rates import MatchedAverages, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
 from .results import Interval, Result, new_axes, visible_points
-from .walk import significance_of, sort_by_score, walk_of
+from .walk import significance_of, sort_by_score, walk_of, widening
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -455,10 +455,7 @@ def _calibration_of(walk, **settings):
         pvalues = [0.0 if walk.contradicted else 1.0] * 2
         how = ("contradiction" if walk.contradicted else "exact", None)
     weight, spread = np.add.reduceat(w, first), np.add.reduceat(w * w * p * (1 - p), first)
-    widened = 1.0
-    if walk.cluster is not None and walk.variance > 0:
-        parts = w * (walk.outcome - p if how[0] == "cluster signs" else np.sqrt(p * (1 - p)))
-        widened = float(np.sum(np.bincount(walk.cluster, parts)**2) / walk.variance)
+    widened = widening(walk)
     return _independent_steps(
         "calibration", p[first], weight, np.diff(walk.total, prepend=0.0), widened * spread, walk.n,
         walk.scale, functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size],
@@ -1789,15 +1786,20 @@ def _screen_pairs(pairs, offset, score, response, weight, variance):
     return out
 
 
-def _screen_all(codes, everyone, group, origin, unit):
+def _screen_all(codes, everyone, group, origin, unit, design):
     "The same columns for some groups, each against the whole population, sorted by score."
     out = np.full((len(codes), 7), np.nan)
     for r, (code,) in enumerate(codes):
         member = group == code
-        variance = _errors_of_all(everyone, member, None)[1]
-        _, weight, rise, spread, mean = _against_all(*everyone[1:], variance, member)
+        error, variance = _errors_of_all(everyone, member, design)
+        score, weight, rise, spread, mean = _against_all(*everyone[1:], variance, member)
         out[r] = *_walk_size(weight, rise, spread), weight.size, _published_scale(
             weight, mean * unit + origin)
+        if not design: continue
+        sums = np.bincount(design.cluster, _shares_against_all(everyone, member, score) * error)
+        out[r, 3] = np.sqrt(design.n_clusters / (design.n_clusters - 1) * np.sum(sums**2))
+        out[r, 4] = np.sum(sums**2)**2 / max(np.sum(sums**4), 1e-300)
+        if np.unique(design.cluster[member]).size < 2: out[r] = np.nan
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-055b
@@ -1818,6 +1820,10 @@ class ComparedGroups:
         What the responses were divided by.
     groups : Callable
         What shuffles a piece.
+    n_signs : Callable
+        How many random signs a piece has; None for shuffles.
+    clustered : bool
+        Whether rows belong together.
     """
     pieces: np.ndarray  # a row for each comparison: codes of two groups, shape (m, 2), or of one
                         # that is held against everyone, shape (m, 1)
@@ -1825,10 +1831,13 @@ class ComparedGroups:
     work: Callable = field(repr=False)  # numbers of some pieces, in `unit`
     unit: float  # what the responses were divided by
     groups: Callable = field(repr=False)  # what shuffles a piece
+    n_signs: Callable = field(repr=False)  # how many random signs a piece has; None for shuffles
+    clustered: bool  # whether rows belong together
 
     def numbers(self, rows: np.ndarray,  # which comparisons, positions in `pieces`
-                ) -> np.ndarray:  # shape (rows, 7), NaN where scores never interleave
-        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps, steps, published scale.
+                ) -> np.ndarray:  # shape (rows, 7), NaN where scores never interleave, or where
+                                  # clusters are too few
+        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if rows belong together), steps, published scale.
 
         Parameters
         ----------
@@ -1838,7 +1847,7 @@ class ComparedGroups:
         Returns
         -------
         np.ndarray
-            Shape (rows, 7), NaN where scores never interleave.
+            Shape (rows, 7), NaN where scores never interleave, or where clusters are too few.
         """
         found = self.work(self.pieces[rows])
         found[:, :4] *= self.unit
@@ -1862,12 +1871,31 @@ class ComparedGroups:
         units = np.array([1.0, 1.0, self.unit, self.unit, self.unit])
         return lambda state, n: kernel(state, n, *columns) * units
 
+    def way(self, row: int,  # position in `pieces`
+            ) -> tuple[str, float]:  # "permutation", "signs" or "cluster signs"
+        """How a comparison is shuffled, and the least p-value that can come of it.
+
+        Parameters
+        ----------
+        row : int
+            Position in `pieces`.
+
+        Returns
+        -------
+        tuple[str, float]
+            "permutation", "signs" or "cluster signs".
+        """
+        n_signs = self.n_signs(*self.pieces[row])
+        if n_signs is None: return "permutation", 0.0
+        return ("cluster signs" if self.clustered else "signs"), 2.0**(1 - n_signs)
+
 
 def compared_groups(
     response: np.ndarray,  # finite responses, shape (n,)
     score: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
     weight: np.ndarray,  # weights > 0, shape (n,), or empty
+    cluster: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
     *,
     against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
@@ -1883,6 +1911,8 @@ def compared_groups(
         The group of each point as a number from 0, shape (n,).
     weight : np.ndarray
         Weights > 0, shape (n,), or empty.
+    cluster : np.ndarray | None, optional
+        The cluster of each point as a number from 0, shape (n,).
     against : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
 
@@ -1891,53 +1921,134 @@ def compared_groups(
     ComparedGroups
         Numbers and shuffles of each comparison.
     """
-    sizes = np.bincount(codes)
+    sizes, none = np.bincount(codes), cluster is None
+    member = np.empty(0, np.int64) if none else cluster
+    steps = 1 if none else 3
     if against == "pairs":
         pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
-        return ComparedGroups(pieces, sizes[pieces].sum(axis=1),
-                              *_pairs_of(response, score, codes, weight))
-    return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, codes.size),
-                          *_members_of(response, score, codes, weight))
+        return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
+                              *_pairs_of(response, score, codes, weight, member), not none)
+    return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
+                          *_members_of(response, score, codes, weight, member), not none)
+
 
 # %% ../nbs/43_cumulative.ipynb #cell-055c
-def _pairs_of(y, s, codes, w):
-    "What compares pairs of groups, the unit of its results, and what shuffles a pair."
+def _pairs_of(y, s, codes, w, cluster):
+    """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many
+    signs."""
     order = np.lexsort((w, y, s, codes) if w.size else (y, s, codes))
     (points,), unit = _in_units(_Group(s[order], s[order], y[order], w[order] if w.size else w))
-    offset = np.r_[0, np.cumsum(np.bincount(codes))]
-    nobody = np.empty(0, np.int64)
+    offset, cluster = np.r_[0, np.cumsum(np.bincount(codes))], cluster[order] if cluster.size else (
+        cluster)
+    spans, nobody = list(itertools.pairwise(offset)), np.empty(0, np.int64)
     variance = np.concatenate([
         _noise(_neighbours(points.score[i:j], nobody), points.response[i:j])[1]
         if w.size and j - i > 1 else _local_variance(points.score[i:j], points.response[i:j])
-        for i, j in itertools.pairwise(offset)])
+        for i, j in spans])
     variance[np.isnan(variance)] = np.nanmean(variance) if not np.isnan(variance).all() else 0.0
     weight = points.weight if points.weight.size else np.ones(variance.size)
+    columns = points.score, points.response, weight
     work = functools.partial(_screen_pairs, offset=offset, score=points.score,
                              response=points.response, weight=weight, variance=variance)
+    error = np.concatenate([
+        _noise(_neighbours(points.score[i:j], cluster[i:j]), points.response[i:j])[0]
+        for i, j in spans]) if cluster.size else variance
 
-    def shuffles(*pair):
-        "One chunk of shuffles."
-        groups = [_Group(*(column[offset[k]:offset[k + 1]] for column in points)) for k in pair]
+    def pair_of(k, l):
+        "Two groups, and their clusters as a design; None where no two rows share one."
+        groups = [_Group(*(column[offset[g]:offset[g + 1]] for column in points)) for g in (k, l)]
+        known, member = np.unique(np.r_[cluster[slice(*offset[k:k + 2])],
+                                        cluster[slice(*offset[l:l + 2])]], return_inverse=True)
+        return groups, None if known.size == member.size else _Design(
+            member, known.size, np.empty((0, 0)), 0.0)
+
+    def shuffles(k, l):
+        "What shuffles a pair."
+        groups, design = pair_of(k, l)
+        if design: return _signs_of(*groups, _shares_between(*groups), design)[0]
         return (_signs_of(*groups, np.empty(0), None) if w.size else _cells_of(*groups))[0]
 
-    return work, unit, shuffles
+    def n_signs(k, l):
+        "How many signs a pair has."
+        design = pair_of(k, l)[1]
+        return design.n_clusters if design else offset[k + 1] - offset[k] + offset[l + 1] - offset[
+            l] if w.size else None
+
+    if not cluster.size: return work, unit, shuffles, n_signs
+    return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, cluster)
+                             ), unit, shuffles, n_signs
+
+# %% ../nbs/43_cumulative.ipynb #cell-103
+def _shares_between(a, b):
+    "How much each response of two groups counts in the average difference."
+    blocks, walk = _workspace(a.key.size + b.key.size)
+    columns = (*a, np.zeros(a.key.size)), (*b, np.zeros(b.key.size))
+    n = _compare(*columns, blocks, walk)
+    return np.concatenate(_coefficients(*columns, blocks, _merge(*columns, blocks), walk, n))
 
 
-def _members_of(y, s, codes, w):
-    "What compares groups with everyone, the unit of its results, and what shuffles a group."
+def _clustered_pairs(work, columns, pairs):
+    "The numbers of pairs with the null scale (15), NaN where clusters are too few."
+    found, (scale, effective, number) = work(pairs), _cluster_scales(pairs, *columns).T
+    alone = number < 0  # no two rows of the pair share a cluster
+    found[:, 3], found[:, 4] = np.where(alone, found[:, 3:5].T, [scale, effective])
+    found[(number >= 0) & (number < LEAST_GROUPS)] = np.nan
+    return found
+
+
+@nb.njit(cache=True, nogil=True)
+def _cluster_scales(pairs, offset, score, response, weight, variance, error, cluster):
+    """Null scale by clusters, effective number of clusters, and their number: 0 where a group has
+    one alone, −1 where each holds one row."""
+    out, blocks, walk = np.zeros((pairs.shape[0], 3)), *_workspace(2 * np.max(np.diff(offset)))
+    for r in range(pairs.shape[0]):
+        (i, j), (k, l) = offset[pairs[r, 0]:pairs[r, 0] + 2], offset[pairs[r, 1]:pairs[r, 1] + 2]
+        a, b = (score[i:j], score[i:j], response[i:j], weight[i:j], variance[i:j]), (
+            score[k:l], score[k:l], response[k:l], weight[k:l], variance[k:l])
+        n = _compare(a, b, blocks, walk)
+        if n == 0: continue
+        share_a, share_b = _coefficients(a, b, blocks, _merge(a, b, blocks), walk, n)
+        parts = np.concatenate((share_a * error[i:j], share_b * error[k:l]))
+        label = np.concatenate((cluster[i:j], cluster[k:l]))
+        order, at, sums = np.argsort(label), 0, np.zeros(label.size)
+        for m in range(order.size):
+            at += m > 0 and label[order[m]] != label[order[m - 1]]
+            sums[at] += parts[order[m]]
+        number, squares = at + 1, sums * sums
+        few = min(np.unique(cluster[i:j]).size, np.unique(cluster[k:l]).size) < 2
+        out[r, 0] = np.sqrt(number / max(number - 1, 1) * squares.sum())
+        out[r, 1] = squares.sum()**2 / max(np.sum(squares * squares), 1e-300)
+        out[r, 2] = -1 if number == label.size else 0 if few else number
+    return out
+
+# %% ../nbs/43_cumulative.ipynb #cell-104
+def _members_of(y, s, codes, w, cluster):
+    """What compares groups with everyone, the unit of its results, what shuffles a group, and by
+    how many signs."""
     everyone, order = _population(y, s, w)
     (points,), unit = _in_units(everyone)
-    group = codes[order]
+    group, design = codes[order], None
+    if cluster.size:
+        design = _Design(cluster[order], int(cluster.max()) + 1, np.empty((0, 0)), 0.0)
     work = functools.partial(_screen_all, everyone=points, group=group, origin=everyone.response[0],
-                             unit=unit)
+                             unit=unit, design=design)
 
     def shuffles(code):
         "What shuffles the group with a code against everyone."
         at = np.lexsort((group == code, points.score))
-        here = _in_order(points, at), (group == code)[at]
-        return (_signs_against_all(*here, np.empty(0), None) if w.size else _shuffles_of(*here))[0]
+        here, member = _in_order(points, at), (group == code)[at]
+        if design:
+            share = _shares_against_all(here, member, np.unique(here.score[member]))
+            return _signs_against_all(here, member, share, design._replace(
+                cluster=design.cluster[at]))[0]
+        return (_signs_against_all(here, member, np.empty(0), None) if w.size
+                else _shuffles_of(here, member))[0]
 
-    return work, unit, shuffles
+    def n_signs(code):
+        "How many signs a group against everyone has."
+        return design.n_clusters if design else s.size if w.size else None
+
+    return work, unit, shuffles, n_signs
 
 # %% ../nbs/43_cumulative.ipynb #cell-064
 @nb.njit(cache=True, nogil=True)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 from scipy.optimize import brentq
 
+from .groups import group_gaps, signs_serve
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
                           check_labels, check_labels_agree, check_multiclass, check_probabilities,
                           check_weights, read_labels, read_vector)
@@ -83,6 +84,24 @@ def _bin_sums(p, y, w, group, n_groups, edges, regular):
 
 
 _ONE_GROUP = np.empty(0, np.int64)
+
+
+def _columns_of(y_true, y_prob, sample_weight, cluster):
+    "The checked columns without points that do not count; clusters as numbers, or None."
+    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
+    y, p, w = check_binary(y_true, y_prob, sample_weight)
+    if cluster is None: return *_counted(y, p, w), None
+    code = np.unique(read_labels(cluster, y.size, "cluster"), return_inverse=True)[1]
+    y, p, w, code = _counted(y, p, w, code)
+    return y, p, w, None if np.unique(code).size == code.size else code
+
+
+def _with_clusters(sums, p, w, code, edges, regular):
+    "The sums with the weight of a point's whole cluster in place of its own in the last column."
+    if code is None: return sums
+    load = np.bincount(code, w)[code]
+    sums[..., 4] = _bin_sums(p, load, w, _ONE_GROUP, 1, edges, regular)[..., 3]
+    return sums
 
 # %% ../nbs/40_reliability.ipynb #cell-013
 def _share_interval(share, count, confidence, interval):
@@ -180,6 +199,7 @@ def reliability_diagram(
     n_bins: int = 10,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
     interval: str = "wilson",  # "wilson" or "clopper-pearson"
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
@@ -197,6 +217,8 @@ def reliability_diagram(
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     confidence : float, default 0.95
         Level of the bins' intervals, in (0, 1).
     interval : str, default "wilson"
@@ -212,13 +234,14 @@ def reliability_diagram(
     ValueError
         For edges that do not run from 0 to 1, and for bad input.
     """
-    y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster)
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
     edges, regular = _edges(p, n_bins, strategy)
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)[0]
     held = sums[:, 1] > 0
     count, weight, sum_p, sum_y, squares = sums[held].T
+    if code is not None: squares = _cluster_squares(p, w, code, edges)
     low, high = _share_interval(sum_y / weight, weight**2 / squares, confidence, interval)
     bins = pd.DataFrame({"edge_low": edges[:-1][held], "edge_high": edges[1:][held],
                          "count": count.astype(int), "weight": weight / weight.sum(),
@@ -226,6 +249,13 @@ def reliability_diagram(
                          "high": high}).rename_axis("bin")
     return ReliabilityDiagram(bins=bins, ece=float(_norm(sums[None], "l1")[0]), n=y.size,
                               n_bins=edges.size - 1, confidence=confidence, interval=interval)
+
+# %% ../nbs/40_reliability.ipynb #cell-061
+def _cluster_squares(p, values, code, edges):
+    "Sums over clusters of the square of their total, in each bin that holds points."
+    bin_of = np.unique(np.searchsorted(edges[1:], p), return_inverse=True)[1]
+    pairs, member = np.unique(bin_of * (code.max() + 1) + code, return_inverse=True)
+    return np.bincount(pairs // (code.max() + 1), np.bincount(member, values)**2)
 
 # %% ../nbs/40_reliability.ipynb #cell-018
 _NORMS = ("l1", "l2", "max")
@@ -604,6 +634,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              n_bins: int = 15,  # number of bins, ≥ 1
              strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
              sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+             cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
              norm: str = "l1",  # "l1", "l2" or "max"
              n_resamples: int = 9999,  # sets of outcomes drawn; fewer where the points are many
              rng: int | np.random.Generator | None = None,  # seed or generator
@@ -624,6 +655,8 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     norm : str, default "l1"
         "l1", "l2" or "max".
     n_resamples : int, default 9999
@@ -645,36 +678,52 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ValueError, TypeError
         For bad input.
     """
-    y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster)
     check_choice(norm, "norm", _NORMS)
     n_resamples = check_count(n_resamples, "n_resamples")
     edges, regular = _edges(p, n_bins, strategy)
     observed = float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular), norm)[0])
-    task, cost, bins = _null_of(p, w, edges, norm, n_resamples)
+    task, cost, bins, method = _null_of(p, w, edges, norm, n_resamples) if code is None else (
+        _null_of_clusters(y, p, w, code, edges, norm))
     drawn = run_chunks(task, affordable(n_resamples, cost),
                        max(1, min(2**21 // cost, 2**19 // bins)), rng, n_jobs=n_jobs,
                        progress=progress, description="drawn outcomes")
     contradicted = bool((p == 1 - y).any())  # what was called impossible, or certain
     return ECETest(statistic=observed,
                    pvalue=0.0 if contradicted else monte_carlo_pvalue(observed, drawn),
-                   alternative="greater", method="contradiction" if contradicted else "exact",
+                   alternative="greater", method="contradiction" if contradicted else method,
                    n=y.size, n_resamples=drawn.size, null_distribution=drawn,
                    n_bins=edges.size - 1)
 
 # %% ../nbs/40_reliability.ipynb #cell-064
 def _null_of(p, w, edges, norm, n_resamples):
-    """What draws the calibration error of a perfect model, the numbers that a draw handles, and the
-    bins that hold points."""
+    """What draws the calibration error of a perfect model, the numbers that a draw handles, the
+    bins that hold points, and how it is drawn."""
     if _is_counted(p, w, edges, n_resamples):
         p = np.sort(p)
         end = np.unique(np.searchsorted(p, edges[1:], side="right"))
         bins = [one for one in np.split(p, end[:-1]) if one.size]
         expected, size = ([count(one) for one in bins] for count in (np.sum, len))
         return functools.partial(_counted_null_task, [_number_of_ones(one) for one in bins],
-                                 expected, np.array(size), norm), len(bins), len(bins)
+                                 expected, np.array(size), norm), len(bins), len(bins), "exact"
     order, end = _by_bin(p, edges)
     return functools.partial(_null_task, p[order], w[order], end, np.add.reduceat(
-        w[order], np.concatenate([[0], end[:-1]])), norm), p.size, end.size
+        w[order], np.concatenate([[0], end[:-1]])), norm), p.size, end.size, "exact"
+
+
+def _null_of_clusters(y, p, w, code, edges, norm):
+    "The same where clusters get random signs, or are drawn whole."
+    order, end = _by_bin(p, edges)
+    weight = np.add.reduceat(w[order], np.concatenate([[0], end[:-1]]))
+    columns = p[order], y[order], w[order], code[order], end
+    return (functools.partial(_clustered_null_task, columns, weight, norm), p.size, end.size,
+            "cluster signs" if signs_serve(p, w, code) else "whole clusters")
+
+
+def _clustered_null_task(columns, weight, norm, n, rng):
+    sums = np.zeros((n, weight.size, 4))
+    sums[..., 1], sums[..., 3] = weight, np.abs(group_gaps(*columns, n, rng))
+    return _norm(sums, norm)
 
 
 def _by_bin(p, edges):
@@ -740,6 +789,19 @@ def debiased_squared_error(
     return float(_debiased(sums))
 
 
+def _debiased_by_cluster(sums, y, p, w, code, edges):
+    "The same where the variance of each bin is that of sums over clusters; None without any."
+    held = sums[:, 1] > 0
+    _, weight, sum_p, sum_y, _ = sums[held].T
+    bin_of = np.unique(np.searchsorted(edges[1:], p), return_inverse=True)[1]
+    left = w * (y - (sum_y / weight)[bin_of])
+    number = np.bincount(np.unique(np.column_stack([bin_of, code]), axis=0)[:, 0])
+    used = number > 1
+    noise = _cluster_squares(p, left, code, edges) * number / np.maximum(number - 1, 1)
+    terms = ((sum_y - sum_p)**2 - noise) / weight
+    return float(terms[used].sum() / weight[used].sum()) if used.any() else None
+
+
 def _has_pairs(sums):
     "Whether some bin holds two points, of which neither outweighs the other by far."
     return bool(((sums[:, 0] > 1) & (sums[:, 4] < (1 - 1e-12) * sums[:, 1]**2)).any())
@@ -757,7 +819,7 @@ class _Bins(NamedTuple):
 def _bins_of(sums):
     count, weight, sum_p, sum_y, squares = sums[sums[:, 1] > 0].T
     return _Bins(weight / weight.sum(), weight**2 / squares, (sum_p / weight).clip(0, 1),
-                 (sum_y - sum_p) / weight, bool((count == weight).all()))
+                 (sum_y - sum_p) / weight, bool(((count == weight) & (squares == weight)).all()))
 
 
 
@@ -941,6 +1003,7 @@ def calibration_error_interval(
     n_bins: int = 15,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
     n_boot: int = 5000,  # sets of noise drawn for the lower ends
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -961,6 +1024,8 @@ def calibration_error_interval(
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    cluster : ArrayLike | None, optional
+        Labels of rows that belong together, shape (n,).
     confidence : float, default 0.95
         Level of the intervals and of the limit, in (0, 1).
     n_boot : int, default 5000
@@ -986,17 +1051,19 @@ def calibration_error_interval(
     ----------
     Hoeffding (1956) and Gleser (1975) for the sums of unequal indicators.
     """
-    y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster)
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
-    sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))
+    edges = _edges(p, n_bins, strategy)
+    sums = _with_clusters(_bin_sums(p, y, w, _ONE_GROUP, 1, *edges), p, w, code, *edges)
     bins, (ece,), (root,) = _bins_of(sums[0]), _norm(sums, "l1"), _norm(sums, "l2")
     tail, size = (1 - confidence) / 2, bins.share.size
     noise = run_chunks(functools.partial(_noise_task, bins, _clear(bins, tail)),
                        affordable(n_boot, size), max(1, 2**18 // size), rng, n_jobs=n_jobs,
                        progress=progress, description="noise of the bins")
     low, low_root = np.maximum([ece, root] - np.quantile(noise, 1 - tail, axis=0), 0).tolist()
-    squared = float(_debiased(sums[0])) if _has_pairs(sums[0]) else None
+    squared = (_debiased_by_cluster(sums[0], y, p, w, code, edges[0]) if code is not None else
+               float(_debiased(sums[0])) if _has_pairs(sums[0]) else None)
     least, most = low_root**2, _largest_root(bins, float(root), tail)**2
     if squared is not None:
         least, most = min(least, squared), max(most, squared)

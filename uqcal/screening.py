@@ -19,6 +19,7 @@ from tqdm import tqdm
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
                               least_scale, subpopulation_graph)
+from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
 from .resampling import holm, shuffle_state
@@ -41,18 +42,21 @@ class Screening(Result):
     table : pd.DataFrame
         A row for each comparison, the largest deviation first.
     skipped : tuple[tuple[Hashable, ...], ...]
-        Pairs whose scores never interleave.
+        Comparisons that can't be made: scores that never interleave, fewer than six
+        clusters.
     against : str
         "pairs" or "all".
     data : pd.DataFrame
-        Response, score, group and, where given, weight of each point.
+        Response, score, group and, where given, weight and cluster of each point.
     """
     table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
                                              # deviation first
-    skipped: tuple[tuple[Hashable, ...], ...]  # pairs whose scores never interleave
+    skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
+                                               # interleave, fewer than six clusters
     against: str  # "pairs" or "all"
     data: pd.DataFrame = field(repr=False)  # response, score, group and, where
-                                            # given, weight of each point
+                                            # given, weight and cluster of each
+                                            # point
 
     @property
     def sentence(self) -> str:
@@ -77,13 +81,14 @@ class Screening(Result):
             The graph behind that row.
         """
         row = self.table.iloc[check_count(row, "row", minimum=0, maximum=len(self.table) - 1)]
-        weight = self.data.get("weight")
         if self.against == "all":
-            return subpopulation_graph(self.data["response"], self.data["score"], self.data["group"]
-                                       == row["a"], sample_weight=weight, **options)
+            return subpopulation_graph(
+                self.data["response"], self.data["score"], self.data["group"] == row["a"],
+                sample_weight=self.data.get("weight"), cluster=self.data.get("cluster"), **options)
         a, b = (self.data[self.data["group"] == row[side]] for side in ("a", "b"))
-        weights = {} if weight is None else {"weight_a": a["weight"], "weight_b": b["weight"]}
-        return comparison_graph(a["response"], a["score"], b["response"], b["score"], **weights,
+        more = {f"{role}_{side}": part[role] for role in ("weight", "cluster")
+                if role in self.data for side, part in (("a", a), ("b", b))}
+        return comparison_graph(a["response"], a["score"], b["response"], b["score"], **more,
                                 **options)
 
     def to_frame(self) -> pd.DataFrame:
@@ -129,7 +134,10 @@ def _sentence(screening):
         parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
             f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
             f"{drawn}, and no others {differ}, {how}"]
-    if screening.skipped: parts.append(f"{len(screening.skipped):,} pairs have no scores in common")
+    if screening.skipped:
+        few = " or fewer than six clusters" if "cluster" in screening.data else ""
+        parts.append(f"{len(screening.skipped):,} "
+                     f"{some.split()[0]} have no scores in common{few}")
     return "; ".join(parts)
 
 # %% ../nbs/47_screen.ipynb #cell-005
@@ -140,6 +148,7 @@ def screen(
     score: str,  # name of the column of scores
     groups: str,  # name of the column of group labels: text, integers, booleans
     weight: str | None = None,  # name of a column of weights > 0
+    cluster: str | None = None,  # name of a column of labels of rows that belong together
     against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
                              # ("all")
     method: str = "auto",  # "asymptotic" for all p-values; "auto" shuffles small rows that seem
@@ -165,6 +174,8 @@ def screen(
         Name of the column of group labels: text, integers, booleans.
     weight : str | None, optional
         Name of a column of weights > 0.
+    cluster : str | None, optional
+        Name of a column of labels of rows that belong together.
     against : str, default "pairs"
         Compare every pair of groups ("pairs") or each group with everyone ("all").
     method : str, default "auto"
@@ -199,13 +210,15 @@ def screen(
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     columns = _screen_columns(frame, {"response": response, "score": score, "group": groups}
-                              | ({} if weight is None else {"weight": weight}))
+                              | ({} if weight is None else {"weight": weight})
+                              | ({} if cluster is None else {"cluster": cluster}))
     labels, codes = np.unique(columns["group"], return_inverse=True)
     if labels.size < 2:
         raise ValueError(f"groups must hold at least two different labels, got {labels.size} "
                          f"({labels[0]!r})")
     groups = compared_groups(columns["response"], columns["score"], codes,
-                             columns.get("weight", np.empty(0)), against=against)
+                             columns.get("weight", np.empty(0)), _clusters(columns, method),
+                             against=against)
     found = _in_chunks(groups, n_jobs, progress)
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, groups.pieces, labels, np.bincount(codes))
@@ -225,14 +238,26 @@ def _screen_columns(frame, names):
     said = {role: printable(name) for role, name in names.items()}
     check_labels_agree(**{said[role]: frame[name] for role, name in names.items()})
     columns = {role: read_vector(frame[name], said[role], positive=role == "weight")
-               for role, name in names.items() if role != "group"}
+               for role, name in names.items() if role not in ("group", "cluster")}
     if "weight" in names: check_ratio(columns["weight"], said["weight"])
     n = columns["response"].size
     for role, values in columns.items():
         if values.size != n:
             raise ValueError(f"{said['response']} and {said[role]} must have the same length: {n} "
                              f"and {values.size}")
-    return columns | {"group": read_labels(frame[names["group"]], n, said["group"])}
+    return columns | {role: read_labels(frame[names[role]], n, said[role])
+                      for role in ("group", "cluster") if role in names}
+
+
+def _clusters(columns, method):
+    "Clusters as numbers; None where there are none, or where each row is its own."
+    if "cluster" not in columns: return None
+    if method != "auto": raise ValueError(f"method must stay 'auto' with clusters, got {method!r}")
+    known, codes = np.unique(columns["cluster"], return_inverse=True)
+    if known.size < LEAST_GROUPS:
+        raise ValueError(f"cluster must hold at least {LEAST_GROUPS} different labels, got "
+                         f"{known.size}: so few independent observations say too little")
+    return None if known.size == codes.size else codes
 
 
 def _in_chunks(groups, n_jobs, progress):
@@ -299,18 +324,19 @@ class _Found(NamedTuple):
     extreme: int  # shuffles as extreme as the data
 
 
-def _judge(size, scale, plain, scales, distribution, enough):
+def _judge(size, scale, plain, scales, distribution, enough, way):
     "P-value of a statistic: by the shuffles that reach it, or by their tail where hardly any does."
+    how, floor = way
     least = least_scale(scales)
     statistic, null = size / max(scale, least), plain / np.maximum(scales, least)
     reached = np.flatnonzero(~(null < statistic - 1e-10 * max(statistic, float(np.median(null)))))
     if reached.size >= enough:
-        return _Found(enough / (int(reached[enough - 1]) + 1), "permutation", reached.size)
+        return _Found(enough / (int(reached[enough - 1]) + 1), how, reached.size)
     pvalue = (reached.size + 1) / (null.size + 1)
     if reached.size < 10:
         tail = _tail_pvalue(min(statistic, size / (2 * least)), null, distribution)
-        if tail < pvalue: return _Found(tail, "tail", reached.size)
-    return _Found(pvalue, "permutation", reached.size)
+        if max(tail, floor) < pvalue: return _Found(max(tail, floor), "tail", reached.size)
+    return _Found(pvalue, how, reached.size)
 
 # %% ../nbs/47_screen.ipynb #cell-020
 class _Plan(NamedTuple):
@@ -323,12 +349,12 @@ class _Plan(NamedTuple):
 def _shuffle_row(groups, piece, observed, plan, seed):
     "Kuiper's and Kolmogorov and Smirnov's p-values of a row, and the number of its shuffles."
     shuffle, state = groups.shuffles(piece), shuffle_state(check_generator(seed))
-    drawn, goal = [], min(499, plan.n_resamples) if plan.enough < plan.n_resamples else (
-        plan.n_resamples)
+    way, drawn = groups.way(piece), []
+    goal = min(499, plan.n_resamples) if plan.enough < plan.n_resamples else plan.n_resamples
     while True:
         drawn.append(shuffle(state, goal - sum(map(len, drawn))))
         null = np.concatenate(drawn)
-        found = [_judge(size, observed[2], null[:, 2 + k], null[:, 4], _NULLS[k], plan.enough)
+        found = [_judge(size, observed[2], null[:, 2 + k], null[:, 4], _NULLS[k], plan.enough, way)
                  for k, size in enumerate(observed[:2])]
         if goal == plan.n_resamples or all(
                 one.extreme >= plan.enough or one.pvalue * plan.m <= _LEVEL / 20
@@ -368,7 +394,8 @@ _SHUFFLED = ("kuiper_pvalue", "method", "kolmogorov_smirnov_pvalue", "kolmogorov
 def _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress):
     "The table with p-values by shuffles for the rows of few effective steps that seem significant."
     names = [f"{name}_pvalue" for name in _NAMES]
-    rows = np.flatnonzero((table["n_effective"] < 500) & (table[names].min(axis=1) < 0.1))
+    rows = np.flatnonzero(((table["n_effective"] < 500) | groups.clustered)
+                          & (table[names].min(axis=1) < (0.5 if groups.clustered else 0.1)))
     seeds, points = rng.integers(2**32, size=len(table)), groups.n_points[table["piece"]]
     if not rows.size: return table
     work = int(points[rows].sum())
