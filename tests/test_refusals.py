@@ -202,6 +202,14 @@ def through(estimator_class, run):
     return call
 
 
+def stated(forecaster):
+    "With a forecast for each point whose outcome is still out."
+    forecaster.forecast(P, key=list(range(N)))
+    return forecaster
+
+
+LATE = {"recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
+        "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1), "tickets.OnlineForecaster": Tracking}
 SAMPLE = Sample(E, U)
 NUMBERED, FREE_CLASSES = {"classes": None}, {"classes": "free"}  # classes that are numbers from 0, as where nothing names them
 
@@ -297,6 +305,8 @@ TABLE = {
        for key, row in {
            f"{name}.prequential": Row("binary", of=make), f"{name}.partial_fit": Row("binary", of=make),
            f"{name}.predict": Row("binary", of=lambda make=make: fitted(make()), kinds={"y_prob": "probabilities -scalar"})}.items() if key != "calibeating.CalibrationMonitor.predict"},
+    **{f"{name}.{method}": Row("binary", of=make, given={"key": list(range(N))}, kinds={"key": "free", "y_prob": "probabilities -scalar", "y_true": "outcomes -scalar"})
+       for name, of in LATE.items() for method, make in (("forecast", of), ("outcome", lambda of=of: stated(of())))},
     **rows("calibeating", "calibration_error sharpness refinement running_calibration_error running_sharpness", "binary"),
     **rows("calibeating", "FosterForecaster.prequential", "binary", of=lambda: FosterForecaster(rng=1)),
     **rows("calibeating", "OneAgainstAll.prequential OneAgainstAll.predict", "classes", of=lambda: OneAgainstAll(Tracking())),
@@ -362,7 +372,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("ties", "constant", "one point", "two points"):
         "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
-}.items() for name in names.split()}
+}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in LATE for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"resampling.monte_carlo_pvalue"}  # takes what a simulation made, undefined values included
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ _CONTENTS = {
     "results": [],
     "page": [],
     "kernels": [],
+    "tickets": ["OnlineForecaster"],
     "tables": ["read_errors", "read_intervals", "read_probabilities", "read_table"],
     "sample": [],
     "resampling": [],

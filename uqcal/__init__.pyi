@@ -35,6 +35,7 @@ from uqcal import screening as screening
 from uqcal import statistics as statistics
 from uqcal import streams as streams
 from uqcal import tables as tables
+from uqcal import tickets as tickets
 from uqcal import validation as validation
 from uqcal import walk as walk
 from uqcal.bias import bias_test as bias_test
@@ -93,6 +94,7 @@ from uqcal.tables import read_errors as read_errors
 from uqcal.tables import read_intervals as read_intervals
 from uqcal.tables import read_probabilities as read_probabilities
 from uqcal.tables import read_table as read_table
+from uqcal.tickets import OnlineForecaster as OnlineForecaster
 from uqcal.validation import validate as validate
 
 __version__: str

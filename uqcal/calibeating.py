@@ -14,7 +14,6 @@ import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from .inputs import (check_binary, check_count, check_fraction, check_generator,
                           check_labels_agree, check_multiclass, check_outcomes, check_probabilities,
@@ -22,6 +21,7 @@ from .inputs import (check_binary, check_count, check_fraction, check_generator,
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result, new_axes
+from .tickets import OnlineForecaster, Storable, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -230,9 +230,10 @@ def _track(q, y, edges, initial, weight, total, out):
         total[b] += y[t]
 
 # %% ../nbs/46_calibeating.ipynb #cell-020
-class _Calibeater(BaseEstimator):
+class _Calibeater(OnlineForecaster):
     "What tracking and hedging share: an expert whose forecasts name bins, ways to run a stream."
 
+    @locked
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
@@ -282,8 +283,72 @@ def _run_expert(expert, p, y, *, on_copy=False):
             moved.partial_fit(p[t:t + 1], y[t:t + 1])
     return check_probabilities(forecast, "the expert's forecast"), moved
 
+# %% ../nbs/46_calibeating.ipynb #cell-066
+def _ask(expert, p):
+    "Forecasts of the expert in its present state, and what each ticket holds for it."
+    if expert is None: return p, [None] * p.size
+    said, held = (expert.issue(p) if isinstance(expert, OnlineForecaster)
+                  else (np.atleast_1d(expert.predict(p)), p.tolist()))
+    return check_probabilities(said, "the expert's forecast"), held
+
+
+def _teach(expert, held, y):
+    "The expert after outcomes that come by ticket; the one before stays whole if one is refused."
+    if expert is None: return None
+    own = isinstance(expert, OnlineForecaster)
+    moved = expert if own or y.size == 1 else copy.deepcopy(expert)
+    if own: moved.book(held, y)
+    else:
+        for p, outcome in zip(held, y): moved.partial_fit(np.array([p]), np.array([outcome]))
+    return moved
+
+
+class _Means(_Calibeater):
+    "Sums of outcomes by bin, and what bins state."
+
+    def _fresh(self): return _prior(self.initial, self.initial_weight, _edges(self.bin_width).size)
+
+    def _stated(self):
+        self._begin()
+        initial, weight, total = self.state_
+        return np.where(weight > 0, np.minimum(total / np.maximum(weight, 1e-300), 1.0), initial)
+
+    def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
+              ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
+        """Forecasts of scores, with tickets that hold bins and what the expert keeps.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
+        q, held = _ask(self._begin(), y_prob)
+        bins = np.searchsorted(self.edges_, q, side="left")
+        return self._stated()[bins], list(map(list, zip(bins.tolist(), held)))
+
+    def book(self, tickets: list[Any],  # what `issue` gave, n of them
+             y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
+             ) -> None:
+        """Count outcomes in the bins that stated their forecasts, and teach the expert.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
+        bins, held = map(list, zip(*tickets))
+        self.expert_ = _teach(self._begin(), held, y_true)
+        for sums, more in zip(self.state_[1:], (1, y_true)): np.add.at(sums, bins, more)
+
 # %% ../nbs/46_calibeating.ipynb #cell-021
-class Tracking(_Calibeater):
+class Tracking(_Means):
     """The mean outcome so far in the bin that the expert's forecast falls into.
 
     Parameters
@@ -315,8 +380,7 @@ class Tracking(_Calibeater):
         self.expert, self.bin_width, self.initial, self.initial_weight = (
             expert, bin_width, initial, initial_weight)
 
-    def _fresh(self): return _prior(self.initial, self.initial_weight, _edges(self.bin_width).size)
-
+    @locked
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
@@ -332,11 +396,10 @@ class Tracking(_Calibeater):
         float | np.ndarray
             Forecasts in the present state, of the same shape.
         """
-        self._begin()
-        initial, weight, total = self.state_
-        stated = np.where(weight > 0, np.minimum(total / np.maximum(weight, 1e-300), 1.0), initial)
+        stated = self._stated()
         return map_scores(y_prob, lambda p: stated[self._bins(p)])
 
+    @locked
     def prequential(self,
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -406,7 +469,7 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
     return -1
 
 # %% ../nbs/46_calibeating.ipynb #cell-027
-class _Game(BaseEstimator):
+class _Game(Storable):
     "The counts of one game of Foster's, and what it announces."
 
     def _begin(self):
@@ -417,6 +480,7 @@ class _Game(BaseEstimator):
                 np.zeros((1, m), dtype=np.int64), np.zeros((1, m), dtype=np.int64))
         return self.game_[0].shape[1]
 
+    @locked
     def forecast_distribution(self
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts, their chances
         """What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random.
@@ -456,6 +520,7 @@ class FosterForecaster(_Game):
                  ):
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
 
+    @locked
     def predict(self) -> float:  # the mid-point of a cell
         """Draw the next forecast; it stands until its outcome is learnt.
 
@@ -470,8 +535,8 @@ class FosterForecaster(_Game):
             self.drawn_ = cell + int(self.rng_.random() > chance)
         return (self.drawn_ + 0.5) / m
 
-    def partial_fit(self,
-                    y_true: int,  # the outcome, 0 or 1
+    @locked
+    def partial_fit(self, y_true: int,  # the outcome, 0 or 1
                     ) -> FosterForecaster:  # the object itself
         """Learn the outcome of the forecast that stands.
 
@@ -492,6 +557,7 @@ class FosterForecaster(_Game):
         self.drawn_ = None
         return self
 
+    @locked
     def prequential(self,
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     *,
@@ -557,6 +623,7 @@ class _Games(_Calibeater):
             np.zeros((m, m), dtype=np.int64) for _ in range(2))
         return ()
 
+    @locked
     def forecast_distribution(self,
                               y_prob: float,  # a score, in [0, 1]
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
@@ -574,6 +641,44 @@ class _Games(_Calibeater):
         """
         b = self._bins(check_probabilities(boxed(y_prob)))[0]
         return _announce(*_foster_pair(self.game_[0][b], self.game_[1][b], b), self.edges_.size)
+
+    def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
+              ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
+        """Forecasts of scores, with tickets that hold bins, drawn cells and what the expert keeps.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
+        q, held = _ask(self._begin(), y_prob)
+        bins = np.searchsorted(self.edges_, q, side="left")
+        cells = self._draw(bins)[1]
+        return (cells + 0.5) / self.edges_.size, list(map(list, zip(bins.tolist(), cells.tolist(),
+                                                                    held)))
+
+    def book(self, tickets: list[Any],  # what `issue` gave, n of them
+             y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
+             ) -> None:
+        """Count plays and outcomes of the cells that were announced, and teach the expert.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
+        bins, cells, held = map(list, zip(*tickets))
+        self.expert_ = _teach(self._begin(), held, y_true)
+        ones = y_true.astype(np.int64)
+        for counts, more in zip(self.game_, (ones, 1)): np.add.at(counts, (bins, cells), more)
+        self.drawn_ = None
 
     def _draw(self, bins):
         "A uniform and a cell for each of some bins."
@@ -612,8 +717,8 @@ class Hedging(_Games):
                  ):
         self.expert, self.bin_width, self.rng = expert, bin_width, rng
 
-    def predict(self,
-                y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
+    @locked
+    def predict(self, y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts drawn in the present state, of the same shape
         """Draw a forecast for each score.
 
@@ -632,11 +737,11 @@ class Hedging(_Games):
         if one and self.drawn_ is not None and self.drawn_[0] == p[0]:
             return (self.drawn_[1] + 0.5) / self.edges_.size
         u, cells = self._draw(bins)
+        if one: self.drawn_ = (p[0], cells[0], u[0])
         made = (cells + 0.5) / self.edges_.size
-        if not one: return made
-        self.drawn_ = (p[0], cells[0], u[0])
-        return float(made[0])
+        return float(made[0]) if one else made
 
+    @locked
     def prequential(self,
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -773,7 +878,7 @@ def hobs(*,
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
 # %% ../nbs/46_calibeating.ipynb #cell-044
-class OneAgainstAll(BaseEstimator):
+class OneAgainstAll(Storable):
     """A binary forecaster for each class, fed with that class's probability.
 
     Parameters
@@ -793,6 +898,7 @@ class OneAgainstAll(BaseEstimator):
                  ):
         self.forecaster, self.normalize = forecaster, normalize
 
+    @locked
     def predict(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
                 ) -> np.ndarray:  # shape (n, classes)
         """Recalibrated probability of each class, in the present state.
@@ -812,6 +918,7 @@ class OneAgainstAll(BaseEstimator):
         return _scaled(np.column_stack([part.predict(P[:, k]) for k, part in enumerate(parts)]),
                        self.normalize)
 
+    @locked
     def prequential(
         self,
         y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
@@ -839,7 +946,7 @@ class OneAgainstAll(BaseEstimator):
         return _scaled(made, self.normalize)
 
 # %% ../nbs/46_calibeating.ipynb #cell-046
-class TopLabel(BaseEstimator):
+class TopLabel(Storable):
     """The likeliest class and the chance that it is right, by a forecaster for each such class.
 
     Parameters
@@ -859,6 +966,7 @@ class TopLabel(BaseEstimator):
                  ):
         self.forecaster = forecaster
 
+    @locked
     def predict(
         self,
         y_prob: ArrayLike,  # class probabilities, shape (n, classes)
@@ -880,6 +988,7 @@ class TopLabel(BaseEstimator):
         for k in np.unique(top): chance[top == k] = parts[k].predict(P[top == k, k])
         return top, chance
 
+    @locked
     def prequential(
         self,
         y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
@@ -1020,7 +1129,7 @@ class MonitorReading(Result):
         return ax
 
 # %% ../nbs/46_calibeating.ipynb #cell-052
-class _Bettor(BaseEstimator):
+class _Bettor(Storable):
     "The state of a monitor, and what can be read from it."
 
     def _begin(self):
@@ -1031,12 +1140,14 @@ class _Bettor(BaseEstimator):
                 0.5, np.full(len(_RIVALS) - 1, 0.5 / (len(_RIVALS) - 1))]
 
     @property
+    @locked
     def e_value(self) -> float:
         "The present wealth: evidence against calibration, 1 at the start."
         self._begin()
         return float(np.exp(min(self.state_[0], 700.0)))
 
     @property
+    @locked
     def calibration_error_(self) -> float:
         "The calibration error of all that was seen; 0 before anything was."
         self._begin()
@@ -1067,6 +1178,7 @@ class CalibrationMonitor(_Bettor):
                  ):
         self.alpha, self.bin_width = alpha, bin_width
 
+    @locked
     def prequential(self,
                     y_prob: ArrayLike,  # forecasts to judge, shape (n,), in [0, 1]
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
@@ -1095,6 +1207,7 @@ class CalibrationMonitor(_Bettor):
             self.alarm_ = int(self.state_[1]) - q.size + reading.alarm
         return reading
 
+    @locked
     def partial_fit(self,
                     y_prob: ArrayLike,  # a forecast, or forecasts of shape (n,) as they came
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)

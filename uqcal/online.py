@@ -19,6 +19,7 @@ from .inputs import (check_binary, check_choice, check_count, check_generator,
 from .logistic import (CLIP, beta_features, boxed, fit_logistic, map_scores, platt_features,
                             sigmoid)
 from .recalibration import plot_map
+from .tickets import OnlineForecaster, Storable, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -235,14 +236,30 @@ def _linear_forecast(features, theta):
 
 
 # %% ../nbs/45_online.ipynb #cell-016
-class _Optimizer(BaseEstimator):
-    "What the optimisers of the online logistic loss share: checks, state, ways to run them."
+class _Parameters(Storable):
+    "The parameters that an optimiser moves, and what else it carries."
 
     @property
+    @locked
     def coef_(self) -> np.ndarray:
         "The present parameters, shape (d,)."
         return self._now()[0].copy()
 
+    def _now(self):
+        "The state: parameters first, then what else the algorithm carries."
+        if not hasattr(self, "state_"):
+            start = read_vector(self.start, "start").copy()
+            for name in self._positive: _check_positive(getattr(self, name), name)
+            self.state_ = (start, *self._begin(start))
+        return self.state_
+
+    def _forecast(self, x): return _linear_forecast(x, self._now()[0])
+
+# %% ../nbs/45_online.ipynb #cell-055
+class _Optimizer(_Parameters):
+    "What the optimisers of the online logistic loss share: checks, state, ways to run them."
+
+    @locked
     def predict(self,
                 features: ArrayLike,  # a row of d numbers, or rows of shape (n, d)
                 ) -> float | np.ndarray:  # the probability of outcome 1: a number, or shape (n,)
@@ -261,6 +278,7 @@ class _Optimizer(BaseEstimator):
         made = self._forecast(_rows(features, self._now()[0].size))
         return float(made[0]) if np.ndim(features) == 1 else made
 
+    @locked
     def update(self,
                features: ArrayLike,  # a row of d numbers, or rows of shape (n, d) in the order of
                # time
@@ -284,6 +302,7 @@ class _Optimizer(BaseEstimator):
         self.prequential(_rows(features), boxed(y))
         return self
 
+    @locked
     def prequential(self,
                     features: ArrayLike,  # shape (n, d), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -306,16 +325,6 @@ class _Optimizer(BaseEstimator):
         out = np.empty(y.size)
         self._run(x, y, out)
         return out
-
-    def _now(self):
-        "The state: parameters first, then what else the algorithm carries."
-        if not hasattr(self, "state_"):
-            start = read_vector(self.start, "start").copy()
-            for name in self._positive: _check_positive(getattr(self, name), name)
-            self.state_ = (start, *self._begin(start))
-        return self.state_
-
-    def _forecast(self, x): return _linear_forecast(x, self._now()[0])
 
 # %% ../nbs/45_online.ipynb #cell-017
 def _check_positive(value, name):
@@ -361,10 +370,12 @@ class OnlineNewtonStep(_Optimizer):
         _newton_run(x, y, *self.state_, float(self.gamma), float(self.radius), out)
 
     @property
+    @locked
     def metric_(self) -> np.ndarray:
         "The matrix A, shape (d, d)."
         return self._now()[1].copy()
 
+    @locked
     def regret_bound(self,
                      against: ArrayLike,  # the fixed parameters to compare with, shape (d,)
                      ) -> float:  # nats
@@ -613,14 +624,16 @@ class AggregatingForecaster(_Optimizer):
         return out
 
 # %% ../nbs/45_online.ipynb #cell-039
-class _OnlineScaling(BaseEstimator):
+class _OnlineScaling(OnlineForecaster):
     "An optimiser behind features of the score: what online Platt and beta scaling share."
 
     @property
+    @locked
     def coef_(self) -> np.ndarray:
         "The present parameters; the identity map's before any outcome was seen."
         return self._engine().coef_
 
+    @locked
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
@@ -639,6 +652,7 @@ class _OnlineScaling(BaseEstimator):
         engine = self._engine()
         return map_scores(y_prob, lambda p: engine._forecast(self._features(p, float(self.clip))))
 
+    @locked
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
@@ -660,6 +674,7 @@ class _OnlineScaling(BaseEstimator):
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
+    @locked
     def prequential(self,
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1

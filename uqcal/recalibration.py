@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .inputs import check_binary, check_count, read_vector
 from .logistic import beta_features, boxed, fit_logistic, map_scores, platt_features, sigmoid
 from .results import new_axes
+from .tickets import OnlineForecaster, Storable, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def _weighted(y_true, y_prob, sample_weight):
     return y, p, weights
 
 # %% ../nbs/44_recalibration.ipynb #cell-014
-class _Map(BaseEstimator):
+class _Map(Storable):
     "What all maps of a score share once they are fitted."
 
     def predict(self,
@@ -255,7 +256,7 @@ class HistogramBinning(_Map):
     def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
 
 # %% ../nbs/44_recalibration.ipynb #cell-027
-class PeriodicRefit(BaseEstimator):
+class PeriodicRefit(OnlineForecaster):
     """A calibrator refitted at intervals on all outcomes seen so far.
 
     Before `warmup` outcomes are known the score passes through unchanged.
@@ -284,6 +285,7 @@ class PeriodicRefit(BaseEstimator):
                  ):
         self.calibrator, self.every, self.warmup = calibrator, every, warmup
 
+    @locked
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts by the latest fit, of the same shape
@@ -302,6 +304,7 @@ class PeriodicRefit(BaseEstimator):
         fitted = getattr(self, "fitted_", None)
         return map_scores(y_prob, np.copy if fitted is None else fitted.predict)
 
+    @locked
     def partial_fit(self,
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, or outcomes of shape (n,), each 0 or 1
@@ -323,6 +326,7 @@ class PeriodicRefit(BaseEstimator):
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
+    @locked
     def prequential(self,
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
