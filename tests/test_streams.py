@@ -6,9 +6,18 @@ import sys
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
 
 from uqcal.calibeating import tops
 from uqcal.cli import main
@@ -110,7 +119,7 @@ def data(n=600, classes=2, seed=0):
 def test_a_recalibrated_classifier_follows_scikit_learn(labels):
     X, k = data(classes=labels.size)
     y = labels[k]
-    model = RecalibratedClassifier(LogisticRegression()).fit(X[:200], y[:200])
+    model = RecalibratedClassifier(LogisticRegression(), cv=None).fit(X[:200], y[:200])
     copy = clone(model).fit(X[:200], y[:200])
     at_once = model.prequential(X[200:], y[200:])
     steps = []
@@ -152,7 +161,74 @@ def test_the_online_adapter_asks_before_the_model_learns():
         alone.learn_one({}, bool(y))
     np.testing.assert_allclose(made, tops().prequential(stated, outcomes), rtol=1e-12)
     assert model.predict_one({}) in (True, False)
-    with pytest.raises(ValueError, match="y must be True or False"): model.learn_one({}, 2)
+    with pytest.raises(ValueError, match="y must be False or True, got 2"): model.learn_one({}, 2)
+
+
+CHECKED = [GaussianNB(), DecisionTreeClassifier(random_state=0), pytest.param(LogisticRegression(), marks=pytest.mark.slow)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", CHECKED, ids=str)
+def test_scikit_learns_own_checks_pass_whole(model):
+    found = check_estimator(RecalibratedClassifier(model), on_fail=None, on_skip=None)
+    assert len(found) > 50
+    bad = {(one["check_name"], str(one["exception"])[:200]) for one in found if one["status"] != "passed"}
+    assert {name for name, _ in bad} <= {"check_array_api_input"}, bad  # skipped unless SCIPY_ARRAY_API is set
+
+
+def test_a_fitted_model_is_taken_as_it_is():
+    X, y = data()
+    fitted = LogisticRegression().fit(X[:200], y[:200])
+    served = RecalibratedClassifier(fitted, "ops").partial_fit(X[200:400], y[200:400], classes=[0, 1])
+    expected = make_forecaster("ops").partial_fit(fitted.predict_proba(X[200:400])[:, 1], y[200:400])
+    np.testing.assert_array_equal(served.predict_proba(X[400:])[:, 1], expected.predict(fitted.predict_proba(X[400:])[:, 1]))
+    assert served.model_ is fitted and served.n_features_in_ == 3
+    with pytest.raises(ValueError, match=r"classes must be those of the training, \[0, 1\]"): served.partial_fit(X[:3], y[:3], classes=[0, 1, 2])
+    with pytest.raises(NotFittedError): RecalibratedClassifier(LogisticRegression()).predict(X)
+
+
+def test_the_first_batch_trains_a_model_that_was_never_trained():
+    X, y = data()
+    stepwise = RecalibratedClassifier(GaussianNB()).partial_fit(X[:1], y[:1], classes=[0, 1])
+    assert list(stepwise.classes_) == [0, 1]
+    whole = RecalibratedClassifier(LogisticRegression()).partial_fit(X[:100], y[:100])
+    np.testing.assert_array_equal(whole.model_.coef_, LogisticRegression().fit(X[:100], y[:100]).coef_)
+    with pytest.raises(ValueError, match="classes must be those of the training"): RecalibratedClassifier(LogisticRegression()).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+
+
+class Squared(LogisticRegression):
+    "States the squares of what it should."
+    def predict_proba(self, X):
+        p = super().predict_proba(X)[:, 1]**3
+        return np.column_stack([1 - p, p])
+
+
+def test_cross_validation_search_and_pipelines_score_the_learnt_map():
+    X, y = data(1500)
+    plain, learnt = (cross_val_score(model, X, y, scoring="neg_log_loss", cv=5) for model in (Squared(), RecalibratedClassifier(Squared(), "obs")))
+    good = cross_val_score(LogisticRegression(), X, y, scoring="neg_log_loss", cv=5)
+    assert np.all(learnt > plain + 0.05) and np.all(learnt > good - 0.03)
+    pipe = make_pipeline(StandardScaler(), RecalibratedClassifier(Squared(), "obs")).fit(X, y, recalibratedclassifier__sample_weight=np.ones(y.size))
+    assert log_loss(y, pipe.predict_proba(X)) < -good.mean() + 0.03
+    search = GridSearchCV(RecalibratedClassifier(Squared(), "obs"), {"model__C": [1e-4, 1.0], "method": ["ops", "obs"]}, scoring="neg_log_loss", cv=3).fit(X, y)
+    assert search.best_params_["model__C"] == 1.0 and search.best_score_ > good.mean() - 0.03
+
+
+def test_weights_reach_the_model_and_rows_of_weight_zero_teach_nothing():
+    X, y = data()
+    w = (np.arange(600) % 3 > 0).astype(float)
+    model = RecalibratedClassifier(LogisticRegression(), "ops").fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(model.model_.coef_, LogisticRegression().fit(X, y, sample_weight=w).coef_)
+    scores = cross_val_predict(LogisticRegression(), X, y, cv=StratifiedKFold(5), method="predict_proba", params={"sample_weight": w})[:, 1]
+    np.testing.assert_array_equal(model.forecaster_.coef_, make_forecaster("ops").partial_fit(scores[w > 0], y[w > 0]).coef_)
+
+
+def test_what_predict_proba_returns_is_refused_with_the_way_out():
+    P = np.array([[0.25, 0.75], [0.5, 0.5]])
+    for method in METHODS:
+        for call in (lambda made: made.predict(P), lambda made: made.partial_fit(P, [0, 1]), lambda made: made.forecast(P, key=["a", "b"])):
+            with pytest.raises(ValueError, match=r"use the probabilities of 1, \[:, 1\]"): call(make_forecaster(method))
+        with pytest.raises(ValueError, match=r"\.iloc\[:, 1\]"): make_forecaster(method).predict(pd.DataFrame(P))
 
 
 # --- the command

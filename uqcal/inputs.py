@@ -183,6 +183,9 @@ def _refuse_shape(values, shape, name):
                 else f"; select one of its {len(columns)} columns")
     else:
         hint = "; flatten it with .ravel()" if sorted(shape)[:-1] == [1] * (len(shape) - 1) else ""
+    if name == "y_prob" and shape[1:] == (2,):  # what a binary classifier's predict_proba returns
+        hint = "; of two columns use the probabilities of 1, " + (
+            ".iloc[:, 1]" if columns else "[:, 1]")
     raise ValueError(f"{name} must be 1-D, got shape {tuple(shape)}{hint}")
 
 # %% ../nbs/00_inputs.ipynb #cell-054

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import difflib
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -16,16 +17,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
-from .inputs import check_choice, check_labels_agree, plain_array, read_array, refuse
+from .inputs import (check_choice, check_count, check_labels_agree, plain_array, read_array,
+                          refuse)
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 from .tables import NumberReader, check_encoding, encoding_of
+from .tickets import locked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+_RiverClassifier: Any = object  # the adapter is one of river's classifiers where river is there
+try: from river.base import Classifier as _RiverClassifier  # type: ignore[no-redef]
+except ImportError: pass
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
@@ -62,9 +71,63 @@ def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hob
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     return make(rng=rng) if method in ("hops", "hobs") else make()
 
+# %% ../nbs/49_streams.ipynb #cell-041
+class _Served(ClassifierMixin, BaseEstimator):
+    "The model inside a classifier, and the map behind it."
+
+    @property
+    def n_features_in_(self) -> int:
+        "The number of features that the model was trained with."
+        return self.model_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        "The names of the features, where the model was trained with a table."
+        return self.model_.feature_names_in_
+
+    def __sklearn_is_fitted__(self): return hasattr(self, "model_") or hasattr(self.model, "classes_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if hasattr(self.model, "__sklearn_tags__"): tags.input_tags = get_tags(self.model).input_tags
+        return tags
+
+    def __getstate__(self):
+        return {key: one for key, one in super().__getstate__().items() if key != "_lock"}
+
+    def _start(self, model):
+        "A fresh forecaster for a trained model."
+        part, classes = make_forecaster(self.method, rng=self.rng), np.asarray(model.classes_)
+        if classes.size < 2:
+            raise ValueError(f"y must hold at least two classes, got 1 class ({classes[0]!r:.40})")
+        self.model_, self.classes_ = model, classes
+        self.forecaster_ = part if classes.size == 2 else OneAgainstAll(part, normalize=True)
+
+    def _ready(self):
+        "The model, which may have been trained before it came here."
+        check_is_fitted(self)
+        if not hasattr(self, "model_"): self._start(self.model)
+        return self.model_
+
+    def _teach(self, P, label):
+        run = self.forecaster_.prequential
+        return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
+
+
+def _teach_unseen(served, X, y, options):
+    "Teach the map with scores of models that had not seen their rows."
+    if not isinstance(y, (list, tuple)): y = np.asarray(y)
+    label, weight = _positions(y, served.classes_, len(y)), options.get("sample_weight")
+    parts = min(check_count(served.cv, "cv", minimum=2), np.bincount(label).min())
+    if parts < 2: return
+    P = cross_val_predict(served.model, X, y, cv=StratifiedKFold(parts), method="predict_proba",
+                          params=options)
+    counts = slice(None) if weight is None else np.asarray(weight) > 0
+    served._teach(P[counts], label[counts])
+
 # %% ../nbs/49_streams.ipynb #cell-009
-class _Recalibrated(ClassifierMixin, BaseEstimator):
-    "What follows for a classifier from `predict_proba` and `prequential`."
+class _Recalibrated(_Served):
+    "What follows for a classifier from the model's probabilities."
 
     def predict(self,
                 X: ArrayLike,  # features, shape (n, features)
@@ -81,101 +144,10 @@ class _Recalibrated(ClassifierMixin, BaseEstimator):
         np.ndarray
             One of `classes_` for each row, shape (n,).
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        P = self.predict_proba(X)
+        return self.classes_[P.argmax(axis=1)]
 
-    def partial_fit(self,
-                    X: ArrayLike,  # features of cases in the order of time, shape (n, features)
-                    y: ArrayLike,  # what came of them, labels of the training, shape (n,)
-                    ) -> Self:  # the estimator itself
-        """Learn outcomes; the model itself stays as it was trained.
-
-        Parameters
-        ----------
-        X : ArrayLike
-            Features of cases in the order of time, shape (n, features).
-        y : ArrayLike
-            What came of them, labels of the training, shape (n,).
-
-        Returns
-        -------
-        Self
-            The estimator itself.
-        """
-        self.prequential(X, y)
-        return self
-
-# %% ../nbs/49_streams.ipynb #cell-031
-class RecalibratedClassifier(_Recalibrated):
-    """A classifier whose probabilities are recalibrated online.
-
-    Parameters
-    ----------
-    model : Any
-        A classifier with `fit` and `predict_proba`.
-    method : str, default "tops"
-        A name that `make_forecaster` knows.
-    rng : int | None, default 0
-        Seed of hedging's draws, ≥ 0.
-    """
-
-    def __init__(self,
-                 model: Any,  # a classifier with `fit` and `predict_proba`
-                 method: str = "tops",  # a name that `make_forecaster` knows
-                 *,
-                 rng: int | None = 0,  # seed of hedging's draws, ≥ 0
-                 ):
-        self.model, self.method, self.rng = model, method, rng
-
-    def fit(self,
-            X: ArrayLike,  # training features, shape (n, features)
-            y: ArrayLike,  # their classes, shape (n,), any labels
-            ) -> RecalibratedClassifier:  # the estimator itself
-        """Train a copy of the model, and begin recalibration afresh.
-
-        Parameters
-        ----------
-        X : ArrayLike
-            Training features, shape (n, features).
-        y : ArrayLike
-            Their classes, shape (n,), any labels.
-
-        Returns
-        -------
-        RecalibratedClassifier
-            The estimator itself.
-        """
-        part = make_forecaster(self.method, rng=self.rng)
-        self.model_ = clone(self.model).fit(*_checked(X, y))
-        self.classes_ = np.asarray(self.model_.classes_)
-        if self.classes_.size < 2:
-            raise ValueError(f"y must hold at least two classes, got {self.classes_.size}")
-        self.forecaster_ = part if self.classes_.size == 2 else OneAgainstAll(part, normalize=True)
-        return self
-
-    def predict_proba(self,
-                      X: ArrayLike,  # features, shape (n, features)
-                      ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
-        """Recalibrated probabilities in the present state.
-
-        Parameters
-        ----------
-        X : ArrayLike
-            Features, shape (n, features).
-
-        Returns
-        -------
-        np.ndarray
-            Recalibrated chances of `classes_`, shape (n, classes).
-
-        Raises
-        ------
-        NotFittedError
-            Before the fit.
-        """
-        check_is_fitted(self)
-        P, learnt = self.model_.predict_proba(_checked(X)[0]), self.forecaster_
-        return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
-
+    @locked
     def prequential(self,
                     X: ArrayLike,  # features in the order of time, shape (n, features)
                     y: ArrayLike,  # their classes, labels of the training, shape (n,)
@@ -201,13 +173,145 @@ class RecalibratedClassifier(_Recalibrated):
         NotFittedError
             Before the fit.
         """
-        check_is_fitted(self)
-        P = self.model_.predict_proba(_checked(X, y)[0])
-        label, run = _positions(y, self.classes_, len(P)), self.forecaster_.prequential
-        return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
+        P = self._ready().predict_proba(_checked(X, y)[0])
+        return self._teach(P, _positions(y, self.classes_, len(P)))
+
+    @locked
+    def partial_fit(self,
+                    X: ArrayLike,  # features of cases in the order of time, shape (n, features)
+                    y: ArrayLike,  # what came of them, labels of the training, shape (n,)
+                    classes: ArrayLike | None = None,  # all labels, where the first batch is to
+                    # train the model; later the same ones or nothing
+                    ) -> Self:  # the estimator itself
+        """Learn outcomes; the model stays as it was trained, or is trained by the first batch.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features of cases in the order of time, shape (n, features).
+        y : ArrayLike
+            What came of them, labels of the training, shape (n,).
+        classes : ArrayLike | None, optional
+            All labels, where the first batch is to train the model; later the same ones or
+            nothing.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            For classes other than those of the training, or that a model which can't learn step
+            by step doesn't find in its first batch.
+        """
+        if self.__sklearn_is_fitted__():
+            self._ready()
+            _same_classes(classes, self.classes_)
+            self.prequential(X, y)
+        else: self._start(_first_batch(clone(self.model), *_checked(X, y), classes))
+        return self
+
+# %% ../nbs/49_streams.ipynb #cell-031
+class RecalibratedClassifier(_Recalibrated):
+    """A classifier whose probabilities are recalibrated online.
+
+    Parameters
+    ----------
+    model : Any
+        A classifier with `fit` and `predict_proba`; where it is fitted and `fit` is not
+        called, it is taken as it is.
+    method : str, default "tops"
+        A name that `make_forecaster` knows.
+    cv : int | None, default 5
+        Parts in which `fit` splits the training rows to teach the map, ≥ 2; None to teach
+        it nothing.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    """
+
+    def __init__(self,
+                 model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
+                 # `fit` is not called, it is taken as it is
+                 method: str = "tops",  # a name that `make_forecaster` knows
+                 *,
+                 cv: int | None = 5,  # parts in which `fit` splits the training rows to teach the
+                 # map, ≥ 2; None to teach it nothing
+                 rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
+                 ):
+        self.model, self.method, self.cv, self.rng = model, method, cv, rng
+
+    @locked
+    def fit(self,
+            X: ArrayLike,  # training features, shape (n, features)
+            y: ArrayLike,  # their classes, shape (n,), any labels
+            **options: Any,  # what else the model's `fit` takes, such as `sample_weight`
+            ) -> RecalibratedClassifier:  # the estimator itself
+        """Train a copy of the model, and teach a fresh map what rows come to that it had not seen.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Training features, shape (n, features).
+        y : ArrayLike
+            Their classes, shape (n,), any labels.
+        **options : Any
+            What else the model's `fit` takes, such as `sample_weight`.
+
+        Returns
+        -------
+        RecalibratedClassifier
+            The estimator itself.
+        """
+        make_forecaster(self.method, rng=self.rng)  # refused before the training, if at all
+        X, y = _checked(X, y)
+        # a column of labels is read, with scikit-learn's warning
+        if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)
+        self._start(clone(self.model).fit(X, y, **options))
+        if self.cv is not None: _teach_unseen(self, X, y, options)
+        return self
+
+    @locked
+    def predict_proba(self,
+                      X: ArrayLike,  # features, shape (n, features)
+                      ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
+        """Recalibrated probabilities in the present state.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated chances of `classes_`, shape (n, classes).
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+        """
+        P, learnt = self._ready().predict_proba(_checked(X)[0]), self.forecaster_
+        return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
 # %% ../nbs/49_streams.ipynb #cell-010
 def _both_classes(q): return np.column_stack([1 - q, q])
+
+
+def _same_classes(classes, known):
+    "Refuse labels that are not those of the training."
+    if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+        raise ValueError(f"classes must be those of the training, {known.tolist()}, got "
+                         f"{np.asarray(classes).tolist()!s:.80}")
+
+
+def _first_batch(model, X, y, classes):
+    "A model trained with the first rows of a stream."
+    if hasattr(model, "partial_fit"): return model.partial_fit(X, y, classes=classes)
+    if classes is not None: _same_classes(classes, np.unique(np.asarray(y)))
+    return model.fit(X, y)
 
 
 def _checked(X, y=None):
@@ -227,6 +331,8 @@ def _positions(y, classes, n):
     if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
     if values.size != n:
         raise ValueError(f"y must hold one class for each of the {n} rows of X, got {values.size}")
+    values, classes = (labels.astype(str) if labels.dtype == object and all(
+        isinstance(one, str) for one in labels) else labels for labels in (values, classes))
     where = (np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind
              or {values.dtype.kind, classes.dtype.kind} <= set("iufb") else np.array([]))
     known = where.size == values.size and classes[np.minimum(where, classes.size - 1)] == values
@@ -236,8 +342,113 @@ def _positions(y, classes, n):
                          f"other one is at position {first} ({values.ravel()[first]!r})")
     return where
 
+# %% ../nbs/49_streams.ipynb #cell-042
+class _OneByOne(_RiverClassifier):
+    "Labels, tickets and copies of the adapter."
+
+    def __getstate__(self): return {key: one for key, one in vars(self).items() if key != "_lock"}
+
+    @classmethod
+    def _unit_test_params(cls):
+        from river.linear_model import LogisticRegression
+        yield {"model": LogisticRegression()}
+
+    def _score(self, x, options):
+        "What the model states now of the label that is followed."
+        stated, followed = self.model.predict_proba_one(x, **options), self.labels_[-1]
+        if not stated: return 0.5  # a model that has learnt nothing states nothing
+        return float(stated[followed] if followed in stated else 1.0 - sum(stated.values()))
+
+    def _forecast(self, x, key, options):
+        "The name of a ticket; the one that stands where nothing was learnt since."
+        name = _name_of(x) if key is None else key
+        if key is None and name in self.recent_:
+            if self.recent_[name] == self.steps_: return name
+            self._forget(name)
+        self.forecaster.forecast(self._score(x, options), key=name)
+        if key is None: self.recent_[name] = self.steps_
+        if len(self.recent_) > self.remember: self._forget(next(iter(self.recent_)))
+        return name
+
+    def _forget(self, name):
+        del self.recent_[name]
+        self.forecaster.withdraw(name)
+
+    def _meet(self, y):
+        "Count a label; of two words the first is followed."
+        if y in self.labels_: return y == self.labels_[-1]
+        if isinstance(y, str) and (not self.steps_ or len(self.labels_) == 1):
+            self.labels_ = [y] if not self.steps_ else [y, *self.labels_]
+            return self.labels_[-1] == y
+        known = " or ".join(f"{label!r:.40}" for label in self.labels_)
+        raise ValueError(f"y must be {known}, got {y!r:.40}")
+
+
+def _name_of(x):
+    "A short name of features, in whatever order they come."
+    held = sorted(x.items(), key=lambda item: str(item[0])) if isinstance(x, dict) else x
+    return "features " + hashlib.blake2b(repr(held).encode(), digest_size=16).hexdigest()
+
+# %% ../nbs/49_streams.ipynb #cell-043
+class _Adapter(_OneByOne):
+    "What follows from a forecast: the likelier label, and what is learnt."
+
+    def predict_one(self,
+                    x: dict,  # the features of one case
+                    **options: Any,  # what else `predict_proba_one` takes
+                    ) -> Any:  # the likelier label; None before both are known
+        """The likelier outcome.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+        **options : Any
+            What else `predict_proba_one` takes.
+
+        Returns
+        -------
+        Any
+            The likelier label; None before both are known.
+        """
+        stated = self.predict_proba_one(x, **options)
+        return max(stated, key=stated.get) if stated else None
+
+    @locked
+    def learn_one(self,
+                  x: dict,  # the features of one case
+                  y: Any,  # its outcome: True or False, or one of two words
+                  key: str | int | None = None,  # of its forecast; the features unless given
+                  **options: Any,  # what else the model takes
+                  ) -> None:
+        """Teach the forecaster with the score that was stated, and the model.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+        y : Any
+            Its outcome: True or False, or one of two words.
+        key : str | int | None, optional
+            Of its forecast; the features unless given.
+        **options : Any
+            What else the model takes.
+
+        Raises
+        ------
+        ValueError
+            For a third label.
+        """
+        happened = self._meet(y.item() if isinstance(y, np.generic) else y)
+        name = _name_of(x) if key is None else key
+        if not self.forecaster.is_open(name): name = self._forecast(x, key, {})
+        self.model.learn_one(x, y, **options)  # where it fails, the ticket stays open
+        self.forecaster.outcome(name, int(happened))
+        self.recent_.pop(name, None)
+        self.steps_ += 1
+
 # %% ../nbs/49_streams.ipynb #cell-014
-class RecalibratedOnline:
+class RecalibratedOnline(_Adapter):
     """A binary online model in river's manner, recalibrated, with the model's own methods.
 
     Parameters
@@ -246,8 +457,10 @@ class RecalibratedOnline:
         With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
     method : str, default "tops"
         A name that `make_forecaster` knows.
-    rng : int | None, default 0
-        Seed of hedging's draws, ≥ 0.
+    remember : int, default 10_000
+        So many forecasts without a key await their outcome, ≥ 1.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
     """
 
     def __init__(self,
@@ -255,77 +468,39 @@ class RecalibratedOnline:
                  # `learn_one(x, y)`
                  method: str = "tops",  # a name that `make_forecaster` knows
                  *,
-                 rng: int | None = 0,  # seed of hedging's draws, ≥ 0
+                 remember: int = 10_000,  # so many forecasts without a key await their outcome, ≥ 1
+                 rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
                  ):
-        self.model, self.forecaster = model, make_forecaster(method, rng=rng)
+        self.model, self.method, self.rng = model, method, rng
+        self.remember, self.forecaster = remember, make_forecaster(method, rng=rng)
+        self.labels_, self.recent_, self.steps_ = [False, True], {}, 0
+        check_count(remember, "remember")
 
+    @locked
     def predict_proba_one(self,
                           x: dict,  # the features of one case
-                          ) -> dict[bool, float]:  # recalibrated probabilities of False and True
-        """Recalibrated probabilities of one case.
+                          key: str | int | None = None,  # under which the outcome will come; the
+                          # features themselves unless given
+                          **options: Any,  # what else the model takes
+                          ) -> dict[Any, float]:  # recalibrated probabilities of both labels
+        """Recalibrated probabilities of one case; none before both labels are known.
 
         Parameters
         ----------
         x : dict
             The features of one case.
+        key : str | int | None, optional
+            Under which the outcome will come; the features themselves unless given.
+        **options : Any
+            What else the model takes.
 
         Returns
         -------
-        dict[bool, float]
-            Recalibrated probabilities of False and True.
+        dict[Any, float]
+            Recalibrated probabilities of both labels.
         """
-        q = float(self.forecaster.predict(self._score(x)))
-        return {False: 1 - q, True: q}
-
-    def predict_one(self,
-                    x: dict,  # the features of one case
-                    ) -> bool:  # whether the outcome is likelier than not
-        """The likelier outcome.
-
-        Parameters
-        ----------
-        x : dict
-            The features of one case.
-
-        Returns
-        -------
-        bool
-            Whether the outcome is likelier than not.
-        """
-        return self.predict_proba_one(x)[True] > 0.5
-
-    def learn_one(self,
-                  x: dict,  # the features of one case
-                  y: bool,  # its outcome
-                  ) -> RecalibratedOnline:  # the object itself
-        """Teach the forecaster with the score that was stated, then the model.
-
-        Parameters
-        ----------
-        x : dict
-            The features of one case.
-        y : bool
-            Its outcome.
-
-        Returns
-        -------
-        RecalibratedOnline
-            The object itself.
-
-        Raises
-        ------
-        ValueError
-            For an outcome that is neither True nor False.
-        """
-        if y not in (0, 1): raise ValueError(f"y must be True or False, got {y!r}")
-        self.forecaster.partial_fit(self._score(x), int(y))
-        self.model.learn_one(x, y)
-        return self
-
-    def _score(self, x):
-        stated = self.model.predict_proba_one(x)
-        # a model that has learnt nothing states nothing
-        return float(stated.get(True, stated.get(1, 0.5)))
+        _, q, _ = self.forecaster.open_ticket(self._forecast(x, key, options))
+        return {self.labels_[0]: 1 - q, self.labels_[1]: q} if len(self.labels_) == 2 else {}
 
 # %% ../nbs/49_streams.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True)

@@ -301,6 +301,21 @@ class _Desk(Storable):
         "The keys whose outcomes are still out, in the order in which forecasts were stated."
         return list(getattr(self, "tickets_", ()))
 
+    def is_open(self, key: str | int,  # of a forecast
+                ) -> bool:
+        """Whether a forecast was stated under the key whose outcome is still out.
+
+        Parameters
+        ----------
+        key : str | int
+            Of a forecast.
+
+        Returns
+        -------
+        bool
+        """
+        return key in getattr(self, "tickets_", ())
+
     def open_ticket(self, key: str | int,  # a key that is open
                     ) -> Ticket:
         """What is kept for a key until its outcome is booked.
