@@ -22,6 +22,7 @@ import uqcal
 from uqcal.brownian import kuiper_null
 from uqcal.calibeating import CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
 from uqcal.datasets import load_demo
+from uqcal.mixture import OnlineMixture
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 from uqcal.sample import Sample
@@ -208,7 +209,7 @@ def stated(forecaster):
     return forecaster
 
 
-LATE = {"recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
+LATE = {"mixture.OnlineMixture": OnlineMixture, "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
         "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1), "tickets.OnlineForecaster": Tracking}
 SAMPLE = Sample(E, U)
 NUMBERED, FREE_CLASSES = {"classes": None}, {"classes": "free"}  # classes that are numbers from 0, as where nothing names them
@@ -301,12 +302,14 @@ TABLE = {
     **{key: row for name, make in {
         "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
         "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1),
-        "calibeating.CalibrationMonitor": CalibrationMonitor}.items()
+        "mixture.OnlineMixture": OnlineMixture, "calibeating.CalibrationMonitor": CalibrationMonitor}.items()
        for key, row in {
            f"{name}.prequential": Row("binary", of=make), f"{name}.partial_fit": Row("binary", of=make),
            f"{name}.predict": Row("binary", of=lambda make=make: fitted(make()), kinds={"y_prob": "probabilities -scalar"})}.items() if key != "calibeating.CalibrationMonitor.predict"},
     **{f"{name}.{method}": Row("binary", of=make, given={"key": list(range(N))}, kinds={"key": "free", "y_prob": "probabilities -scalar", "y_true": "outcomes -scalar"})
        for name, of in LATE.items() for method, make in (("forecast", of), ("outcome", lambda of=of: stated(of())))},
+    **rows("mixture", "OnlineMixture.prequential_experts", "binary", of=OnlineMixture),
+    "mixture.OnlineMixture": Row("binary", call=through(OnlineMixture, lambda made: made.prequential(P, Y)), given={"share": 0.25}, kinds={"share": "fraction"}),
     **rows("calibeating", "calibration_error sharpness refinement running_calibration_error running_sharpness", "binary"),
     **rows("calibeating", "FosterForecaster.prequential", "binary", of=lambda: FosterForecaster(rng=1)),
     **rows("calibeating", "OneAgainstAll.prequential OneAgainstAll.predict", "classes", of=lambda: OneAgainstAll(Tracking())),

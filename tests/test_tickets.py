@@ -12,11 +12,12 @@ import pytest
 from sklearn.base import clone
 
 from uqcal.calibeating import CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
+from uqcal.mixture import OnlineMixture
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 from uqcal.tickets import OnlineForecaster, Storable
 
-MAKE = {"ops": OnlinePlattScaling, "obs": OnlineBetaScaling, "tops": tops, "tobs": tobs, "hops": lambda: hops(rng=5), "hobs": lambda: hobs(rng=5),
+MAKE = {"mixture": OnlineMixture, "ops": OnlinePlattScaling, "obs": OnlineBetaScaling, "tops": tops, "tobs": tobs, "hops": lambda: hops(rng=5), "hobs": lambda: hobs(rng=5),
         "aioli": lambda: OnlinePlattScaling(optimizer=Aioli((1.0, 0.0))), "gradient": lambda: OnlinePlattScaling(optimizer=OnlineGradientDescent((1.0, 0.0))),
         "aggregating": lambda: Tracking(OnlinePlattScaling(optimizer=AggregatingForecaster((1.0, 0.0)))), "tracking": Tracking, "hedging": lambda: Hedging(rng=5, bin_width=0.25),
         "refit": lambda: PeriodicRefit(PlattScaling(), every=40, warmup=60), "refit beta": lambda: PeriodicRefit(BetaScaling(), every=None, warmup=60),
@@ -221,7 +222,7 @@ def test_pickles_copies_and_clones_have_locks_of_their_own():
     assert clone(live).open_keys == []
 
 
-@pytest.mark.parametrize("make", [MAKE["gradient"], tops, lambda: hops(rng=3)], ids=["gradient", "tops", "hops"])
+@pytest.mark.parametrize("make", [MAKE["gradient"], tops, lambda: hops(rng=3), OnlineMixture], ids=["gradient", "tops", "hops", "mixture"])
 def test_threads_lose_no_outcome(make):
     p, y = stream(4000)
     live, interval = make(), sys.getswitchinterval()
@@ -239,6 +240,7 @@ def test_threads_lose_no_outcome(make):
     assert live.open_keys == []
     if isinstance(live, Tracking): assert (live.state_[1].sum(), live.state_[2].sum()) == (4000, y.sum())
     elif isinstance(live, Hedging): assert (live.game_[1].sum(), live.game_[0].sum()) == (4000, y.sum())
+    elif isinstance(live, OnlineMixture): assert live.state_[5][0] == 4000
     else: assert live.optimizer_.state_[1] == 4000
 
 

@@ -42,6 +42,7 @@ _CONTENTS = {
     "walk": [],
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],
     "calibeating": ["CalibrationMonitor"],
+    "mixture": ["OnlineMixture"],
     "cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],
     "screening": ["screen"],
     "rates": ["rate_difference"],

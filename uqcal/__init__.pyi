@@ -20,6 +20,7 @@ from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import kernels as kernels
 from uqcal import logistic as logistic
+from uqcal import mixture as mixture
 from uqcal import online as online
 from uqcal import page as page
 from uqcal import rates as rates
@@ -71,6 +72,7 @@ from uqcal.intervals import regression_coverage_score as regression_coverage_sco
 from uqcal.intervals import regression_mean_width_score as regression_mean_width_score
 from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
+from uqcal.mixture import OnlineMixture as OnlineMixture
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.rates import rate_difference as rate_difference
