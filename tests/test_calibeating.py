@@ -1,5 +1,4 @@
 """Calibeating: the authors' streams and games, identities, guarantees against an adversary, the monitor's promises, and what is refused."""
-import copy
 import io
 import pickle
 from pathlib import Path

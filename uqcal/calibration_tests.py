@@ -244,8 +244,9 @@ def kuiper_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster), ("kuiper",), method=method,
-                    n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster), ("kuiper",),
+                    method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
+                    progress=progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-027
 def spiegelhalter_test(

@@ -1049,10 +1049,10 @@ _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors 
 _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
-             "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
-             "decimal": "--decimal", "thousands": "--thousands",
-             "encoding": "--encoding", "where": "--where",
-             "error": "the errors", "uncertainty": "the uncertainties"}
+             "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance",
+             "rng": "--seed", "decimal": "--decimal", "thousands": "--thousands",
+             "encoding": "--encoding", "where": "--where", "error": "the errors",
+             "uncertainty": "the uncertainties"}
 
 
 def _message(error):
