@@ -38,7 +38,8 @@ def passes(name, tests):
         return True
     print(f"== {name}", flush=True)
     kernels = ROOT / ".cache" / ("numba-generic" if "NUMBA_CPU_NAME" in settings else "numba")
-    command = [sys.executable, "-m", "pytest", "--no-header", "--quiet", "-n", os.environ.get("WORKERS", "2"), *tests]
+    command = [sys.executable, "-m", "pytest", "--no-header", "--quiet", "-n", os.environ.get("WORKERS", "2"), "--dist", "load",
+               "--maxschedchunk", "1", *tests]
     return subprocess.run(command, cwd=ROOT, env=os.environ | settings | {"NUMBA_CACHE_DIR": str(kernels)}).returncode == 0
 
 
