@@ -7,6 +7,8 @@ import pytest
 from uqcal.calibration import calibration_report
 from uqcal.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
 from uqcal.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
+from uqcal.reliability import calibration_error_interval
+from uqcal.screening import screen
 from uqcal.walk import Walk, band_of, significance_of
 
 NOBODY = np.empty(0, np.int64)
@@ -347,3 +349,106 @@ def test_labels_of_rows_in_another_order_are_refused():
     frame = pd.DataFrame({"y": np.arange(12.0) % 2, "p": np.arange(12) / 20 + 0.1, "c": np.arange(12) // 2})
     with pytest.raises(ValueError, match="cluster"): kuiper_test(frame["y"], frame["p"], cluster=frame["c"][::-1])
     assert spiegelhalter_test(frame["y"], frame["p"], cluster=frame["c"], n_resamples=99, rng=1).n == 12
+
+
+# ---- clusters in reports and screens
+
+
+def visits(rng, n=150, size=4):
+    "Patients whose visits have like probabilities and one fate."
+    patient = np.repeat(np.arange(n), size)
+    p = (rng.uniform(0.1, 0.9, n)[patient] + 0.05 * rng.normal(size=n * size)).clip(0.01, 0.99)
+    return (rng.uniform(size=n)[patient] < p).astype(float), p, patient
+
+
+def test_reports_know_clusters():
+    "Right probabilities of 100 sets of patients with four visits: a fifth or more is called wrong without clusters; with them at most 5 % and three standard errors, and every limit holds."
+    rng, called, within = np.random.default_rng(21), np.zeros(2), []
+    for _ in range(100):
+        y, p, patient = visits(rng)
+        told = calibration_report(y, p, cluster=patient, n_resamples=199, n_boot=199, rng=rng)
+        called += [calibration_report(y, p, n_resamples=199, n_boot=19, rng=rng).verdict == "invalid", told.verdict == "invalid"]
+        within.append([told.error.ece_interval.low == 0, told.null.pvalue > 0.05, told.largest.limit >= abs(told.largest.difference)])
+    assert called[0] >= 15 and called[1] <= 11 and np.mean(within, axis=0).min() > 0.88
+    assert told.null.method == "whole clusters" and told.tests[0].method == "cluster signs" and "600 points of 150 clusters" in told.to_html()
+
+
+def test_limits_count_a_cluster_once():
+    "Every row four times over is one row: limits, intervals and the diagram are those of the rows, and the errors themselves do not change."
+    rng = np.random.default_rng(22)
+    p = rng.uniform(size=200)
+    y = (rng.uniform(size=200) < p).astype(float)
+    one, four = calibration_report(y, p, rng=1), calibration_report(np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(200), 4), rng=1)
+    np.testing.assert_allclose([four.largest.difference, four.error.ece, four.brier.brier], [one.largest.difference, one.error.ece, one.brier.brier], rtol=1e-9)
+    np.testing.assert_allclose(four.diagram.bins[["low", "high"]], one.diagram.bins[["low", "high"]], rtol=1e-9)
+    np.testing.assert_allclose([four.largest.limit, four.error.ece_limit, four.error.ece_interval.high], [one.largest.limit, one.error.ece_limit, one.error.ece_interval.high], rtol=0.02)
+    np.testing.assert_allclose(four.error.squared, one.error.squared, atol=1e-12)
+    assert four.largest.n_clusters == 200 and one.largest.n_clusters is None
+
+
+def test_the_squared_error_is_free_of_bias_with_clusters():
+    "Mean zero for perfect probabilities over 400 sets (three standard errors); as if rows were independent it is not."
+    rng, squares = np.random.default_rng(23), []
+    for _ in range(400):
+        y, p, patient = visits(rng)
+        squares.append([calibration_error_interval(y, p, n_bins=5, cluster=known, n_boot=9, rng=rng).squared for known in (patient, None)])
+    mean, error = np.mean(squares, axis=0), np.std(squares, axis=0) / 20
+    assert abs(mean[0]) < 3 * error[0] and mean[1] > 6 * error[1]
+
+
+def test_clusters_of_one_leave_a_report_and_a_screen_as_they_are():
+    y, p, _ = visits(np.random.default_rng(24), 20)
+    plain, alone = calibration_report(y, p, n_resamples=99, n_boot=99, rng=1), calibration_report(y, p, cluster=[f"row {k}" for k in range(80)], n_resamples=99, n_boot=99, rng=1)
+    assert plain.headline == alone.headline and plain.to_frame().equals(alone.to_frame())
+    frame = pd.DataFrame({"y": y, "s": p, "g": np.arange(80) % 3, "c": np.arange(80)})
+    first, second = (screen(frame, response="y", score="s", groups="g", cluster=c, n_resamples=99, rng=1).table for c in (None, "c"))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def homes(rng, n_groups, per, size, weighted=False):
+    "Households in one group each, whose members share an effect."
+    n = n_groups * per
+    home = np.arange(n) // size
+    frame = pd.DataFrame({"s": rng.uniform(size=n), "g": home % n_groups, "c": home})
+    return frame.assign(y=frame["s"] + 0.8 * rng.normal(size=home.max() + 1)[home] + 0.6 * rng.normal(size=n),
+                        **({"w": np.exp(0.5 * rng.normal(size=n))} if weighted else {}))
+
+
+@pytest.mark.parametrize("against, weighted", [("pairs", False), ("pairs", True), ("all", False)])
+def test_rows_of_a_clustered_screen_are_their_graphs(against, weighted):
+    frame = homes(np.random.default_rng(25), 3, 60, 5, weighted)
+    found = screen(frame, response="y", score="s", groups="g", cluster="c", weight="w" if weighted else None, against=against, n_resamples=199, rng=1)
+    for k in range(len(found.table)):
+        graph, row = found.graph(k, n_resamples=19, rng=1), found.table.iloc[k]
+        names = ["kuiper", "kolmogorov_smirnov", "average_difference", "null_scale"]
+        np.testing.assert_allclose(row[names].astype(float), [getattr(graph, name) for name in names], rtol=1e-9)
+        assert graph.method == "cluster signs" and row["method"] in ("cluster signs", "tail", "asymptotic")
+
+
+def test_screens_keep_the_level_with_clusters():
+    "300 pairs of groups of 100 in households of five: 5.3 % in 1,500; without clusters most are rejected. Three standard errors."
+    rng, told, blind = np.random.default_rng(26), 0, 0
+    for k in range(300):
+        frame, options = homes(rng, 2, 100, 5), dict(response="y", score="s", groups="g", n_resamples=199, rng=rng)
+        told += screen(frame, cluster="c", **options).table["kuiper_pvalue"][0] <= 0.05
+        if k < 60: blind += screen(frame, **options).table["kuiper_pvalue"][0] <= 0.05
+    assert 0.013 <= told / 300 <= 0.088 and blind > 12
+
+
+def test_no_tail_goes_below_what_signs_can_say():
+    "Eight clusters have 128 patterns of signs: the largest difference there is has no p-value below 1/128."
+    rng = np.random.default_rng(27)
+    frame = homes(rng, 2, 40, 10).assign(y=lambda one: 50.0 * one["g"] + 0.1 * rng.normal(size=80))
+    row = screen(frame, response="y", score="s", groups="g", cluster="c", rng=1).table.iloc[0]
+    assert 1 / 128 <= row["kuiper_pvalue"] < 0.05
+
+
+def test_what_a_screen_cannot_do_with_clusters_is_said():
+    frame = homes(np.random.default_rng(28), 3, 30, 10).assign(extra=1)
+    options = dict(response="y", score="s", groups="g")
+    with pytest.raises(ValueError, match="cluster must hold at least 6"): screen(frame, cluster="extra", **options)
+    with pytest.raises(ValueError, match="method must stay 'auto' with clusters"): screen(frame, cluster="c", method="asymptotic", **options)
+    with pytest.raises(ValueError, match="unknown|cluster"): screen(frame, cluster="nobody", **options)
+    frame.loc[frame["g"] == 2, "c"] = 99
+    found = screen(frame, cluster="c", n_resamples=99, rng=1, **options)
+    assert found.skipped == ((0, 2), (1, 2)) and "2 pairs have no scores in common or fewer than six clusters" in found.sentence

@@ -291,6 +291,8 @@ TABLE = {
     **rows("cumulative", "calibration_graph+cluster", "binary", given={"cluster": np.arange(N) % 8}, kinds={"y_true": "numbers", "cluster": "array -None"}),
     **{f"calibration_tests.{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"})
        for name in ("kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test", "binary_calibration_tests")},
+    **{f"{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}, **({"nan": True} if name.endswith("report") else {}))
+       for name in ("reliability.reliability_diagram", "reliability.ece_test", "reliability.calibration_error_interval", "calibration.largest_difference", "calibration.calibration_report")},
     **rows("calibration_tests", "multiclass_calibration_tests+cluster", "classes", nan=True, given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
            "BrownianDistribution.isf", "single", of=lambda: kuiper_null),

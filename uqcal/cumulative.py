@@ -1227,8 +1227,11 @@ def _judged(size, error, share, asked, design, ways, path):
     if share.size:
         null_scale = float(_between_clusters(share * error, design.cluster, design.n_clusters))
         effective, otherwise = 0.0, "cluster signs"
-    return null_scale, _significance((kuiper, largest), null_scale, effective, asked, ways,
-                                     otherwise)
+    found = _significance((kuiper, largest), null_scale, effective, asked, ways, otherwise)
+    if share.size:  # n signs have 2ⁿ⁻¹ patterns that differ
+        least = 2.0**(1 - design.n_clusters)
+        found = _Significance(max(found[0], least), max(found[1], least), *found[2:])
+    return null_scale, found
 
 # %% ../nbs/43_cumulative.ipynb #cell-096
 def _mapped(responses, width):

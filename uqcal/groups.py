@@ -19,7 +19,7 @@ keep_kernels()
 
 # %% auto #0
 __all__ = ['LEAST_GROUPS', 'check_group_number', 'under_signs', 'sign_spread', 'under_group_shuffles', 'exchangeable_share',
-           'group_draws', 'without_groups', 'signs_serve', 'group_gaps']
+           'group_draws', 'without_groups', 'group_gaps']
 
 # %% ../nbs/16_groups.ipynb #cell-041
 LEAST_GROUPS = 6  # with fewer, no test of level 5 % can reject
@@ -313,35 +313,9 @@ def without_groups(group: np.ndarray,  # the group of each row, whole numbers fr
     batch = group * min(number, most) // number
     return [np.flatnonzero(batch != b) for b in range(min(number, most))]
 
-# %% ../nbs/16_groups.ipynb #cell-001
-def signs_serve(probability: np.ndarray,  # stated probabilities of 1, shape (n,)
-                weight: np.ndarray,  # weights, shape (n,)
-                group: np.ndarray,  # the group of each row, whole numbers from 0, shape (n,)
-                ) -> bool:
-    """Whether random signs of whole groups imitate the chance of outcomes 0 and 1.
-
-    Parameters
-    ----------
-    probability : np.ndarray
-        Stated probabilities of 1, shape (n,).
-    weight : np.ndarray
-        Weights, shape (n,).
-    group : np.ndarray
-        The group of each row, whole numbers from 0, shape (n,).
-
-    Returns
-    -------
-    bool
-    """
-    total = np.bincount(group, weight)
-    mean = np.bincount(group, weight * probability) / total
-    variance = total**2 * mean * (1 - mean)
-    skewness = np.sum(variance * total * np.abs(1 - 2 * mean)) / variance.sum()**1.5
-    return bool(skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2))
-
-# %% ../nbs/16_groups.ipynb #cell-002
+# %% ../nbs/16_groups.ipynb #cell-007
 @nb.njit(cache=True, nogil=True)
-def _gaps(p, y, w, end, group, with_signs, n_sets, rng):
+def _gaps(p, w, end, group, n_sets, rng):
     out, draw = np.zeros((n_sets, end.size)), np.empty(group.max() + 1)
     for r in range(n_sets):
         for g in range(draw.size):
@@ -349,29 +323,24 @@ def _gaps(p, y, w, end, group, with_signs, n_sets, rng):
         i = 0
         for b in range(end.size):
             while i < end[b]:
-                u = draw[group[i]]
-                if with_signs: out[r, b] += w[i] * (y[i] - p[i]) * (1.0 if u < 0.5 else -1.0)
-                else: out[r, b] += w[i] * ((u < p[i]) - p[i])
+                out[r, b] += w[i] * ((draw[group[i]] < p[i]) - p[i])
                 i += 1
     return out
 
-# %% ../nbs/16_groups.ipynb #cell-003
+# %% ../nbs/16_groups.ipynb #cell-008
 def group_gaps(probability: np.ndarray,  # stated probabilities of 1, shape (n,)
-               outcome: np.ndarray,  # outcomes 0 or 1, shape (n,)
                weight: np.ndarray,  # weights, shape (n,)
                group: np.ndarray,  # the group of each row, whole numbers from 0, shape (n,)
                end: np.ndarray,  # one past the last row of each stretch, ascending
                n: int,  # number of sets
                rng: np.random.Generator,  # a generator, which moves on
                ) -> np.ndarray:  # shape (n, stretches)
-    """Sums of w(y − p) over stretches of rows, of sets of outcomes that are drawn group by group: by signs where these serve.
+    """Sums of w(y − p) over stretches of rows, of sets whose outcomes are drawn group by group.
 
     Parameters
     ----------
     probability : np.ndarray
         Stated probabilities of 1, shape (n,).
-    outcome : np.ndarray
-        Outcomes 0 or 1, shape (n,).
     weight : np.ndarray
         Weights, shape (n,).
     group : np.ndarray
@@ -388,5 +357,4 @@ def group_gaps(probability: np.ndarray,  # stated probabilities of 1, shape (n,)
     np.ndarray
         Shape (n, stretches).
     """
-    return _gaps(probability, outcome, weight, end, group,
-                 signs_serve(probability, weight, group), n, rng)
+    return _gaps(probability, weight, end, group, n, rng)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 from scipy.optimize import brentq
 
-from .groups import group_gaps, signs_serve
+from .groups import group_gaps
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
                           check_labels, check_labels_agree, check_multiclass, check_probabilities,
                           check_weights, read_labels, read_vector)
@@ -684,7 +684,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     edges, regular = _edges(p, n_bins, strategy)
     observed = float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular), norm)[0])
     task, cost, bins, method = _null_of(p, w, edges, norm, n_resamples) if code is None else (
-        _null_of_clusters(y, p, w, code, edges, norm))
+        _null_of_clusters(p, w, code, edges, norm))
     drawn = run_chunks(task, affordable(n_resamples, cost),
                        max(1, min(2**21 // cost, 2**19 // bins)), rng, n_jobs=n_jobs,
                        progress=progress, description="drawn outcomes")
@@ -711,13 +711,13 @@ def _null_of(p, w, edges, norm, n_resamples):
         w[order], np.concatenate([[0], end[:-1]])), norm), p.size, end.size, "exact"
 
 
-def _null_of_clusters(y, p, w, code, edges, norm):
-    "The same where clusters get random signs, or are drawn whole."
+def _null_of_clusters(p, w, code, edges, norm):
+    "The same where the outcomes of a cluster are drawn as one."
     order, end = _by_bin(p, edges)
     weight = np.add.reduceat(w[order], np.concatenate([[0], end[:-1]]))
-    columns = p[order], y[order], w[order], code[order], end
+    columns = p[order], w[order], code[order], end
     return (functools.partial(_clustered_null_task, columns, weight, norm), p.size, end.size,
-            "cluster signs" if signs_serve(p, w, code) else "whole clusters")
+            "whole clusters")
 
 
 def _clustered_null_task(columns, weight, norm, n, rng):

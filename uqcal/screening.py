@@ -331,8 +331,8 @@ def _judge(size, scale, plain, scales, distribution, enough, way):
     statistic, null = size / max(scale, least), plain / np.maximum(scales, least)
     reached = np.flatnonzero(~(null < statistic - 1e-10 * max(statistic, float(np.median(null)))))
     if reached.size >= enough:
-        return _Found(enough / (int(reached[enough - 1]) + 1), how, reached.size)
-    pvalue = (reached.size + 1) / (null.size + 1)
+        return _Found(max(enough / (int(reached[enough - 1]) + 1), floor), how, reached.size)
+    pvalue = max((reached.size + 1) / (null.size + 1), floor)
     if reached.size < 10:
         tail = _tail_pvalue(min(statistic, size / (2 * least)), null, distribution)
         if max(tail, floor) < pvalue: return _Found(max(tail, floor), "tail", reached.size)

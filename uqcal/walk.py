@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .groups import signs_serve
 from .inputs import (check_binary, check_choice, check_count, check_fraction,
                           check_labels_agree, check_probabilities, check_weights, read_labels)
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
@@ -697,7 +696,7 @@ def _method_for(walk, name, method="auto", met=False):
     "How the p-value of a statistic is found; `met`: as if no event contradicted."
     if walk.contradicted and not met: return "contradiction"
     if walk.n_clusters is not None:
-        return "cluster signs" if _by_signs(walk) else "whole clusters"
+        return "cluster signs" if _signs_serve(walk) else "whole clusters"
     if method != "auto": return method
     return "asymptotic" if _limit_serves(walk, name) else "exact"
 
@@ -714,8 +713,13 @@ def _pvalue(name, statistic, how, side, null):
     return float(ndtr(-statistic if side == "greater" else statistic))
 
 # %% ../nbs/41_walk.ipynb #cell-059
-def _by_signs(walk):
-    return signs_serve(walk.score, walk.weight, walk.cluster)
+def _signs_serve(walk):
+    "Whether random signs of the clusters imitate chance, equation (7)."
+    total = np.bincount(walk.cluster, walk.weight)
+    mean = np.bincount(walk.cluster, walk.weight * walk.score) / total
+    variance = total**2 * mean * (1 - mean)
+    skewness = np.sum(variance * total * np.abs(1 - 2 * mean)) / variance.sum()**1.5
+    return skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -761,7 +765,7 @@ def widening(walk: Walk,  # outcomes along their stated probabilities
     """
     if walk.n_clusters is None or not walk.variance > 0: return 1.0
     p, w = walk.score, walk.weight
-    parts = w * (walk.outcome - p if _by_signs(walk) else np.sqrt(p * (1 - p)))
+    parts = w * (walk.outcome - p if _signs_serve(walk) else np.sqrt(p * (1 - p)))
     return float(np.sum(np.bincount(walk.cluster, parts)**2) / walk.variance)
 
 # %% ../nbs/41_walk.ipynb #cell-061
