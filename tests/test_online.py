@@ -93,6 +93,37 @@ def test_regret_stays_below_its_bounds_on_a_thousand_random_streams():
         assert suffered <= newton.regret_bound(u) <= (1 / alpha + 8 * G * B) * (1 + 2 * np.log1p(n / 128))
 
 
+def test_a_bound_is_stated_only_where_it_is_a_theorem():
+    p, y = stream()
+    X = platt_features(np.clip(p, 0.01, 0.99))
+    with pytest.raises(ValueError, match="gamma must be at most"): OnlineNewtonStep((1.0, 0.0)).update(X, y).regret_bound((1.0, 0.0))
+    small = OnlineNewtonStep((0.5, 0.0), gamma=0.003, radius=1.0).update(X, y)
+    assert small.regret_bound((0.5, 0.5)) > 0
+    with pytest.raises(ValueError, match="against must lie in the ball"): small.regret_bound((1.0, 0.5))
+    with pytest.raises(ValueError, match="gamma"): small.update([[20.0, 1.0]], [1]).regret_bound((0.5, 0.5))
+
+
+def test_aioli_stays_below_its_bound_on_random_and_adversarial_streams():
+    """Eq. 11 for the best parameters within its condition; a wrong curvature or a forecast from the wrong side breaks it on the adversarial streams."""
+    rng = np.random.default_rng(5)
+    for k in range(200):
+        n = int(rng.integers(20, 300))
+        p = np.clip(rng.beta(*rng.uniform(0.3, 3, 2), n), 0.01, 0.99)
+        X, ridge, radius = platt_features(p), 10.0**rng.uniform(-2, 1), rng.uniform(0.2, 3)
+        factor = 1 / (1 + radius * np.hypot(X[:, 0], 1).max())
+        aioli, y = Aioli((0.0, 0.0), factor=factor, ridge=ridge), (rng.random(n) < p**rng.uniform(0.2, 3)).astype(float)
+        if k % 4 == 0:
+            made, y = np.empty(n), np.empty(n)
+            for t in range(n):
+                made[t] = aioli.predict(X[t])
+                y[t] = float(made[t] <= 0.5)
+                aioli.update(X[t], y[t])
+        else: made = aioli.prequential(X, y)
+        u = best_in_hindsight(X, y, radius=radius)
+        right = ridge * u @ u + np.log(np.linalg.det(aioli.state_[1] / (2 * ridge))) / factor
+        assert regret(X, y, made, u)[-1] <= right + 1e-9
+
+
 def test_best_in_hindsight_is_a_minimum():
     p, y = stream()
     X = platt_features(p)

@@ -367,6 +367,7 @@ class OnlineNewtonStep(_Optimizer):
     def _begin(self, start): return (float(self.rho) * np.eye(start.size),)
 
     def _run(self, x, y, out):
+        self.largest_ = np.maximum(getattr(self, "largest_", 0.0), np.abs(x).max(axis=0))
         _newton_run(x, y, *self.state_, float(self.gamma), float(self.radius), out)
 
     @property
@@ -379,7 +380,7 @@ class OnlineNewtonStep(_Optimizer):
     def regret_bound(self,
                      against: ArrayLike,  # the fixed parameters to compare with, shape (d,)
                      ) -> float:  # nats
-        """The bound of Eq. 5 on the regret so far; it holds where the losses are curved as in Eq. 4.
+        """The bound of Eq. 5 on the regret so far, where it is a theorem.
 
         Parameters
         ----------
@@ -390,10 +391,26 @@ class OnlineNewtonStep(_Optimizer):
         -------
         float
             Nats.
+
+        Raises
+        ------
+        ValueError
+            Where `gamma` is too large for the radius and the features that came, or where start
+            or `against` lie outside the ball.
         """
         u, start = read_vector(against, "against"), read_vector(self.start, "start")
         if u.size != start.size:
             raise ValueError(f"against must hold {start.size} numbers, as start, got {u.size}")
+        reach = float(self.radius) * math.hypot(*getattr(self, "largest_", np.zeros(u.size)))
+        allowed = 0.5 * min(1 / (8 * reach), math.exp(-reach)) if reach else math.inf
+        if not self.gamma <= allowed * (1 + 1e-9):
+            raise ValueError(f"gamma must be at most {allowed:.2g} (½ exp(−{reach:.3g}) or less) "
+                             "for a bound to hold with this radius and these features, got "
+                             f"{self.gamma!r:.40}")
+        for name, point in (("against", u), ("start", start)):
+            if math.hypot(*point) > self.radius * (1 + 1e-6):
+                raise ValueError(f"{name} must lie in the ball of radius {self.radius:g}, got a "
+                                 f"length of {math.hypot(*point):.4g}")
         growth = np.linalg.slogdet(self._now()[1])[1] - u.size * np.log(self.rho)
         return float(self.gamma * self.rho / 2 * np.sum((start - u)**2) + growth / (2 * self.gamma))
 
