@@ -182,6 +182,7 @@ def _end(covered, n, tail, n_calibration, lower):
     share, sign = special.expit(start), -1 if lower else 1
     step = 2 * sign * np.sqrt((1 / n + 1 / n_calibration) / (share * (1 - share)))
     stop = start + step
+    while _away(start) < 0: start -= step  # a narrow interval ends within half a point
     while _away(stop) > 0:
         start, stop = stop, stop + step
         if abs(stop) > 30: return 0.0 if lower else 1.0

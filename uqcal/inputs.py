@@ -886,6 +886,8 @@ def check_fraction(
     if not 0 < value < 1:
         shown = value if abs(value) > _LARGEST else float(value)  # an integer may be no double
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {shown!s:.40}")
+    if 1 - float(value) == 1:
+        raise ValueError(f"{name} must be more than rounding away from 0, got {float(value):g}")
     return float(value)
 
 # %% ../nbs/00_inputs.ipynb #cell-036

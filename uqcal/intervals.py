@@ -79,7 +79,10 @@ def _check_intervals(y_true, y_intervals, sample_weight=None):
 def _check_membership(y_pred_set, name="y_pred_set"):
     "Booleans of shape (n, classes, k), and whether there was but one level."
     array = _as_array(y_pred_set, name, "(n, classes) or (n, classes, k)")
-    if array.dtype.kind == "O": array = np.array(array.tolist())
+    if array.dtype.kind == "O":
+        hidden = np.array([one is np.ma.masked for one in array.ravel()])
+        refuse(name, "hold plain values", hidden, "masked")
+        array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
     wrong = (array != 0) & (array != 1)

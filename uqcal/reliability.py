@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from .groups import group_gaps
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
                           check_labels, check_labels_agree, check_multiclass, check_probabilities,
-                          check_weights, read_labels, read_vector)
+                          check_weights, plain_array, read_labels, read_vector)
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
 
@@ -272,7 +272,7 @@ def _norm(sums, norm):
 
 
 def _is_matrix(y_prob):
-    shaped = y_prob if hasattr(y_prob, "shape") else np.asarray(y_prob, dtype=object)
+    shaped = y_prob if hasattr(y_prob, "shape") else plain_array(y_prob, "y_prob")
     return len(shaped.shape) == 2
 
 # %% ../nbs/40_reliability.ipynb #cell-020

@@ -286,7 +286,8 @@ def _positions(rows, sample):
         listed = place.tolist()
         refuse("rows", "hold plain values", np.array([one is np.ma.masked for one in listed]),
                "masked")
-        place = np.array(listed)
+        try: place = np.array(listed)
+        except ValueError: pass  # parts of unequal length are refused below
     if place.dtype.kind == "b" and place.size == n:
         check_labels_agree(**sample._rows, rows=rows)
         place = np.flatnonzero(place)

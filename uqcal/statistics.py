@@ -185,15 +185,15 @@ def cc(error: ArrayLike,  # errors, shape (n,)
 
 
 def _cc(sample):
-    _check_varied(np.abs(sample.error), sample.by_error_size, "the absolute errors")
-    _check_varied(sample.uncertainty, sample.by_uncertainty, "the uncertainties")
+    _check_varied(np.abs(sample.error), sample.by_error_size, "error (without its sign)")
+    _check_varied(sample.uncertainty, sample.by_uncertainty, "uncertainty")
     return rank_correlation(sample.by_error_size, sample.by_uncertainty)
 
 # %% ../nbs/20_statistics.ipynb #cell-017
 def _check_varied(values, order, name):
     if order.is_constant:
-        raise ValueError(f"a rank correlation needs values that differ: {name} are all "
-                         f"{values[0]:.6g} ({order.n} values)")
+        raise ValueError(f"{name} must hold values that differ, as a rank correlation needs them: "
+                         f"all {order.n} are {values[0]:.6g}")
 
 # %% ../nbs/20_statistics.ipynb #cell-062
 def bucket_table(
@@ -430,9 +430,8 @@ def scaled_error_correlation(
 
 
 def _correlation(sample, along):
-    _check_varied(np.abs(sample.scaled), sample.by_scaled_size, "the absolute scaled errors")
-    _check_varied(along.labels, along, "the uncertainties" if along.kind == "uncertainty"
-                  else "the values of by")
+    _check_varied(np.abs(sample.scaled), sample.by_scaled_size, "error / uncertainty")
+    _check_varied(along.labels, along, "uncertainty" if along.kind == "uncertainty" else "by")
     return rank_correlation(sample.by_scaled_size, along)
 
 # %% ../nbs/20_statistics.ipynb #cell-029

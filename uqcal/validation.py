@@ -670,7 +670,7 @@ def _check_distributions(distribution, distributions):
         raise TypeError("distributions must be a sequence of distributions, got the string "
                         f"{distributions!r}; use distribution={distributions!r} for one known "
                         "distribution")
-    if not isinstance(distributions, Iterable):
+    if not isinstance(distributions, Iterable) or distributions is np.ma.masked:
         raise TypeError("distributions must be a sequence of distributions, got "
                         f"{distributions!r:.40}")
     chosen = {distribution_name(one): one

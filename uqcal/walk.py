@@ -718,6 +718,8 @@ def _signs_serve(walk):
     total = np.bincount(walk.cluster, walk.weight)
     mean = np.bincount(walk.cluster, walk.weight * walk.score) / total
     variance = total**2 * mean * (1 - mean)
+    if not (most := variance.max()) > 0: return False
+    total, variance = total / np.sqrt(most), variance / most
     skewness = np.sum(variance * total * np.abs(1 - 2 * mean)) / variance.sum()**1.5
     return skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2)
 

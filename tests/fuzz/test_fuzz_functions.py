@@ -12,11 +12,17 @@ from sklearn.linear_model import LogisticRegression
 
 from uqcal.bootstrap import bca_interval
 from uqcal.brownian import kuiper_null
-from uqcal.calibeating import OneAgainstAll, Tracking, sharpness
+from uqcal.calibeating import CalibrationMonitor, FosterForecaster, OneAgainstAll, Tracking, sharpness
+from uqcal.calibration_tests import spiegelhalter_test
+from uqcal.coverage_counts import coverage_interval
 from uqcal.cumulative import paired_reliability
 from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
+from uqcal.intervals import classification_mean_width_score
 from uqcal.online import Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
+from uqcal.reliability import classwise_ece
+from uqcal.statistics import cc
 from uqcal.streams import RecalibratedClassifier
+from uqcal.validation import validate
 
 NAMES = sorted(table.TABLE)
 MOST = {"n_boot": 200, "n_mc": 200, "n_resamples": 200, "n_points": 200, "size": 200, "n": 2000, "n_calibration": 200}
@@ -63,7 +69,7 @@ FOUND = {
     "a masked quantile": ("q must not hold missing", lambda: kuiper_null.ppf((np.ma.masked,))),
     "a score that can't be read": ("y_prob must be", lambda: OnlinePlattScaling().partial_fit(UNREADABLE, [1.0])),
     "bins as an array": ("bin_width must be", lambda: sharpness(Y, P, bin_width=np.ones(3))),
-    "bins without end": ("bin_width must be at least", lambda: sharpness(Y, P, bin_width=5e-324)),
+    "bins without end": ("bin_width must be", lambda: sharpness(Y, P, bin_width=5e-324)),
     "a Decimal that signals": ("bin_width must be", lambda: sharpness(Y, P, bin_width=decimal.Decimal("sNaN"))),
     "an integer that is no double": ("confidence must lie", lambda: statistics_interval(confidence=10**400)),
     "a radius that is no real number": ("radius must be", lambda: best_in_hindsight(X, Y, radius=decimal.Decimal("1e999"))),
@@ -75,8 +81,32 @@ FOUND = {
     "uncertainties that differ in the last digit": ("uncertainty must vary", lambda: fit_inverse_gamma(np.array([1e16, 1e16 + 2]))),
     "degrees of freedom that are no double": ("dof must be", lambda: simulate_calibrated(10, 10**400)),
     "bins that no memory holds": ("n_bins must be", lambda: paired_reliability(Y, P, Y, P, n_bins=2**64 - 1)),
+    "a confidence that is nothing beside 1": ("confidence must be more than rounding", lambda: statistics_interval(confidence=5e-324)),
+    "more cells than memory holds": ("n_cells must", lambda: FosterForecaster(n_cells=np.uint64(2**64 - 1), pivot=1).prequential(Y)),
+    "rows of two lengths": ("rows must be", lambda: table.SAMPLE.keep([[0, 1, 2, 3], [0, 1, 2]])),
+    "a label that is masked in a set": ("y_pred_set must hold plain", lambda: classification_mean_width_score([[True, np.ma.masked], [False, True]])),
+    "chances that can't be read": ("y_prob must be", lambda: classwise_ece([0, 1, 2], UNREADABLE)),
+    "uncertainties that don't vary": ("uncertainty must hold values that differ", lambda: cc(table.E, np.full(table.E.size, 1e149))),
+    "a masked list of distributions": ("distributions must be", lambda: validate(table.E, table.U, distributions=np.ma.masked)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
 }
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.1, 1e-9])
+def test_a_narrow_interval_of_coverage_holds_the_coverage(confidence):
+    for covered in range(25):
+        low, high = coverage_interval(covered, 24, confidence, 40)
+        assert low < high and low <= (covered + 0.5) / 24 and (covered - 0.5) / 24 <= high
+
+
+def test_a_monitor_takes_a_fraction():
+    assert CalibrationMonitor(alpha=fractions.Fraction(1, 4)).prequential(P, Y).alarm == CalibrationMonitor(alpha=0.25).prequential(P, Y).alarm
+
+
+def test_clusters_of_impossible_events_are_tested_in_silence():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert spiegelhalter_test(Y, P * 1e-300, cluster=np.arange(Y.size) // 3, n_resamples=25, rng=1).pvalue <= 1
 
 
 def statistics_interval(**options): return bca_interval("zms", table.E, table.U, n_boot=20, rng=1, **options)
