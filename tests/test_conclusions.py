@@ -571,3 +571,18 @@ def test_headlines_are_short():
     found = validate(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert len(found.headline) <= 400 and found.headline.count(". ") <= 3
     assert "intervals are too short" in found.headline and any("rank correlation" in one for one in found.cautions)
+
+
+def test_auto_draws_fewer_shuffles_with_the_same_answers_on_any_number_of_cores():
+    rng = np.random.default_rng(5)
+    u = np.exp(0.4 * rng.normal(size=12_000))
+    error = u * rng.normal(size=u.size)
+    options = dict(n_boot=99, rng=1, features={"x": rng.random(u.size), "y": rng.random(u.size)})
+    auto, again, full = (draw_conclusions(error, u, n_resamples=count, n_jobs=jobs, **options) for count, jobs in (("auto", 1), ("auto", 2), (9999, 1)))
+    for name in ("consistency", "error-uncertainty link", "adaptivity: x", "adaptivity: y"):
+        test = auto[name].result
+        assert auto[name].status == full[name].status and test.n_planned == 9999 == full[name].result.n_resamples
+        assert test.n_resamples == again[name].result.n_resamples < 2500 and test.pvalue == again[name].result.pvalue
+        assert "of 9,999: the rest could hardly turn the answer" in auto[name].test
+        np.testing.assert_array_equal(test.null_distribution, full[name].result.null_distribution[:test.n_resamples]) if name == "consistency" else None
+    with pytest.raises(TypeError, match="n_resamples must be"): draw_conclusions(error, u, n_resamples="all")

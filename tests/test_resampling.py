@@ -11,8 +11,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from uqcal.resampling import (
-    ALTERNATIVES, as_observed, chunk_seeds, chunk_size, holm, monte_carlo_pvalue, run_chunks, shuffle, shuffle_last, shuffle_state, shuffle_within,
-    under_shuffles,
+    ALTERNATIVES, LOOKS, as_observed, chunk_seeds, chunk_size, holm, is_settled, monte_carlo_pvalue, run_chunks, shuffle, shuffle_last, shuffle_state, shuffle_within, under_shuffles,
 )
 
 # Each check of uniformity has a fixed seed and would fail for one seed in 1,000 (chi-square, p > 1e-3) if all is right.
@@ -320,3 +319,39 @@ def test_holm_makes_false_alarms_in_no_more_than_the_level_of_studies():
     scores = np.repeat([0.0, 4.0], [10, 5]) + 0.6 * rng.standard_normal((4000, 1)) + 0.8 * rng.standard_normal((4000, 15))
     false = np.array([holm(row)[:10].min() <= 0.05 for row in stats.norm.sf(scores)])
     assert false.mean() <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 4000) and false.mean() > 0.02
+
+
+def reciprocals(n, generator):
+    return generator.random(n)
+
+
+@pytest.mark.parametrize("truth", [0.001, 0.03, 0.045, 0.055, 0.08, 0.5])
+def test_a_settled_pvalue_stays_on_its_side_of_the_level(truth):
+    "The rest turns an answer once in ten thousand runs; of 6 × 300 none may be. A rule of three standard errors of p turns one in twenty."
+    rng, drawn = np.random.default_rng(int(1000 * truth)), []
+    for _ in range(300):
+        sets = rng.random(9999)
+        taken = next((m for m in LOOKS if is_settled(truth, sets[:m], 9999, 0.05, "less")), 9999)
+        drawn.append(taken)
+        assert (monte_carlo_pvalue(truth, sets[:taken], "less") <= 0.05) == (monte_carlo_pvalue(truth, sets, "less") <= 0.05)
+    assert np.median(drawn) == {0.001: 1999, 0.5: 299}.get(truth, np.median(drawn))
+
+
+def test_what_has_too_many_already_is_settled_and_nothing_rejects_on_few_sets():
+    assert is_settled(1.0, np.full(299, 2.0), 9999, 0.05) and is_settled(1.0, np.full(500, 2.0), 9999, 0.05)
+    assert not is_settled(1.0, np.zeros(999), 9999, 0.05) and is_settled(1.0, np.zeros(1999), 9999, 0.05)
+    assert is_settled(1.0, np.full(1, 2.0), 19, 0.05)  # with 19 sets none may reach the data
+    with pytest.raises(ValueError, match="alternative"): is_settled(1.0, np.zeros(9), 99, 0.05, "two-sided")
+
+
+def test_a_run_that_stops_is_the_beginning_of_the_whole_run_on_any_number_of_cores():
+    whole = run_chunks(reciprocals, 5000, 7, rng=3)
+    for stop in (300, 1000, 4999):
+        for jobs in (1, 3):
+            some = run_chunks(reciprocals, 5000, 7, rng=3, n_jobs=jobs, is_enough=lambda rows, stop=stop: rows.size >= stop)
+            np.testing.assert_array_equal(some, whole[:some.size])
+            assert stop <= some.size < 5000 or some.size == 5000 and stop > 4999 - 7
+    rng, other = np.random.default_rng(1), np.random.default_rng(1)
+    run_chunks(reciprocals, 5000, 7, rng=rng, is_enough=lambda rows: True)
+    run_chunks(reciprocals, 5000, 7, rng=other)
+    assert rng.random() == other.random()  # what comes after does not depend on when it stopped

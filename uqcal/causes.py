@@ -440,9 +440,10 @@ def _repeats(sample):
     rows = np.setdiff1d(np.arange(n), first)
     same = np.unique(counts)
     often = f", each row {same[0]} times" if same.size == 1 else ""
-    return [Cause(name="duplicate rows", strength="seen", rows=rows, sentence=(
-        f"{_percent(extra, n)} repeat the error and the uncertainty of an earlier row to the last "
-        f"digit{often}, as if tables had been joined or stacked twice ({sample.row_names(rows)})."))]
+    return [Cause(name="duplicate rows", strength="seen", rows=rows,
+                  sentence=(f"{_percent(extra, n)} repeat the error and the uncertainty of an "
+                            f"earlier row to the last digit{often}, as if tables had been joined "
+                            f"or stacked twice ({sample.row_names(rows)})."))]
 
 # %% ../nbs/29_causes.ipynb #cell-012
 def _whole(name, strength, sentence, **more):
@@ -507,7 +508,8 @@ def _signs(sample):
     size = np.abs(error)
     noise = 3 * np.sqrt(0.05 / n)
     is_size, is_spread = _near_zero(u), _near_zero(size)
-    if n >= 30 and not others and is_size > max(0.02, 0.05 - noise) and is_spread < max(0.015, 0.2 * is_size):
+    if n >= 30 and not others and is_size > max(0.02, 0.05 - noise) and is_spread < max(
+        0.015, 0.2 * is_size):
         return _whole("swapped columns", "likely", f"All errors are {sign} and few of them small, "
                       "while many uncertainties lie near 0, as if the two columns had been "
                       "swapped.")
@@ -767,9 +769,9 @@ def _steps(row, place, ranks, cut, ratio):
     slope = abs(np.corrcoef(ranks, rows)[0, 1])
     times = f"{three_digits(ratio)} times as large"
     if step > 1.03 * slope:
-        return _whole("change in the file", "likely", f"Scaled errors are {times} from "
-                      f"{row} on as before, as if the rest came from another model, instrument or unit, "
-                      "or neighbouring rows were alike.", factor=1 / ratio, rows=place[cut:]
+        return _whole("change in the file", "likely", f"Scaled errors are {times} from {row} on as "
+                      "before, as if the rest came from another model, instrument or unit, or "
+                      "neighbouring rows were alike.", factor=1 / ratio, rows=place[cut:]
                       if cut > n / 2 else place[:cut], also=("two instruments", "drift"))
     return _whole("drift", "likely", f"Scaled errors change along the file (after {row} they "
                   f"are {times} as before), as if something drifted, or rows were sorted by "

@@ -283,7 +283,9 @@ _FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid;
 _JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE",
                 "--json")
 _REPORT = _option("Write an HTML report with pictures.", "FILE")
-_N_RESAMPLES = _option("Shuffles for each conclusion.", "NUMBER", "--n-resamples", default=True)
+_N_RESAMPLES = _option("Shuffles for each conclusion, or auto: 9,999, fewer where many points make "
+                       "them slow and the answer is settled.", "NUMBER|auto", "--n-resamples",
+                       default=True)
 _JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "NUMBER",
                 default=True)
 _SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER",
@@ -316,7 +318,7 @@ def _validate(
     n_bins: Annotated[int, _option("Bins of equal count for ENCE and ZMSE.", "NUMBER",
                                    default=True)] = 20,
     n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
-    n_resamples: Annotated[int, _N_RESAMPLES] = 9999, n_mc: Annotated[str, _N_MC] = "10000",
+    n_resamples: Annotated[str, _N_RESAMPLES] = "auto", n_mc: Annotated[str, _N_MC] = "10000",
     confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
@@ -327,9 +329,9 @@ def _validate(
     _check_features(feature, no_conclusions, as_groups)
     asked = _with_groups(feature, groups, names)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
-    options = _checked_options(statistics, n_mc, fail_on) | dict(
-        distribution=distribution, n_bins=n_bins, n_boot=n_boot, n_resamples=n_resamples,
-        confidence=confidence, rng=seed, n_jobs=_cores(jobs), tolerance=tolerance)
+    options = _checked_options(statistics, fail_on, n_mc=n_mc, n_resamples=n_resamples) | dict(
+        distribution=distribution, n_bins=n_bins, n_boot=n_boot, confidence=confidence, rng=seed,
+        n_jobs=_cores(jobs), tolerance=tolerance)
     _check_outputs(source, jobs, report=report, json=json_file)
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
@@ -394,14 +396,17 @@ def _fails(result, fail_on):
     return "invalid" in drawn | scored or fail_on in (drawn or scored)
 
 
-def _checked_options(statistics, n_mc, fail_on):
+def _checked_options(statistics, fail_on, **counts):
     "Options in the form that `validate` takes."
     from uqcal.inputs import check_choice
     names = tuple(name.strip().lower() for name in statistics.split(",") if name.strip())
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
-    if n_mc != "auto" and not re.fullmatch(r"\d+", n_mc):
-        raise ValueError(f"--n-mc must be a number or auto, got {n_mc!r}")
-    return {"statistics": names, "n_mc": n_mc if n_mc == "auto" else int(n_mc)}
+    for name, count in counts.items():
+        if count != "auto" and not re.fullmatch(r"\d+", count):
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} must be a number or auto, got {count!r}")
+    return {"statistics": names} | {name: count if count == "auto" else int(count)
+                                    for name, count in counts.items()}
 
 
 def _details(data):

@@ -21,7 +21,7 @@ from .consistency import (ConsistencyTest, NothingToTest, check_shuffles, consis
 from .factors import average_of, factors_of
 from .inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                           printable)
-from .resampling import holm, monte_carlo_pvalue
+from .resampling import affordable, holm, monte_carlo_pvalue
 from .results import Interval, Result, enumerated
 from .sample import Ordering, Sample
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['BIAS', 'AVERAGE', 'CONSISTENCY', 'LINK', 'Conclusion', 'read_features', 'conclusions_of', 'check_tolerance',
-           'draw_conclusions', 'headline_of', 'next_step']
+__all__ = ['BIAS', 'AVERAGE', 'CONSISTENCY', 'LINK', 'Conclusion', 'read_features', 'conclusions_of', 'planned_resamples',
+           'check_tolerance', 'draw_conclusions', 'headline_of', 'next_step']
 
 # %% ../nbs/50_conclusions.ipynb #cell-022
 BIAS, AVERAGE = "bias", "average calibration"
@@ -145,6 +145,7 @@ class _Setup:
     tolerance: float
     n_boot: int
     n_resamples: int
+    is_auto: bool
     common: dict
 
     @property
@@ -156,6 +157,25 @@ class _Setup:
     def shuffles(self) -> dict:
         "Options of what draws data that follow a hypothesis."
         return dict(n_resamples=self.n_resamples, **self.common)
+
+    def stopping(self, sample, *shares):
+        """Options of a test that may stop once it is settled, where points are many.
+
+        The points are those of `sample`; the p-value is compared with `shares` of the level.
+
+        Parameters
+        ----------
+        sample
+        *shares
+        """
+        is_early = self.is_auto and sample.n > 10_000
+        return self.shuffles | {"levels": [self.level * one for one in shares] if is_early else ()}
+
+
+def _drawn(test):
+    "How many sets were drawn, and why no more."
+    if test.n_resamples == test.n_planned: return f"{test.n_resamples:,}"
+    return f"{test.n_resamples:,} (of {test.n_planned:,}: the rest could hardly turn the answer)"
 
 
 def _status(setup, pvalue, interval, is_factor=True):
@@ -228,6 +248,8 @@ def _change(test, feature):
         f"along {feature or 'the uncertainty'}")
 
 
+
+# %% ../nbs/50_conclusions.ipynb #cell-046
 def _size(bias, unit="stated uncertainties"):
     return f"{_digits(bias)} {unit}" if np.isfinite(bias) else "any size"
 
@@ -366,7 +388,7 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
                       sentence=f"{says}.", result=test, estimate=None if at is None else at.factor,
                       confidence_interval=None if at is None else at.confidence_interval,
                       test=f"Kuiper's range of the cumulative scaled errors, {test.method}, "
-                           f"{test.n_resamples:,} draws")
+                           f"{_drawn(test)} draws")
 
 
 def _wrong_there(test, at, feature, found, over):
@@ -388,7 +410,8 @@ def _perfect_link(sample, setup):
     """CC of perfect uncertainties of this spread, and its range, whose digits ask for few draws;
     no range where groups of many sizes cannot change places."""
     check_shuffles(sample)
-    few = setup.shuffles | {"n_resamples": min(setup.n_resamples, 1999)}
+    most = 499 if setup.is_auto and sample.n > 10_000 else 1999
+    few = setup.shuffles | {"n_resamples": min(setup.n_resamples, most)}
     try: perfect = consistency_of(sample, statistic="cc", **few)
     except NothingToTest:
         rows = Sample(sample.error, sample.uncertainty)
@@ -398,7 +421,8 @@ def _perfect_link(sample, setup):
 
 def _link(sample, setup):
     "Do larger errors come with larger uncertainties, as much as they should?"
-    test, (perfect, span) = link_of(sample, **setup.shuffles), _perfect_link(sample, setup)
+    test = link_of(sample, **setup.stopping(sample, 1, 0.2))
+    perfect, span = _perfect_link(sample, setup)
     cc, status, direction, is_less = test.statistic, "undecided", None, False
     is_weak, reach = cc < perfect.null_mean / 2, f"about {perfect.null_mean:.2f}"
     if span is not None:
@@ -425,7 +449,7 @@ def _link(sample, setup):
                                f"would be {reach} if scaled errors did not depend on u).",
                       confidence_interval=span, result=test,
                       test="rank correlation of |E| and u, one-sided, "
-                           f"{test.n_resamples:,} shuffles of |E|")
+                           f"{_drawn(test)} shuffles of |E|")
 
 # %% ../nbs/50_conclusions.ipynb #cell-018
 def _open(question, nothing, feature=None):
@@ -445,7 +469,7 @@ def _whole(sample, setup):
 
 def _range(sample, setup):
     check_shuffles(sample)
-    test = consistency_of(sample, **setup.shuffles)
+    test = consistency_of(sample, **setup.stopping(sample, 1))
     sizes = factors_of(sample, **setup.resamples)
     return _dependence(test, sizes, sample.by_uncertainty, setup, test.pvalue)
 
@@ -460,8 +484,10 @@ def _along(ask, question, sample, features, setup):
     "A conclusion for each feature, with Holm's correction among them."
     enough = max(setup.n_resamples, int(np.ceil(2 * len(features) / setup.level)))
     setup, tests, found = replace(setup, n_resamples=enough), {}, {}
+    options = setup.shuffles if ask is bias_of else setup.stopping(
+        sample, 1, 1 / max(len(features), 1))  # Holm compares with no less
     for name, along in features.items():
-        try: tests[name] = ask(sample, along, **setup.shuffles)
+        try: tests[name] = ask(sample, along, **options)
         except NothingToTest as nothing:
             found[name] = _open(f"{question}: {name}", nothing, name)
     adjusted = holm([test.pvalue for test in tests.values()]).tolist() if tests else []
@@ -506,6 +532,8 @@ def _answers(sample, features, setup):
     return _ordered(biases | sizes, features)
 
 
+
+# %% ../nbs/50_conclusions.ipynb #cell-047
 def _without_signs(sample, features):
     "Questions on a bias, where errors seem to be sizes |E|."
     sign = "positive" if np.sum(sample.error > 0) > np.sum(sample.error < 0) else "negative"
@@ -612,7 +640,9 @@ def conclusions_of(
     tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
                               # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
-    n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
+    n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1, more where many features need
+                                    # them; "auto": 9,999, or fewer above 10,000 points where these
+                                    # settle the answer
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -631,8 +661,9 @@ def conclusions_of(
         for bias, tolerance − 1 stated uncertainties.
     n_boot : int, default 5000
         Bootstrap resamples for each interval, ≥ 1.
-    n_resamples : int, default 9999
-        Shuffles for each question, ≥ 1; more where many features need them.
+    n_resamples : int | str, default 9999
+        Shuffles for each question, ≥ 1, more where many features need them; "auto": 9,999,
+        or fewer above 10,000 points where these settle the answer.
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
@@ -653,7 +684,8 @@ def conclusions_of(
         For settings out of range, naming the argument.
     """
     setup = _Setup(1 - check_fraction(confidence, "confidence"), check_tolerance(tolerance),
-                   check_count(n_boot, "n_boot"), check_count(n_resamples, "n_resamples"),
+                   check_count(n_boot, "n_boot"), planned_resamples(n_resamples, sample.n),
+                   isinstance(n_resamples, str),
                    dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress))
     found, rows = _answers(sample, features, setup), suspect_rows(sample)
     if not rows.size or sample.n - rows.size < 4: return found
@@ -662,6 +694,34 @@ def conclusions_of(
     kept = {name: along.keep(left) for name, along in features.items()}
     without = _answers(sample.keep(left), kept, setup)
     return _unless_rows_decide(sample, found, without, rows)
+
+
+
+# %% ../nbs/50_conclusions.ipynb #cell-048
+def planned_resamples(n_resamples: int | str,  # a whole number ≥ 1, or "auto"
+                      n: int,  # number of points
+                      ) -> int:  # how many may be drawn; fewer above 50,000 points
+    """The number of shuffles, checked.
+
+    Parameters
+    ----------
+    n_resamples : int | str
+        A whole number ≥ 1, or "auto".
+    n : int
+        Number of points.
+
+    Returns
+    -------
+    int
+        How many may be drawn; fewer above 50,000 points.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else.
+    """
+    is_auto = isinstance(n_resamples, str) and n_resamples == "auto"
+    return affordable(9999 if is_auto else check_count(n_resamples, "n_resamples"), n, 5 * 10**8)
 
 
 def check_tolerance(tolerance: float,  # largest factor that does no harm
@@ -705,7 +765,9 @@ def draw_conclusions(
     tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
                               # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
-    n_resamples: int = 9999,  # shuffles for each question, ≥ 1; more where many features need them
+    n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1, more where many features need
+                                    # them; "auto": 9,999, or fewer above 10,000 points where these
+                                    # settle the answer
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -731,8 +793,9 @@ def draw_conclusions(
         for bias, tolerance − 1 stated uncertainties.
     n_boot : int, default 5000
         Bootstrap resamples for each interval, ≥ 1.
-    n_resamples : int, default 9999
-        Shuffles for each question, ≥ 1; more where many features need them.
+    n_resamples : int | str, default 9999
+        Shuffles for each question, ≥ 1, more where many features need them; "auto": 9,999,
+        or fewer above 10,000 points where these settle the answer.
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
@@ -806,6 +869,8 @@ def headline_of(
     return " ".join(f"{part}." for part in parts)
 
 
+
+# %% ../nbs/50_conclusions.ipynb #cell-049
 def _clauses(answers):
     "What is said of a bias, and of sizes with and without it."
     told = []

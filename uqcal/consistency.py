@@ -18,7 +18,8 @@ from .groups import (check_group_number, exchangeable_share, sign_spread, under_
                           under_signs)
 from .inputs import check_choice, check_count, printable
 from .references import zeta_score
-from .resampling import affordable, as_observed, monte_carlo_pvalue, shuffle, under_shuffles
+from .resampling import (affordable, as_observed, is_settled, monte_carlo_pvalue, shuffle,
+                              under_shuffles)
 from .results import (SignificanceTest, new_axes, plain_text, plot_null,
                            visible_points)
 from .sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
@@ -487,6 +488,8 @@ class ConsistencyTest(SignificanceTest):
         Number of bins or groups; None where the statistic needs none.
     n_groups : int | None
         Groups of rows that belong together; None where rows don't.
+    n_planned : int | None
+        Sets there were to be, of which fewer settle a p-value.
     graph : pd.DataFrame
         The cumulative graph: by, count, share, cumulative, null_low, null_high for each
         distinct value of u or `by`; for groups: group, count, excess, null_low, null_high.
@@ -497,6 +500,7 @@ class ConsistencyTest(SignificanceTest):
     zms: float  # mean squared scaled error of all points, before the scaling
     n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
     n_groups: int | None = None  # groups of rows that belong together; None where rows don't
+    n_planned: int | None = None  # sets there were to be, of which fewer settle a p-value
     graph: pd.DataFrame = field(repr=False)  # the cumulative graph: by, count,
                                              # share,
     # cumulative, null_low, null_high for each distinct value of u or `by`; for groups: group,
@@ -826,6 +830,8 @@ def consistency_of(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
+    levels: Sequence[float] = (),  # stop once it is settled on which side of each of these the
+                                   # p-value of all sets lies; none: all are drawn
 ) -> ConsistencyTest:  # the result of `consistency_test`
     """The test of consistency for a checked sample.
 
@@ -847,6 +853,9 @@ def consistency_of(
         Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
+    levels : Sequence[float], default ()
+        Stop once it is settled on which side of each of these the p-value of all sets lies;
+        none: all are drawn.
 
     Returns
     -------
@@ -873,21 +882,34 @@ def consistency_of(
     hypothesis = hypothesis_of(sample, name in LINEAR, f"statistic={name!r}")
     plan = shuffle_plan(name, sample, along, n_bins)
     value = _finite(float(as_observed(*plan)), name)
+    alternative = "two-sided" if two_sided else "greater"
     null = under_hypothesis(plan, sample, along.order, hypothesis, n_resamples, rng=rng,
-                            n_jobs=n_jobs, progress=progress)
+                            n_jobs=n_jobs, progress=progress, is_enough=None if two_sided else
+                            _settles(value, n_resamples, {"greater": levels}))
     if not np.isfinite(null).any():
         raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use "
                          "fewer bins, 'ence' or 'kuiper'")
-    alternative = "two-sided" if two_sided else "greater"
     return ConsistencyTest(
         statistic=value, pvalue=monte_carlo_pvalue(value, null, alternative),
         alternative=alternative, method=METHODS[hypothesis].format("scaled"), n=sample.n,
-        n_resamples=n_resamples, null_distribution=null, name=name, by=along.kind, zms=sample.zms,
+        n_resamples=null.size, n_planned=n_resamples, null_distribution=null, name=name,
+        by=along.kind, zms=sample.zms,
         n_bins=along.labels.size if is_grouped else n_bins if name in ("zmse", "ence") else None,
         n_groups=None if sample.groups is None else sample.groups.labels.size,
         graph=_graph(name, sample, along))
 
 # %% ../nbs/23_consistency.ipynb #cell-083
+def _settles(value, n_resamples, levels):
+    "Whether the sets so far tell on which side of all levels the p-values will be; None: no level."
+    def _is_enough(null):
+        """For each alternative, at each level.
+
+        The sets drawn so far are `null`."""
+        return all(is_settled(value, null, n_resamples, level, alternative)
+                   for alternative, these in levels.items() for level in these)
+    return _is_enough if any(len(these) for these in levels.values()) else None
+
+
 def _finite(value, name):
     """The data's statistic, unless it is undefined: bins of zero errors, or absolute errors that
     are all equal."""
@@ -924,9 +946,12 @@ class LinkTest(SignificanceTest):
         Statistic of each set, shape (n_resamples,).
     n_groups : int | None
         Groups of rows that belong together; None where rows don't.
+    n_planned : int | None
+        Sets there were to be, of which fewer settle a p-value.
     """
 
     n_groups: int | None = None  # groups of rows that belong together; None where rows don't
+    n_planned: int | None = None  # sets there were to be, of which fewer settle a p-value
 
     @property
     def sentence(self) -> str:
@@ -1008,6 +1033,8 @@ def link_of(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
+    levels: Sequence[float] = (),  # stop once it is settled on which side of each of these the
+                                   # p-value of all sets lies, for either direction; none: all
 ) -> LinkTest:  # the result of `link_test`
     """The test of the link for a checked sample.
 
@@ -1023,6 +1050,9 @@ def link_of(
         Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
+    levels : Sequence[float], default ()
+        Stop once it is settled on which side of each of these the p-value of all sets lies,
+        for either direction; none: all.
 
     Returns
     -------
@@ -1050,9 +1080,10 @@ def link_of(
     n_resamples, hypothesis = affordable(n_resamples, n), hypothesis_of(sample, True, "the link")
     plan = _rank_plan(sample.by_error_size.ranks, sample.by_uncertainty.ranks)
     value = float(as_observed(*plan))
+    enough = _settles(value, n_resamples, {"greater": levels, "less": levels})
     null = under_hypothesis(plan, sample, np.arange(n), hypothesis, n_resamples, rng=rng,
-                            n_jobs=n_jobs, progress=progress)
+                            n_jobs=n_jobs, progress=progress, is_enough=enough)
     return LinkTest(statistic=value, pvalue=monte_carlo_pvalue(value, null), alternative="greater",
-                    method=METHODS[hypothesis].format("absolute"), n=n, n_resamples=n_resamples,
-                    null_distribution=null,
+                    method=METHODS[hypothesis].format("absolute"), n=n, n_resamples=null.size,
+                    n_planned=n_resamples, null_distribution=null,
                     n_groups=None if sample.groups is None else sample.groups.labels.size)

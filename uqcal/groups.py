@@ -75,6 +75,7 @@ def under_signs(kernel: Callable,  # compiled: a row for the values, then one a 
                 rng: int | np.random.Generator | None = None,  # seed or generator
                 n_jobs: int = 1,  # parallel jobs, −1 for all cores
                 progress: bool = False,  # show a bar on standard error
+                is_enough: Callable | None = None,  # as for `uqcal.resampling.run_chunks`
                 ) -> np.ndarray:  # a row for each set of signs
     """A statistic that is linear in its values, after each of many random signs of whole groups.
 
@@ -98,6 +99,8 @@ def under_signs(kernel: Callable,  # compiled: a row for the values, then one a 
         Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `uqcal.resampling.run_chunks`.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def under_signs(kernel: Callable,  # compiled: a row for the values, then one a 
     """
     task = functools.partial(_signed_rows, kernel, values, fixed, group, centre)
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
-                      progress=progress, description="signs")
+                      progress=progress, description="signs", is_enough=is_enough)
 
 # %% ../nbs/16_groups.ipynb #cell-048
 @nb.njit(cache=True, nogil=True)
@@ -203,6 +206,7 @@ def under_group_shuffles(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
+    is_enough: Callable | None = None,  # as for `uqcal.resampling.run_chunks`
 ) -> np.ndarray:  # a row for each shuffle
     """Any statistic, after each of many shuffles of whole groups among those of their size.
 
@@ -224,6 +228,8 @@ def under_group_shuffles(
         Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `uqcal.resampling.run_chunks`.
 
     Returns
     -------
@@ -232,7 +238,7 @@ def under_group_shuffles(
     """
     task = functools.partial(_regrouped_rows, kernel, values, fixed, _by_size(group))
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
-                      progress=progress, description="shuffles")
+                      progress=progress, description="shuffles", is_enough=is_enough)
 
 
 def exchangeable_share(groups: Ordering,  # rows group by group, from `Sample.groups`

@@ -12,6 +12,7 @@ import numba as nb
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from scipy.stats import hypergeom
 from tqdm import tqdm
 
 from .inputs import (check_choice, check_count, check_generator, check_jobs, plain_array,
@@ -21,8 +22,9 @@ from .kernels import keep_kernels
 keep_kernels()
 
 # %% auto #0
-__all__ = ['ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last', 'shuffle_within',
-           'shuffle_state', 'as_observed', 'under_shuffles', 'monte_carlo_pvalue', 'holm']
+__all__ = ['LOOKS', 'ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last',
+           'shuffle_within', 'shuffle_state', 'as_observed', 'under_shuffles', 'monte_carlo_pvalue', 'is_settled',
+           'holm']
 
 # %% ../nbs/11_resampling.ipynb #cell-017
 def chunk_seeds(
@@ -105,6 +107,8 @@ def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row
                n_jobs: int = 1,  # parallel jobs, −1 for all cores
                progress: bool = False,  # show a bar on standard error
                description: str = "replicates",  # the bar's label
+               is_enough: Callable | None = None,  # called now and then with the rows so far; the
+                                                   # rest is left out once it returns True
                ) -> np.ndarray:  # all rows, in an order that does not depend on n_jobs
     """Run replicates in seeded chunks through joblib.
 
@@ -124,21 +128,29 @@ def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row
         Show a bar on standard error.
     description : str, default "replicates"
         The bar's label.
+    is_enough : Callable | None, optional
+        Called now and then with the rows so far; the rest is left out once it returns True.
 
     Returns
     -------
     np.ndarray
         All rows, in an order that does not depend on n_jobs.
     """
-    pieces = chunk_seeds(rng, n, chunk)
+    pieces, results = chunk_seeds(rng, n, chunk), []
     parallel = Parallel(n_jobs=check_jobs(n_jobs), prefer="threads", return_as="generator")
-    found = parallel(delayed(_seeded)(task, stop - start, seed) for start, stop, seed in pieces)
-    results = []
     with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:
-        for (start, stop, _), rows in zip(pieces, found):
-            results.append(rows)
-            bar.update(stop - start)
+        for look in (*LOOKS, n) if is_enough else (n,):
+            batch = [piece for piece in pieces[len(results):] if piece[0] < look]
+            found = parallel(delayed(_seeded)(task, stop - start, seed)
+                             for start, stop, seed in batch)
+            for rows, (start, stop, _) in zip(found, batch):  # which uses the generator up
+                results.append(rows)
+                bar.update(stop - start)
+            if batch and is_enough and is_enough(np.concatenate(results)): break
     return np.concatenate(results)
+
+
+LOOKS = (299, 999, 1999, 4999)  # after so many rows, or the first chunk's end beyond
 
 
 def _seeded(task, n, seed):
@@ -287,6 +299,7 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
                    rng: int | np.random.Generator | None = None,  # seed or generator
                    n_jobs: int = 1,  # parallel jobs, −1 for all cores
                    progress: bool = False,  # show a bar on standard error
+                   is_enough: Callable | None = None,  # as for `run_chunks`
                    ) -> np.ndarray:  # a row for each shuffle
     """The statistic after each of many shuffles of the values.
 
@@ -306,6 +319,8 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
         Parallel jobs, −1 for all cores.
     progress : bool, default False
         Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `run_chunks`.
 
     Returns
     -------
@@ -314,7 +329,7 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
     """
     task = functools.partial(_shuffled_rows, kernel, values, fixed)
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
-                      progress=progress, description="shuffles")
+                      progress=progress, description="shuffles", is_enough=is_enough)
 
 
 def _shuffled_rows(kernel, values, fixed, n, rng):
@@ -365,6 +380,41 @@ def monte_carlo_pvalue(statistic: float,  # the value of the data
     below = np.sum(~(null > statistic + slack)) + 1
     tails = {"greater": above, "less": below, "two-sided": 2 * min(above, below)}
     return float(min(tails[alternative], null.size + 1) / (null.size + 1))
+
+# %% ../nbs/11_resampling.ipynb #cell-004
+def is_settled(statistic: float,  # the value of the data
+               null: ArrayLike,  # of the sets drawn so far, shape (m,)
+               n_resamples: int,  # how many there are to be in all
+               level: float,  # at which the p-value of all of them rejects
+               alternative: str = "greater",  # "greater" or "less"
+               ) -> bool:  # whether the rest could turn that with a probability of 2e-5 at most
+    """Whether it can be told from the first sets on which side of a level the p-value of all will be.
+
+    Parameters
+    ----------
+    statistic : float
+        The value of the data.
+    null : ArrayLike
+        Of the sets drawn so far, shape (m,).
+    n_resamples : int
+        How many there are to be in all.
+    level : float
+        At which the p-value of all of them rejects.
+    alternative : str, default "greater"
+        "greater" or "less".
+
+    Returns
+    -------
+    bool
+        Whether the rest could turn that with a probability of 2e-5 at most.
+    """
+    check_choice(alternative, "alternative", ALTERNATIVES[1:])
+    m = np.size(null)
+    k = round(monte_carlo_pvalue(statistic, null, alternative) * (m + 1)) - 1
+    most = int(np.floor(level * (n_resamples + 1) * (1 + 1e-12))) - 1  # with more it is kept
+    if most < k: return True
+    if k > level * m: return bool(hypergeom.sf(k - 1, n_resamples, most, m) <= 2e-5)
+    return m >= 1999 and bool(hypergeom.cdf(k, n_resamples, most + 1, m) <= 2e-5)
 
 # %% ../nbs/11_resampling.ipynb #cell-050
 def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]

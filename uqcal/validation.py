@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from .bootstrap import BootstrapInterval, intervals_of
 from .causes import Cause, causes_of
 from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, check_tolerance,
-                               conclusions_of, headline_of, next_step, read_features)
+                               conclusions_of, headline_of, next_step,
+                               planned_resamples, read_features)
 from .distributions import distribution_name, standard_distribution
 from .groups import LEAST_GROUPS
 from .inputs import check_choice, check_count, check_fraction, check_generator
@@ -544,7 +545,8 @@ def validate(
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
     statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # to score; also "rce",
-                                                # "correlation" and, for normal errors, "nll"
+                                                                # "correlation" and, for normal
+                                                                # errors, "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
                            # each, numbers or groups as text; two conclusions for each
@@ -555,7 +557,9 @@ def validate(
     distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
     n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points
-    n_resamples: int = 9999,  # shuffles for each conclusion, ≥ 1; fewer above 50,000 points
+    n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1, fewer above 50,000
+                                      # points; "auto": 9,999, and above 10,000 points what settles
+                                      # answers
     n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, fewer above 15,000
                                # points; or "auto": as many as the interval's width asks for
     confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
@@ -591,8 +595,9 @@ def validate(
         Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
     n_boot : int, default 5000
         Bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points.
-    n_resamples : int, default 9999
-        Shuffles for each conclusion, ≥ 1; fewer above 50,000 points.
+    n_resamples : int | str, default "auto"
+        Shuffles for each conclusion, ≥ 1, fewer above 50,000 points; "auto": 9,999, and
+        above 10,000 points what settles answers.
     n_mc : int | str, default 10_000
         Simulated sets for each distribution, ≥ 2, fewer above 15,000 points; or "auto": as
         many as the interval's width asks for.
@@ -623,14 +628,14 @@ def validate(
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
-    counts, n_resamples, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
+    counts, planned, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
     scores = _scores(names, sample, groups, compared, n_mc, counts, common)
     found = conclusions_of(sample, orders, tolerance=tolerance, n_boot=counts["n_boot"],
                            n_resamples=n_resamples, **common) if conclusions else {}
     return Validation(sample=sample, conclusions=found, scores=scores, settings=_settings(
-                          sample, scores, distribution, **counts, n_resamples=n_resamples,
+                          sample, scores, distribution, **counts, n_resamples=planned,
                           confidence=confidence, tolerance=tolerance),
                       causes=causes_of(sample, orders), warnings=warnings,
                       cautions=(*doubts, *_cautions(sample, scores, n_bins)))
@@ -712,9 +717,9 @@ def _counts(n, n_bins, n_boot, n_resamples, n_mc):
     "Numbers of bins and draws, checked; fewer draws where points are many."
     counts = dict(n_bins=check_count(n_bins, "n_bins"), n_boot=affordable(
         check_count(n_boot, "n_boot"), n, max(10**8, 999 * n)))
-    n_resamples, n_mc = check_count(n_resamples, "n_resamples"), check_n_mc(n_mc)
+    planned, n_mc = planned_resamples(n_resamples, n), check_n_mc(n_mc)
     if n_mc != "auto": n_mc = affordable(n_mc, n, 15 * 10**7)
-    return counts, affordable(n_resamples, n, 5 * 10**8), n_mc
+    return counts, planned, n_mc
 
 
 def _settings(sample, scores, distribution, **given):
