@@ -586,3 +586,15 @@ def test_auto_draws_fewer_shuffles_with_the_same_answers_on_any_number_of_cores(
         assert "of 9,999: the rest could hardly turn the answer" in auto[name].test
         np.testing.assert_array_equal(test.null_distribution, full[name].result.null_distribution[:test.n_resamples]) if name == "consistency" else None
     with pytest.raises(TypeError, match="n_resamples must be"): draw_conclusions(error, u, n_resamples="all")
+
+
+def test_references_and_ranges_that_ignore_groups_say_so():
+    rng = np.random.default_rng(6)
+    own = np.repeat(np.arange(60), np.arange(1, 61))  # sixty groups of sixty sizes
+    u = np.exp(0.5 * rng.normal(size=own.size))
+    found = validate(u * rng.normal(size=own.size), u, groups=own, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    assert "rows of one group taken as independent" in found.conclusions["error-uncertainty link"].sentence
+    assert found.conclusions["error-uncertainty link"].confidence_interval is None
+    assert any("take rows of one group as independent" in one for one in found.cautions)
+    alone = validate(u * rng.normal(size=own.size), u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    assert not any("one group" in one for one in alone.cautions) and "one group" not in alone.conclusions["error-uncertainty link"].sentence

@@ -425,6 +425,8 @@ def _link(sample, setup):
     perfect, span = _perfect_link(sample, setup)
     cc, status, direction, is_less = test.statistic, "undecided", None, False
     is_weak, reach = cc < perfect.null_mean / 2, f"about {perfect.null_mean:.2f}"
+    given = "did not depend on u"
+    if span is None: given += ", rows of one group taken as independent"
     if span is not None:
         is_less = cc < span.low
         reach = f"{span.low:.2f} to {span.high:.2f}"
@@ -446,7 +448,7 @@ def _link(sample, setup):
     return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
                       reason="precision" if status == "undecided" else None, pvalue=pvalue,
                       sentence=f"{says} (rank correlation CC = {cc:.2f}, p = {pvalue:.2g}; it "
-                               f"would be {reach} if scaled errors did not depend on u).",
+                               f"would be {reach} if scaled errors {given}).",
                       confidence_interval=span, result=test,
                       test="rank correlation of |E| and u, one-sided, "
                            f"{_drawn(test)} shuffles of |E|")

@@ -343,6 +343,8 @@ def simulated_reference(
 ) -> SimulatedReference:  # mean, its standard error, interval of simulated values
     """The value of a statistic for calibrated errors with these uncertainties.
 
+    Rows are taken as independent of each other, those of one molecule or patient as well.
+
     Parameters
     ----------
     statistic : str

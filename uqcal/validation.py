@@ -304,6 +304,10 @@ def _cautions(sample, scores, n_bins):
     defined = [score for score in scores.values() if score.interval is not None]
     if any(score.statistic in ("ence", "zmse") for score in defined) and n // n_bins < 30:
         found.append(f"Small bins: {n // n_bins} points in a bin, fewer than 30.")
+    if sample.groups is not None and any(score.references for score in defined):
+        found.append("Simulated references take rows of one group as independent. If they are "
+                     "alike, perfect uncertainties can give larger ENCE and ZMSE, and a wider "
+                     "range of CC.")
     return (*found, *itertools.chain(*map(_interval_cautions, defined)))
 
 # %% ../nbs/51_validation.ipynb #cell-026b
