@@ -226,6 +226,30 @@ def test_classes_have_names_of_any_kind(names):
     with pytest.raises(ValueError, match="y_true must hold labels that are in classes"): ct.multiclass_calibration_tests(np.asarray(names)[label], prob[:, [0, 1, 2]] / prob[:, :3].sum(axis=1, keepdims=True), classes=names[:3])
 
 
+def test_outcome_and_probability_are_sorted_as_one_number():
+    "Zeros of both signs, the smallest doubles, one, ties and neighbours of a tie: the order and every bit are those of numpy's stable sort; within a tie outcomes may change places."
+    rng = np.random.default_rng(14)
+    p = np.r_[0.0, -0.0, 5e-324, 1e-300, 1.0, np.nextafter(1, 0), np.repeat(0.3, 40), np.nextafter(0.3, 1), np.nextafter(0.3, 0), rng.uniform(size=200), rng.beta(0.02, 0.02, 200)]
+    y = (rng.uniform(size=p.size) < 0.5).astype(float)
+    walk, order = wk.Walk.of(y, p), np.argsort(p, kind="stable")
+    np.testing.assert_array_equal(walk.score, p[order])
+    np.testing.assert_array_equal(np.add.reduceat(walk.outcome, np.r_[0, walk.end[:-1]]), np.add.reduceat(y[order], np.r_[0, walk.end[:-1]]))
+
+
+def test_spiegelhalter_sorts_nothing_and_agrees_with_the_sorted():
+    rng = np.random.default_rng(15)
+    p = rng.uniform(size=3000)
+    y = (rng.uniform(size=3000) < p).astype(float)
+    walk = wk.Walk.unsorted(y, p)
+    alone = wk.significance_of(walk, ("spiegelhalter",))["spiegelhalter"]
+    assert alone.method == "asymptotic" and walk.given
+    assert wk.significance_of(walk)["spiegelhalter"] == alone and not walk.given
+    before = wk.Walk.of(y, p.copy()).statistic("kuiper")
+    kept = wk.Walk.of(y, p)
+    p[:] = 0.5
+    assert kept.statistic("kuiper") == before == walk.statistic("kuiper")
+
+
 def test_no_class_may_be_called_as_the_first_statement_is():
     with pytest.raises(ValueError, match="classes must not hold 'top label'"): ct.multiclass_calibration_tests(["top label", "b"] * 5, np.full((10, 2), 0.5), classes=["top label", "b"])
 
