@@ -20,10 +20,11 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from uqcal.calibeating import tops
+from uqcal.mixture import OnlineMixture
 from uqcal.cli import main
 from uqcal.streams import RecalibratedClassifier, RecalibratedOnline, make_forecaster, recalibrate_rows
 
-METHODS = ["ops", "tops", "hops", "obs", "tobs", "hobs"]
+METHODS = ["mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"]
 
 
 def stream(n=500, seed=0):
@@ -60,7 +61,7 @@ def test_rows_get_the_forecasts_of_the_method(method):
 def test_chunks_delimiters_and_line_ends_do_not_matter(delimiter, end, size):
     p, y = stream(200)
     found, _ = forecasts(Trickle(b"\xef\xbb\xbf" + table(p, y, delimiter, end).rstrip(), size))
-    np.testing.assert_array_equal(found, tops().prequential(p, y))
+    np.testing.assert_array_equal(found, OnlineMixture().prequential(p, y))
 
 
 def test_the_summary_is_that_of_the_whole_stream():
@@ -79,14 +80,14 @@ def test_rows_without_an_outcome_are_forecast_and_teach_nothing():
     known = np.random.default_rng(1).random(100) < 0.6
     text = "p,y\n" + "".join(f"{a!r},{b if k else ''}\n" for a, b, k in zip(p.tolist(), y, known))
     found, summary = forecasts(io.BytesIO(text.encode()))
-    np.testing.assert_array_equal(found[known], tops().prequential(p[known], y[known]))
+    np.testing.assert_array_equal(found[known], OnlineMixture().prequential(p[known], y[known]))
     assert summary.learnt == known.sum() and summary.rows == 100
 
 
 def test_quoted_cells_are_kept_and_read():
     text = 'name,p,y\n"a, b",0.5,1\n"say ""no""",0.25,0\n'
     out = []
-    recalibrate_rows(io.BytesIO(text.encode()), out.append, score="p", outcome="y")
+    recalibrate_rows(io.BytesIO(text.encode()), out.append, score="p", outcome="y", method="tops")
     assert "".join(out).splitlines()[1] == '"a, b",0.5,1,0.45'
 
 
@@ -131,7 +132,7 @@ def test_a_recalibrated_classifier_follows_scikit_learn(labels):
     assert set(model.predict(X)) <= set(labels) and model.score(X[200:], y[200:]) > 0.4
     if labels.size == 2:
         score = LogisticRegression().fit(X[:200], y[:200]).predict_proba(X[200:])[:, 1]
-        np.testing.assert_allclose(at_once[:, 1], tops().prequential(score, k[200:]), rtol=1e-12)
+        np.testing.assert_allclose(at_once[:, 1], OnlineMixture().prequential(score, k[200:]), rtol=1e-12)
 
 
 def test_other_classes_are_refused_and_change_nothing():
@@ -159,7 +160,7 @@ def test_the_online_adapter_asks_before_the_model_learns():
         made.append(model.predict_proba_one({})[True])
         model.learn_one({}, bool(y))
         alone.learn_one({}, bool(y))
-    np.testing.assert_allclose(made, tops().prequential(stated, outcomes), rtol=1e-12)
+    np.testing.assert_allclose(made, OnlineMixture().prequential(stated, outcomes), rtol=1e-12)
     assert model.predict_one({}) in (True, False)
     with pytest.raises(ValueError, match="y must be False or True, got 2"): model.learn_one({}, 2)
 
@@ -270,7 +271,7 @@ def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, sa
 
 
 def test_a_pipe_is_answered_line_by_line():
-    with subprocess.Popen([sys.executable, "-c", "from uqcal.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, "-c", "from uqcal.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p", "--method", "tops"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as live:
         answers = []
         for line in (b"p,y\n", b"0.62,1\n", b"0.65,0\n"):

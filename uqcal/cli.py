@@ -604,8 +604,9 @@ Examples:
 
 Exit code: 0 done; 2 input or options can't be used, and the message names the line of a broken row.
 """
-_METHOD = _option("ops, tops, hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs "
-                  "(beta scaling).", "NAME", default=True)
+_METHOD = _option("mixture (of eight ways, weighted by their past), ops, tops, hops (Platt "
+                  "scaling: plain, tracked, hedged) or obs, tobs, hobs (beta scaling).", "NAME",
+                  default=True)
 _OUT = _option("Write the rows to this file, which appears when the last row is through; - for "
                "standard output.", "FILE", default=True)
 
@@ -618,7 +619,7 @@ def _recalibrate(
                                     "NAME", default=True)] = "outcome",
     score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME",
                                   default=True)] = "score",
-    method: Annotated[str, _METHOD] = "tops", out: Annotated[str, _OUT] = "-",
+    method: Annotated[str, _METHOD] = "mixture", out: Annotated[str, _OUT] = "-",
     name: Annotated[str, _option("Name of the column that is added.", "NAME",
                                  default=True)] = "recalibrated", seed: Annotated[int, _SEED] = 0,
     report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
@@ -627,7 +628,7 @@ def _recalibrate(
         bool, _option("Leave out rows without a score.", None, "--drop-missing")] = False,
     progress: _Progress = None):
     from uqcal.inputs import check_choice
-    check_choice(method, "--method", ("ops", "tops", "hops", "obs", "tobs", "hobs"))
+    check_choice(method, "--method", ("mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"))
     if not name.strip() or name != name.strip() or not name.isprintable():
         raise ValueError("--name must be a name on one line, without blanks around it, got "
                          f"{name!r}")

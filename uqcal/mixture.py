@@ -180,6 +180,8 @@ class _Mixture(OnlineForecaster):
             bins = np.array([np.ones(10), (np.arange(10) + 0.5) / 10, np.zeros(10),
                              np.full(10, 10.0), np.zeros(10), np.full(10, 10.0)])
             self.state_ = (maps, beta, bins, _PRIOR.copy(), _PAIR.copy(), np.zeros(1))
+        if not self.state_[0].flags.writeable:  # loaded as a map of a file
+            self.state_ = tuple(np.array(part) for part in self.state_)
         return self.state_
 
     def _run(self, p, y, table=0):

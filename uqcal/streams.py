@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, tops
 from .inputs import (check_choice, check_count, check_labels_agree, plain_array, read_array,
                           refuse)
+from .mixture import OnlineMixture
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 from .tables import NumberReader, check_encoding, encoding_of
@@ -40,11 +41,12 @@ except ImportError: pass
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
 
 # %% ../nbs/49_streams.ipynb #cell-007
-_METHODS = {"ops": OnlinePlattScaling, "tops": tops, "hops": hops, "obs": OnlineBetaScaling,
-            "tobs": tobs, "hobs": hobs}
+_METHODS = {"mixture": OnlineMixture, "ops": OnlinePlattScaling, "tops": tops, "hops": hops,
+            "obs": OnlineBetaScaling, "tobs": tobs, "hobs": hobs}
 
 
-def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hobs"
+def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "tobs" or
+                                  # "hobs"
                     *,
                     rng: int | np.random.Generator | None = None,  # seed or generator, for hedging
                     ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
@@ -53,7 +55,7 @@ def make_forecaster(method: str,  # "ops", "tops", "hops", "obs", "tobs" or "hob
     Parameters
     ----------
     method : str
-        "ops", "tops", "hops", "obs", "tobs" or "hobs".
+        "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs".
     rng : int | np.random.Generator | None, optional
         Seed or generator, for hedging; None draws fresh entropy: numbers differ from run to
         run.
@@ -85,11 +87,13 @@ class _Served(ClassifierMixin, BaseEstimator):
         "The names of the features, where the model was trained with a table."
         return self.model_.feature_names_in_
 
-    def __sklearn_is_fitted__(self): return hasattr(self, "model_") or hasattr(self.model, "classes_")
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_") or hasattr(self.model, "classes_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        if hasattr(self.model, "__sklearn_tags__"): tags.input_tags = get_tags(self.model).input_tags
+        if hasattr(self.model, "__sklearn_tags__"):
+            tags.input_tags = get_tags(self.model).input_tags
         return tags
 
     def __getstate__(self):
@@ -222,7 +226,7 @@ class RecalibratedClassifier(_Recalibrated):
     model : Any
         A classifier with `fit` and `predict_proba`; where it is fitted and `fit` is not
         called, it is taken as it is.
-    method : str, default "tops"
+    method : str, default "mixture"
         A name that `make_forecaster` knows.
     cv : int | None, default 5
         Parts in which `fit` splits the training rows to teach the map, ≥ 2; None to teach
@@ -234,7 +238,7 @@ class RecalibratedClassifier(_Recalibrated):
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
                  # `fit` is not called, it is taken as it is
-                 method: str = "tops",  # a name that `make_forecaster` knows
+                 method: str = "mixture",  # a name that `make_forecaster` knows
                  *,
                  cv: int | None = 5,  # parts in which `fit` splits the training rows to teach the
                  # map, ≥ 2; None to teach it nothing
@@ -455,7 +459,7 @@ class RecalibratedOnline(_Adapter):
     ----------
     model : Any
         With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
-    method : str, default "tops"
+    method : str, default "mixture"
         A name that `make_forecaster` knows.
     remember : int, default 10_000
         So many forecasts without a key await their outcome, ≥ 1.
@@ -466,7 +470,7 @@ class RecalibratedOnline(_Adapter):
     def __init__(self,
                  model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and
                  # `learn_one(x, y)`
-                 method: str = "tops",  # a name that `make_forecaster` knows
+                 method: str = "mixture",  # a name that `make_forecaster` knows
                  *,
                  remember: int = 10_000,  # so many forecasts without a key await their outcome, ≥ 1
                  rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
@@ -720,7 +724,7 @@ def recalibrate_rows(
     *,
     score: str,  # the column of scores, in [0, 1]
     outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
-    method: str = "tops",  # a name that `make_forecaster` knows
+    method: str = "mixture",  # a name that `make_forecaster` knows
     name: str = "recalibrated",  # the column that is added
     rng: int | None = 0,  # seed of hedging's draws, ≥ 0
     decimal: str | None = None,  # as in `read_table`; forecasts get the mark that scores have
@@ -742,7 +746,7 @@ def recalibrate_rows(
         The column of scores, in [0, 1].
     outcome : str
         The column of outcomes: 0 or 1, or nothing where not known.
-    method : str, default "tops"
+    method : str, default "mixture"
         A name that `make_forecaster` knows.
     name : str, default "recalibrated"
         The column that is added.
