@@ -1201,7 +1201,8 @@ class CalibrationMonitor(_Bettor):
         out = np.empty(q.size)
         self._begin()
         _bet(q, y, _RIVALS, self.weight_, self.state_, CLIP, out)
-        self.bins_ += _bin_table(y, q, _edges(self.bin_width))
+        where = np.searchsorted(_edges(self.bin_width), q, side="left")
+        for sums, values in zip(self.bins_, (1.0, y, q)): np.add.at(sums, where, values)
         reading = MonitorReading(alpha=float(self.alpha), log_wealth=out)
         if self.alarm_ is None and reading.alarm:
             self.alarm_ = int(self.state_[1]) - q.size + reading.alarm

@@ -81,7 +81,8 @@ def _check_outputs(source, jobs=1, **targets):
     from uqcal.page import check_target
     written = {option: check_target(path) for option, path in targets.items() if path is not None}
     if len(set(written.values())) < len(written):
-        raise ValueError("--report and --json must name different files")
+        raise ValueError(f"{' and '.join(f'--{option}' for option in written)} must name different "
+                         "files")
     for option, path in written.items():
         if source and path.exists() and os.path.exists(source) and path.samefile(source):
             raise ValueError(f"--{option} would overwrite {source}, the data")
@@ -595,20 +596,37 @@ _RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.
 FILE is a CSV file (.csv or .csv.gz) with a line of column names, oldest row first, or - for
 standard input. Each row is written again, in the same encoding and with the same decimal mark,
 with a forecast that was made before its outcome was used. A row without an
-outcome gets a forecast and teaches nothing.
+outcome gets a forecast and teaches nothing. With --key its case is remembered:
+a later row with the same key brings the outcome, and gets the forecast that was
+stated. With --state what was learnt, and what is still out, outlives the run.
 
 \b
 Examples:
   uqcal recalibrate scores.csv --outcome y --score p --out recalibrated.csv
   cat scores.csv | uqcal recalibrate - --outcome y --score p > recalibrated.csv
+  tail -f loans.csv | uqcal recalibrate - --key loan --state loans.json
+  uqcal recalibrate loans.csv --key loan --state loans.json --resume --out all.csv
 
 Exit code: 0 done; 2 input or options can't be used, and the message names the line of a broken row.
 """
 _METHOD = _option("mixture (of eight ways, weighted by their past), ops, tops, hops (Platt "
                   "scaling: plain, tracked, hedged) or obs, tobs, hobs (beta scaling).", "NAME",
                   default=True)
-_OUT = _option("Write the rows to this file, which appears when the last row is through; - for "
-               "standard output.", "FILE", default=True)
+_OUT = _option("Write the rows to this file, which appears when the last row is through, or with "
+               "--state add them to it; - for standard output.", "FILE", default=True)
+_Key = Annotated[str | None, _said("Column of keys, where outcomes come in later rows.", "NAME")]
+_State = Annotated[str | None, _said(
+    "Go on from the state in this file, and keep it there: every --every rows, at the end, and when "
+    "a row stops the run. It is made where there is none.", "FILE")]
+_Every = Annotated[int, typer.Option(help="Rows between two writings of the state.",
+                                     metavar="NUMBER", show_default=True)]
+_Resume = Annotated[bool, _said("Pass over the rows of FILE that the state has taken in already.",
+                                None, "--resume")]
+_OnError = Annotated[str, typer.Option(help="What a broken row does: stop, or skip to leave it out "
+                                       "and say so.", metavar="WORD", show_default=True)]
+_StreamSeed = Annotated[int | None, _said(
+    "Seed of the draws of hops and hobs, for replays.  [default: fresh ones, which nobody can "
+    "foresee]", "NUMBER")]
 
 
 # %% ../nbs/70_cli.ipynb #cell-010
@@ -621,7 +639,9 @@ def _recalibrate(
                                   default=True)] = "score",
     method: Annotated[str, _METHOD] = "mixture", out: Annotated[str, _OUT] = "-",
     name: Annotated[str, _option("Name of the column that is added.", "NAME",
-                                 default=True)] = "recalibrated", seed: Annotated[int, _SEED] = 0,
+                                 default=True)] = "recalibrated", seed: _StreamSeed = None,
+    key: _Key = None, state: _State = None, every: _Every = 1000, resume: _Resume = False,
+    on_error: _OnError = "stop",
     report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: Annotated[str | None, typer.Option(hidden=True)] = None, drop_missing: Annotated[
@@ -633,17 +653,19 @@ def _recalibrate(
         raise ValueError("--name must be a name on one line, without blanks around it, got "
                          f"{name!r}")
     _check_stream(file, out, where, encoding)
+    _check_state(state, every, resume, on_error)
     NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
-    _check_outputs(file, report=report, out=None if out == "-" else out)
+    _check_outputs(file, report=report, out=None if out == "-" else out, state=state)
     label = "standard input" if file == "-" else display_name(Path(file).name)
     with _as_gzip(label), contextlib.ExitStack() as opened:
         source = _stream(file, opened)
         found = encoding or encoding_of(source.peek(4))
-        write = opened.enter_context(_rows_to(out, _writer(found, name)))
+        write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
         summary = _recalibrated(source, write, label, dict(
             score=score, outcome=outcome, method=method, name=name, rng=seed, decimal=decimal,
-            thousands=thousands, encoding=found, drop_missing=drop_missing))
+            thousands=thousands, encoding=found, drop_missing=drop_missing, key=key, state=state,
+            every=every, resume=resume, on_error=on_error))
     if report is not None: _recalibration_report(summary, label, report)
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
 
@@ -662,6 +684,13 @@ def _check_stream(file, out, where, encoding):
     if out.lower().endswith((*whole, ".gz")):
         raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
     if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
+
+
+def _check_state(state, every, resume, on_error):
+    from uqcal.inputs import check_choice, check_count
+    check_count(every, "--every")
+    check_choice(on_error, "--on-error", ("stop", "skip"))
+    if resume and state is None: raise ValueError("--resume needs --state, the file to go on from")
 
 
 def _stream(file, opened):
@@ -705,6 +734,41 @@ def _rows_to(out, encode):
         os.replace(part, target)
     finally: part.unlink(missing_ok=True)
 
+
+def _place(out, state, encoding):
+    "How rows go out: into a pipe, into a file of their own, or behind the rows of earlier runs."
+    if out == "-" or state is None: return _rows_to
+    if len("\n\n".encode(encoding)) - len("\n".encode(encoding)) > 1:
+        raise ValueError(f"--out can't be added to in {encoding}; write to standard output")
+    return _rows_behind
+
+
+@contextlib.contextmanager
+def _rows_behind(out, encode):
+    "A function that adds lines to a file, behind whole ones; its header is written once."
+    from uqcal.page import check_target
+    with open(check_target(out), "a+b") as file:
+        file.seek(0)
+        there = file.readline()
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - (1 << 21)))
+        tail = file.read()
+        file.truncate(end - (len(tail) - 1 - tail.rfind(b"\n")))  # a line that was cut short
+        if not there.endswith(b"\n"): there = b""
+        begun = []
+
+        def write(text):
+            line, _, rest = text.partition("\n")
+            if there and not begun:
+                if encode(line + "\n") != there:
+                    raise ValueError(f"--out {out} begins with other column names than these rows "
+                                     "would have; name another file")
+                text = rest
+            begun.append(True)
+            file.write(encode(text))
+            file.flush()
+        yield write
+
 # %% ../nbs/70_cli.ipynb #cell-082
 class _Watched:
     "A file whose reading moves a bar."
@@ -736,17 +800,29 @@ def _watched(source, file, label, progress):
 def _recalibrated(source, write, label, options):
     from uqcal.streams import make_forecaster, recalibrate_rows
     make_forecaster(options["method"], rng=options["rng"])  # what it refuses is no fault of a line
-    try: return recalibrate_rows(source, write, **options)
+    skipped = []
+
+    def complain(text):
+        skipped.append(text)
+        if len(skipped) <= 5: typer.echo(f"uqcal: {label}, {text}; left out", err=True)
+    try: return recalibrate_rows(source, write, complain=complain, **options)
     except UnicodeError:
         kind = "UTF-8" if options["encoding"] == "utf-8-sig" else options["encoding"]
         raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
                          "encoding with --encoding") from None
-    except ValueError as error: raise ValueError(f"{label}, {error}") from None
+    except ValueError as error:
+        where = f"{label}, " if str(error).startswith("line ") else ""
+        raise ValueError(f"{where}{error}") from None
+    finally:
+        if len(skipped) > 5:
+            typer.echo(f"uqcal: {label}: {len(skipped):,} rows left out", err=True)
 
 # %% ../nbs/70_cli.ipynb #cell-044
 def _stream_text(summary):
     "What went through, in a few sentences."
     gone = f"; left out: {summary.left_out:,} without a score" if summary.left_out else ""
+    gone += f"; left out as broken: {summary.skipped:,}" if summary.skipped else ""
+    gone += f"; outcomes still out: {summary.waiting:,}" if summary.waiting else ""
     known = f"{summary.rows:,} rows, {summary.learnt:,} with an outcome{gone}."
     if not summary.learnt: return f"{known} Nothing could be learnt."
     rang = f"after {summary.alarm:,} outcomes" if summary.alarm else "never"

@@ -9,9 +9,13 @@ import codecs
 import csv
 import difflib
 import hashlib
+import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,7 +32,7 @@ from .mixture import OnlineMixture
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 from .tables import NumberReader, check_encoding, encoding_of
-from .tickets import locked
+from .tickets import Storable, locked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -116,18 +120,6 @@ class _Served(ClassifierMixin, BaseEstimator):
     def _teach(self, P, label):
         run = self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
-
-
-def _teach_unseen(served, X, y, options):
-    "Teach the map with scores of models that had not seen their rows."
-    if not isinstance(y, (list, tuple)): y = np.asarray(y)
-    label, weight = _positions(y, served.classes_, len(y)), options.get("sample_weight")
-    parts = min(check_count(served.cv, "cv", minimum=2), np.bincount(label).min())
-    if parts < 2: return
-    P = cross_val_predict(served.model, X, y, cv=StratifiedKFold(parts), method="predict_proba",
-                          params=options)
-    counts = slice(None) if weight is None else np.asarray(weight) > 0
-    served._teach(P[counts], label[counts])
 
 # %% ../nbs/49_streams.ipynb #cell-009
 class _Recalibrated(_Served):
@@ -300,6 +292,18 @@ class RecalibratedClassifier(_Recalibrated):
         P, learnt = self._ready().predict_proba(_checked(X)[0]), self.forecaster_
         return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
+# %% ../nbs/49_streams.ipynb #cell-049
+def _teach_unseen(served, X, y, options):
+    "Teach the map with scores of models that had not seen their rows."
+    if not isinstance(y, (list, tuple)): y = np.asarray(y)
+    label, weight = _positions(y, served.classes_, len(y)), options.get("sample_weight")
+    parts = min(check_count(served.cv, "cv", minimum=2), np.bincount(label).min())
+    if parts < 2: return
+    P = cross_val_predict(served.model, X, y, cv=StratifiedKFold(parts), method="predict_proba",
+                          params=options)
+    counts = slice(None) if weight is None else np.asarray(weight) > 0
+    served._teach(P[counts], label[counts])
+
 # %% ../nbs/49_streams.ipynb #cell-010
 def _both_classes(q): return np.column_stack([1 - q, q])
 
@@ -386,12 +390,6 @@ class _OneByOne(_RiverClassifier):
             return self.labels_[-1] == y
         known = " or ".join(f"{label!r:.40}" for label in self.labels_)
         raise ValueError(f"y must be {known}, got {y!r:.40}")
-
-
-def _name_of(x):
-    "A short name of features, in whatever order they come."
-    held = sorted(x.items(), key=lambda item: str(item[0])) if isinstance(x, dict) else x
-    return "features " + hashlib.blake2b(repr(held).encode(), digest_size=16).hexdigest()
 
 # %% ../nbs/49_streams.ipynb #cell-043
 class _Adapter(_OneByOne):
@@ -506,6 +504,12 @@ class RecalibratedOnline(_Adapter):
         _, q, _ = self.forecaster.open_ticket(self._forecast(x, key, options))
         return {self.labels_[0]: 1 - q, self.labels_[1]: q} if len(self.labels_) == 2 else {}
 
+# %% ../nbs/49_streams.ipynb #cell-050
+def _name_of(x):
+    "A short name of features, in whatever order they come."
+    held = sorted(x.items(), key=lambda item: str(item[0])) if isinstance(x, dict) else x
+    return "features " + hashlib.blake2b(repr(held).encode(), digest_size=16).hexdigest()
+
 # %% ../nbs/49_streams.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True)
 class StreamSummary(Result):
@@ -530,6 +534,10 @@ class StreamSummary(Result):
         Outcomes seen, calibration error before and after, at some times of the stream.
     left_out : int
         Rows without a score, where they were to be left out.
+    skipped : int
+        Broken rows, where they were to be skipped.
+    waiting : int
+        Forecasts whose outcome has not come yet, where rows have keys.
     """
 
     method: str  # the method's short name
@@ -542,12 +550,16 @@ class StreamSummary(Result):
     curve: tuple[tuple[int, float, float], ...] = field(repr=False)  # outcomes seen, calibration
     # error before and after, at some times of the stream
     left_out: int = 0  # rows without a score, where they were to be left out
+    skipped: int = 0  # broken rows, where they were to be skipped
+    waiting: int = 0  # forecasts whose outcome has not come yet, where rows have keys
 
     @property
     def sentence(self) -> str:
         "The result in words."
         rang = f"after {self.alarm:,} outcomes" if self.alarm else "never"
-        return (f"{self.rows:,} rows, {self.learnt:,} with an outcome; calibration error "
+        more = "".join(f", {count:,} {what}" for count, what in (
+            (self.waiting, "awaiting theirs"), (self.skipped, "skipped")) if count)
+        return (f"{self.rows:,} rows, {self.learnt:,} with an outcome{more}; calibration error "
                 f"{self.error_before:.4f} as stated, {self.error_after:.4f} recalibrated "
                 f"({self.method}); the monitor of the score rang {rang}")
 
@@ -571,16 +583,18 @@ class StreamSummary(Result):
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../nbs/49_streams.ipynb #cell-019
-class _Tally:
+class _Tally(Storable):
     "Sums from which the summary is made; their number is fixed."
 
-    def __init__(self):
-        self.rows, self.learnt, self.left_out, self.due, self.curve = 0, 0, 0, 1.0, []
-        self.bins, self.squares = np.zeros((2, 2, 10)), np.zeros(2)
-        self.monitor, self.edges = CalibrationMonitor(), np.arange(1, 11) / 10
+    def begin(self):
+        "Nothing seen yet."
+        self.rows_, self.learnt_, self.left_out_, self.skipped_ = 0, 0, 0, 0
+        self.due_, self.curve_, self.monitor_ = 1, [], CalibrationMonitor()
+        self.bins_, self.squares_ = np.zeros((2, 2, 10)), np.zeros(2)
+        return self
 
     def add(self, p, y, q):
-        """Take in scores p, outcomes y and forecasts q of some rows.
+        """Take in scores p, outcomes y and forecasts q of some rows, in the order of the rows.
 
         Parameters
         ----------
@@ -588,38 +602,44 @@ class _Tally:
         y
         q
         """
-        known = ~np.isnan(y)
-        self.rows += p.size
-        p, y, q = p[known], y[known], q[known]
-        if not y.size: return
-        self.learnt += y.size
-        for k, forecast in enumerate((p, q)):
-            where = np.searchsorted(self.edges, forecast, side="left")
-            for j, values in enumerate((y, forecast)):
-                self.bins[k, j] += np.bincount(where, values, 10)
-            self.squares[k] += np.sum((y - forecast)**2)
-        self.monitor.partial_fit(p, y)
-        if self.learnt >= self.due: self.note()
+        while y.size:
+            part = slice(0, self.due_ - self.learnt_)
+            for k, forecast in enumerate((p[part], q[part])):
+                where = np.searchsorted(np.arange(1, 11) / 10, forecast, side="left")
+                # one after the other, so that parts of any size add up to the same bits
+                for j, values in enumerate((y[part], forecast)):
+                    np.add.at(self.bins_[k, j], where, values)
+                np.add.at(self.squares_[k:k + 1], 0 * where, (y[part] - forecast)**2)
+            self.monitor_.partial_fit(p[part], y[part])
+            self.learnt_ += y[part].size
+            if self.learnt_ == self.due_: self.note()
+            p, y, q = (values[part.stop:] for values in (p, y, q))
 
     def note(self):
         "A point of the curve; the next is due when the stream is five per cent longer."
-        error = np.abs(self.bins[:, 0] - self.bins[:, 1]).sum(axis=1) / self.learnt
-        self.curve.append((self.learnt, *error.tolist()))
-        self.due = 1.05 * self.learnt
+        self.curve_.append(self.point())
+        self.due_ = 1 + int(1.05 * self.learnt_)
 
-    def summary(self, method):  # its name
+    def point(self):
+        "Outcomes so far, and calibration errors before and after."
+        error = np.abs(self.bins_[:, 0] - self.bins_[:, 1]).sum(axis=1) / self.learnt_
+        return (self.learnt_, *error.tolist())
+
+    def summary(self, method, waiting):  # its name, and how many outcomes are still out
         """What has gone through so far.
 
         Parameters
         ----------
         method
-            Its name.
+        waiting
+            Its name, and how many outcomes are still out.
         """
-        if self.learnt and (not self.curve or self.curve[-1][0] < self.learnt): self.note()
-        before, after = (self.squares / max(self.learnt, 1)).tolist()
-        return StreamSummary(method=method, rows=self.rows, learnt=self.learnt, brier_before=before,
-                             brier_after=after, alarm=getattr(self.monitor, "alarm_", None),
-                             curve=tuple(self.curve), left_out=self.left_out)
+        end = [self.point()] if self.learnt_ and self.curve_[-1][0] < self.learnt_ else []
+        before, after = (self.squares_ / max(self.learnt_, 1)).tolist()
+        return StreamSummary(method=method, rows=self.rows_, learnt=self.learnt_, waiting=waiting,
+                             brier_before=before, brier_after=after, left_out=self.left_out_,
+                             skipped=self.skipped_, curve=(*self.curve_, *end),
+                             alarm=getattr(self.monitor_, "alarm_", None))
 
 # %% ../nbs/49_streams.ipynb #cell-021
 def _arrived(source: BinaryIO, encoding: str | None) -> Iterator[list[str]]:
@@ -660,28 +680,51 @@ _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1
              "yes": 1.0, **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
 
 
-def _row(line, delimiter, width, columns, numbers, names, drop_missing):
-    """Score and outcome of a line, None where it is to be left out; a ValueError says what is wrong
-    with it."""
-    cells = line.split(delimiter) if '"' not in line else next(
-        csv.reader([line], delimiter=delimiter, strict=True))
+def _cells(line, delimiter, width):
+    "The cells of a line."
+    if '"' not in line: cells = line.split(delimiter)
+    else:
+        try: cells = next(csv.reader([line], delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            if "unexpected end" not in str(error): raise ValueError(str(error)) from None
+            raise _OpenCell("a cell in quotation marks doesn't end on its line; line breaks inside "
+                            "cells can't be read row by row") from None
     if len(cells) != width: raise ValueError(f"{len(cells)} cells where the header has {width}")
-    text, said = cells[columns[0]].strip(), cells[columns[1]].strip().lower()
-    p = numbers.cell(text)
+    return cells
+
+
+class _OpenCell(ValueError):
+    "What comes next is no row, so that this one can't be skipped."
+
+
+def _row(line, layout):
+    "Score, outcome and key of a line; NaN for no score and no outcome."
+    cells = _cells(line, layout.delimiter, layout.width)
+    text, said, *key = (cells[column].strip() for column in layout.columns)
+    names, said = layout.names, said.lower()
+    p = layout.numbers.cell(text)
     if p is None:
         raise ValueError(f"column {names[0]!r} must hold a probability, got {text[:40]!r}")
-    if p != p and drop_missing: return None
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40] or 'nothing'}")
-    y = _OUTCOMES[said] if said in _OUTCOMES else numbers.read(said)
+    if not (0.0 <= p <= 1.0 or p != p):
+        raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
+    y = _OUTCOMES[said] if said in _OUTCOMES else layout.numbers.read(said)
     if y is None or y not in (0, 1) and y == y:
         raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome is "
                          f"not known, got {said[:40]!r}")
-    return p, y
+    if key and not key[0]: raise ValueError(f"column {names[2]!r} must hold a key, got nothing")
+    return p, y, key[0] if key else None
 
 # %% ../nbs/49_streams.ipynb #cell-022
+class _Layout(NamedTuple):
+    delimiter: str  # what separates cells
+    width: int  # number of columns
+    columns: list[int]  # where score, outcome and key stand
+    names: tuple[str, ...]  # their names
+    numbers: NumberReader  # what reads numbers
+
+
 def _header(line, names, added, decimal, thousands):
-    """Delimiter, number of columns, where score and outcome stand, and what reads their numbers."""
+    "How a table is laid out whose first line this is."
     delimiter = max(",;\t", key=line.count)
     header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     for name in names:
@@ -693,14 +736,16 @@ def _header(line, names, added, decimal, thousands):
         raise ValueError(f"there is no column {name!r}, the columns are "
                          f"{', '.join(map(repr, header[:12]))}"
                          + (f"; did you mean {close[0]!r}?" if close else ""))
-    if names[0] == names[1]:
-        raise ValueError(f"score and outcome must be two columns, got {names[0]!r} for both")
+    if len(set(names)) < len(names):
+        raise ValueError("score, outcome and key must be columns of their own, got "
+                         f"{', '.join(map(repr, names))}" if len(names) > 2 else
+                         f"score and outcome must be two columns, got {names[0]!r} for both")
     if added.strip() in header or not added.strip() or not added.isprintable():
         there = f"there is a column {added!r} already" if added.strip() in header else (
             f"a column can't be called {added!r}")
         raise ValueError(f"{there}; choose another name for the forecasts")
     numbers = NumberReader(decimal or ("." if delimiter == "," else None), thousands)
-    return delimiter, len(header), [header.index(name) for name in names], numbers
+    return _Layout(delimiter, len(header), [header.index(name) for name in names], names, numbers)
 
 
 def _cell(name, delimiter):
@@ -708,14 +753,122 @@ def _cell(name, delimiter):
     needs = delimiter in name or '"' in name or name != name.strip()
     return '"' + name.replace('"', '""') + '"' if needs else name
 
+# %% ../nbs/49_streams.ipynb #cell-045
+class _Passed(Storable):
+    "All that rows have left behind: forecaster, sums, the keys booked last."
 
-def _forecast_rows(forecaster, p, y):
-    "Forecasts of rows in order, learning where there is an outcome."
-    known, q = ~np.isnan(y), np.empty(p.size)
-    for run in np.split(np.arange(p.size), np.flatnonzero(np.diff(known)) + 1):
-        q[run] = forecaster.prequential(p[run], y[run]) if known[run[0]] else forecaster.predict(
-            p[run])
-    return q
+    def __init__(self, method="mixture", rng=None): self.method, self.rng, self.told = method, rng, []
+
+    def begin(self):
+        "No row seen yet."
+        self.forecaster_, self.tally_ = make_forecaster(self.method, rng=self.rng), _Tally().begin()
+        self.booked_, self.decimal_, self.taken_ = {}, None, 0
+        return self
+
+    def many(self, p, y):
+        """Forecasts of rows without keys, in order, learning where there is an outcome.
+
+        Parameters
+        ----------
+        p
+        y
+        """
+        known, q, run = ~np.isnan(y), np.empty(p.size), self.forecaster_
+        for part in np.split(np.arange(p.size), np.flatnonzero(np.diff(known)) + 1):
+            q[part] = run.prequential(p[part], y[part]) if known[part[0]] else run.predict(p[part])
+        self.tally_.add(p[known], y[known], q[known])
+        return q
+
+    def one(self, p, y, key):
+        """The forecast of a row with a key, which is remembered until its outcome comes.
+
+        Parameters
+        ----------
+        p
+        y
+        key
+        """
+        if y != y: return self.forecaster_.forecast(p, key)
+        if key in self.booked_: raise ValueError(f"the outcome of key {key!r:.60} is booked already")
+        if self.forecaster_.is_open(key):
+            p = self.forecaster_.open_ticket(key).score
+            q = self.forecaster_.outcome(key, y)
+        else: q = self.forecaster_.prequential([p], [y])[0]
+        self.booked_[key] = None
+        if len(self.booked_) > _REMEMBERED: del self.booked_[next(iter(self.booked_))]
+        self.told.append((p, y, float(q)))
+        return float(q)
+
+    def settle(self):
+        "Add to the sums what rows with keys have told."
+        if self.told: self.tally_.add(*np.array(self.told).T)
+        self.told = []
+
+    def needs_score(self, y, key):
+        """Whether a row must have one: unless it brings the outcome of a forecast that is open.
+
+        Parameters
+        ----------
+        y
+        key
+        """
+        return key is None or y != y or not (key in self.booked_ or self.forecaster_.is_open(key))
+
+
+_REMEMBERED = 10_000
+
+# %% ../nbs/49_streams.ipynb #cell-046
+class _StateFile:
+    "A state on disk that is replaced as a whole."
+
+    def __init__(self, path): self.path, self.seen = Path(path), None
+
+    def read(self):
+        "The state that is there; None where there is none."
+        try: text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError: return None
+        except (OSError, UnicodeError) as error:
+            raise ValueError(f"the state {self.path} can't be read: {error}") from None
+        self.seen = self._mark()
+        try: return _Passed.from_dict(json.loads(text))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{self.path} holds no state of uqcal recalibrate: {error}") from None
+
+    def write(self, passed):
+        """Put the state in place of the one before.
+
+        Parameters
+        ----------
+        passed
+        """
+        if self._mark() != self.seen:
+            raise ValueError(f"another process has written the state {self.path} meanwhile; let one "
+                             "process use it at a time")
+        part = self.path.with_name(f".{self.path.name[:200]}.part")
+        try:
+            with open(part, "w", encoding="utf-8") as file:
+                json.dump(passed.to_dict(), file, allow_nan=False)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, self.path)
+        except OSError as error:
+            raise ValueError(f"the state {self.path} can't be written: {error.strerror}") from None
+        finally: part.unlink(missing_ok=True)
+        self.seen = self._mark()
+
+    def _mark(self):
+        try: found = self.path.stat()
+        except OSError: return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+# %% ../nbs/49_streams.ipynb #cell-047
+def _opened(file, method, rng):
+    "The state in a file, or a fresh one."
+    passed, fresh = file.read() if file else None, _Passed(method, rng).begin()
+    if passed is None: return fresh
+    if passed.method != method:
+        raise ValueError(f"method must be that of the state, {passed.method!r}, got {method!r}")
+    return passed
 
 # %% ../nbs/49_streams.ipynb #cell-023
 def recalibrate_rows(
@@ -724,17 +877,23 @@ def recalibrate_rows(
     *,
     score: str,  # the column of scores, in [0, 1]
     outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
+    key: str | None = None,  # the column of keys, where outcomes come in later rows
     method: str = "mixture",  # a name that `make_forecaster` knows
     name: str = "recalibrated",  # the column that is added
-    rng: int | None = 0,  # seed of hedging's draws, ≥ 0
+    rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
     decimal: str | None = None,  # as in `read_table`; forecasts get the mark that scores have
     thousands: str | None = None,  # the mark between thousands, if there is one
     encoding: str | None = None,  # of the bytes; None: by the mark they begin with, else UTF-8
     drop_missing: bool = False,  # leave out rows without a score
-) -> StreamSummary:  # what went through
+    state: str | PathLike | None = None,  # a file to go on from, made where there is none
+    every: int = 1000,  # rows between two writings of the state, ≥ 1
+    resume: bool = False,  # pass over the rows that the state has taken in already
+    on_error: str = "stop",  # what a broken row does: "stop", or "skip" to leave it out
+    complain: Callable[[str], object] | None = None,  # is told of each row that is skipped
+) -> StreamSummary:  # what went through, since the state was made
     """Write each row again with a forecast that was made before the row's outcome was used.
 
-    Memory does not grow with the stream.
+    Memory does not grow with the stream, only with outcomes that are still out.
 
     Parameters
     ----------
@@ -746,12 +905,14 @@ def recalibrate_rows(
         The column of scores, in [0, 1].
     outcome : str
         The column of outcomes: 0 or 1, or nothing where not known.
+    key : str | None, optional
+        The column of keys, where outcomes come in later rows.
     method : str, default "mixture"
         A name that `make_forecaster` knows.
     name : str, default "recalibrated"
         The column that is added.
-    rng : int | None, default 0
-        Seed of hedging's draws, ≥ 0.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
     decimal : str | None, optional
         As in `read_table`; forecasts get the mark that scores have.
     thousands : str | None, optional
@@ -760,56 +921,128 @@ def recalibrate_rows(
         Of the bytes; None: by the mark they begin with, else UTF-8.
     drop_missing : bool, default False
         Leave out rows without a score.
+    state : str | PathLike | None, optional
+        A file to go on from, made where there is none.
+    every : int, default 1000
+        Rows between two writings of the state, ≥ 1.
+    resume : bool, default False
+        Pass over the rows that the state has taken in already.
+    on_error : str, default "stop"
+        What a broken row does: "stop", or "skip" to leave it out.
+    complain : Callable[[str], object] | None, optional
+        Is told of each row that is skipped.
 
     Returns
     -------
     StreamSummary
-        What went through.
+        What went through, since the state was made.
 
     Raises
     ------
     ValueError
         For the first row that can't be used, naming its line, after all rows before it were
-        written.
+        written and the state with them, and for a state that is damaged or of another
+        method.
     """
     NumberReader(decimal, thousands)  # refuses marks that can't be
-    forecaster, tally, number, layout = make_forecaster(method, rng=rng), _Tally(), 0, None
-    for lines in _bounded(source, check_encoding(encoding)):
-        kept, rows, fault = [], [], None
-        for line in lines:
-            number, line = number + 1, line.rstrip("\r")
-            if not line.strip(): continue
-            try:
-                if layout is None:
-                    layout = _header(line, (score, outcome), name, decimal, thousands)
-                    kept.append(line + layout[0] + _cell(name, layout[0]))
-                    continue
-                if len(line) > _LONGEST: raise ValueError(_TOO_LONG)
-                row = _row(line, *layout, (score, outcome), drop_missing)
-                if row is None:
-                    tally.left_out += 1
-                    continue
-                rows.append(row)
-                kept.append(line)
-            except (ValueError, csv.Error) as error:
-                fault = ValueError(f"line {number}: {error}")
-                break
-        _emit(write, kept, rows, forecaster, tally, layout)
-        if fault: raise fault
-    if layout is None:
-        raise ValueError("line 1: there must be a line with the names of the columns, got nothing")
-    return tally.summary(method)
+    check_choice(on_error, "on_error", ("stop", "skip"))
+    file = None if state is None else _StateFile(state)
+    passed = _opened(file, method, rng)
+    names = (score, outcome) if key is None else (score, outcome, key)
+    reader = _Reader(write=write, passed=passed, file=file, every=check_count(every, "every"),
+                     names=names, added=name, marks=(decimal or passed.decimal_, thousands),
+                     drop_missing=drop_missing, skip=passed.taken_ if resume else 0,
+                     complain=complain or (lambda text: None) if on_error == "skip" else None)
+    return reader.through(_bounded(source, check_encoding(encoding)))
 
 # %% ../nbs/49_streams.ipynb #cell-023b
-def _emit(write, kept, rows, forecaster, tally, layout):
-    "Forecast the rows of a chunk and write them out."
-    if rows:
-        p, y = np.array(rows).T
-        q = _forecast_rows(forecaster, p, y)
-        numbers = layout[3]
-        if numbers.decimal is None: numbers.decimal = "."  # what is written decides for the rest
-        made = [repr(value).replace(".", numbers.decimal) for value in q.tolist()]
-        kept[-len(rows):] = [f"{line}{layout[0]}{cell}" for line, cell in zip(kept[-len(rows):],
-                                                                              made)]
-        tally.add(p, y, q)
-    if kept: write("\n".join(kept) + "\n")
+class _Lines:
+    "Lines in, rows with forecasts out, and the state on disk from time to time."
+
+    def __init__(self, **settings):
+        vars(self).update(settings, number=0, layout=None, unsaved=0, kept=[], rows=[])
+
+    def through(self, arrived):
+        """The summary, when all lines are through; what stops them leaves the state of those before.
+
+        Parameters
+        ----------
+        arrived
+        """
+        while True:
+            try: lines = next(arrived, None)
+            except BaseException:  # a signal too comes between two rows here
+                self._save()
+                raise
+            if lines is None: break
+            for line in lines: self._take(line.rstrip("\r"))
+            self._emit()
+        if self.layout is None:
+            raise ValueError(
+                "line 1: there must be a line with the names of the columns, got nothing")
+        if self.skip:
+            raise ValueError(f"{self.skip:,} rows fewer than the state has taken in; is this the "
+                             "file that it was made from?")
+        self._save()
+        return self.passed.tally_.summary(self.passed.method,
+                                          len(self.passed.forecaster_.open_keys))
+
+    def _take(self, line):
+        self.number += 1
+        try: self._line(line)
+        except ValueError as error:
+            said = f"line {self.number}: {error}"
+            if self.complain is None or self.layout is None or isinstance(error, _OpenCell):
+                self._emit()
+                self._save()
+                raise ValueError(said) from None
+            self.passed.tally_.skipped_ += 1
+            self._taken()
+            self.complain(said)
+        if len(self.rows) >= self.every: self._emit()
+
+    def _taken(self): self.passed.taken_, self.unsaved = self.passed.taken_ + 1, self.unsaved + 1
+
+# %% ../nbs/49_streams.ipynb #cell-048
+class _Reader(_Lines):
+    "What becomes of a line, and of the rows that are through."
+
+    def _line(self, line):
+        if not line.strip(): return
+        if self.layout is None:
+            self.layout = _header(line, self.names, self.added, *self.marks)
+            self.kept.append(line + self.layout[0] + _cell(self.added, self.layout[0]))
+            return
+        if self.skip:
+            self.skip -= 1
+            return
+        if len(line) > _LONGEST: raise ValueError(_TOO_LONG)
+        p, y, key = _row(line, self.layout)
+        if p != p and self.passed.needs_score(y, key):
+            if not self.drop_missing:
+                raise ValueError(f"column {self.names[0]!r} must lie in [0, 1], got nothing")
+            self.passed.tally_.left_out_ += 1
+        else:
+            self.rows.append((p, y) if key is None else self.passed.one(p, y, key))
+            self.kept.append(line)
+        self._taken()
+
+    def _emit(self):
+        "Write what was kept, and the state where it is time."
+        rows, layout = self.rows, self.layout
+        if rows:
+            q = rows if len(self.names) > 2 else self.passed.many(*np.array(rows).T).tolist()
+            mark = layout.numbers.decimal = layout.numbers.decimal or "."
+            self.passed.decimal_ = mark  # what was written decides for the rest
+            self.kept[-len(rows):] = [
+                line + layout.delimiter + repr(value).replace(".", mark)
+                for line, value in zip(self.kept[-len(rows):], q)]
+            self.passed.tally_.rows_ += len(rows)
+        if self.kept: self.write("\n".join(self.kept) + "\n")
+        self.kept, self.rows = [], []
+        self.passed.settle()
+        if self.unsaved >= self.every: self._save()
+
+    def _save(self):
+        if self.file is not None: self.file.write(self.passed)
+        self.unsaved = 0

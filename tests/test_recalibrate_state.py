@@ -1,0 +1,221 @@
+"""Rows, keys and a state on disk: a stream cut anywhere, stopped by a row or killed goes on as if nothing had happened."""
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from uqcal.calibeating import tops
+from uqcal.cli import main
+from uqcal.streams import recalibrate_rows
+
+N, DELAY = 120, 30
+
+
+def keyed(n=N, delay=DELAY, seed=0, early=5):
+    "A table of forecasts asked for and outcomes that come later; the first few are known at once, the last are still out."
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random(n), 3)
+    y = (rng.random(n) < p**2).astype(int)
+    lines = []
+    for t in range(n):
+        lines.append(f"c{t},{p[t].item()!r},{y[t] if t < early else ''}")
+        if t - delay >= early: lines.append(f"c{t - delay},,{y[t - delay]}")
+    return "id,p,y", lines, p, y
+
+
+def run(lines, state, head="id,p,y", **options):
+    out = []
+    summary = recalibrate_rows(io.BytesIO("\n".join([head, *lines, ""]).encode()), out.append, **{"score": "p", "outcome": "y", "key": "id", "rng": 3, "state": state, **options})
+    return "".join(out).splitlines()[1:], summary
+
+
+def content(path):
+    return json.loads(path.read_text())["content"]
+
+
+@pytest.mark.parametrize("method", ["ops", "tops", "hops"])
+def test_a_file_cut_in_two_at_any_row_gives_the_same_as_whole(method, tmp_path):
+    head, lines, _, _ = keyed()
+    whole, summary = run(lines, tmp_path / "whole.json", method=method)
+    assert len(whole) == len(lines) and summary.waiting == DELAY and summary.learnt == N - DELAY
+    for cut in range(0, len(lines) + 1, 11 if method == "tops" else 60):
+        state = tmp_path / f"{cut}.json"
+        first, _ = run(lines[:cut], state, method=method, every=7)
+        second, again = run(lines[cut:], state, method=method)
+        assert first + second == whole and content(state) == content(tmp_path / "whole.json")
+        assert again.sentence == summary.sentence
+
+
+def test_without_keys_too_and_in_chunks_of_any_size(tmp_path):
+    rng = np.random.default_rng(1)
+    p = np.round(rng.random(300), 3)
+    lines = [f"{a!r},{int(b)}" if k % 5 else f"{a!r}," for k, (a, b) in enumerate(zip(p.tolist(), rng.random(300) < p))]
+    whole, _ = run(lines, tmp_path / "whole.json", head="p,y", key=None, method="hops")
+    for cut in (1, 150):
+        parts = [run(part, tmp_path / f"{cut}.json", head="p,y", key=None, method="hops", every=every)[0] for part, every in ((lines[:cut], 9), (lines[cut:], 50))]
+        assert parts[0] + parts[1] == whole and content(tmp_path / f"{cut}.json") == content(tmp_path / "whole.json")
+
+
+def test_outcomes_get_the_forecast_that_was_stated():
+    head, lines, p, y = keyed()
+    made, _ = run(lines, None, method="tops")
+    live, stated, expected = tops(), {}, []
+    for line in lines:
+        key, score, outcome = line.split(",")
+        if score and not outcome: expected.append(stated.setdefault(key, live.forecast(float(score), key=key)))
+        elif score: expected.append(live.prequential([float(score)], [int(outcome)])[0])
+        else: expected.append(live.outcome(key, int(outcome)))
+    np.testing.assert_array_equal([float(line.rsplit(",", 1)[1]) for line in made], expected)
+
+
+BROKEN = {
+    "still out": (["a,0.5,", "a,0.6,"], "line 3: key 'a' has a forecast already whose outcome is still out"),
+    "twice": (["a,0.5,", "a,,1", "a,,1"], "line 4: the outcome of key 'a' is booked already"),
+    "no score": (["a,,1"], "line 2: column 'p' must lie in \\[0, 1\\], got nothing"),
+    "no key": ([",0.5,1"], "line 2: column 'id' must hold a key, got nothing"),
+    "break in a cell": (['"a', 'b",0.5,1'], "line 2: a cell in quotation marks doesn't end on its line"),
+    "above": (["a,1.5,1"], "line 2: column 'p' must lie in \\[0, 1\\], got 1.5"),
+    "two": (["a,0.5,2"], "line 2: column 'y' must hold 0 or 1"),
+}
+
+
+@pytest.mark.parametrize("lines, said", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_row_stops_the_run_with_its_state_or_is_left_out(lines, said, tmp_path):
+    before = ["x,0.3,1", "y,0.8,"]
+    said = said.replace(f"line {int(said[5])}", f"line {int(said[5]) + 2}")
+    with pytest.raises(ValueError, match=said): run([*before, *lines, "z,0.5,0"], tmp_path / "s.json")
+    kept = content(tmp_path / "s.json")
+    good = lines[:int(said[5]) - 4]
+    run([*before, *good], tmp_path / "good.json")
+    assert kept == content(tmp_path / "good.json")
+    if "quotation" in said: return  # its second half would pass for a row, so that it stops in any case
+    told = []
+    made, summary = run([*before, *lines, "z,0.5,0"], tmp_path / "skipped.json", on_error="skip", complain=told.append)
+    assert len(told) == summary.skipped >= 1 and len(made) == 3 + len(good) and made[-1].startswith("z,")
+
+
+def test_a_mended_file_is_resumed_where_it_stopped(tmp_path):
+    head, lines, _, _ = keyed()
+    whole, _ = run(lines, tmp_path / "whole.json")
+    with pytest.raises(ValueError, match="line 52"): run([*lines[:50], "oops", *lines[51:]], tmp_path / "s.json", every=20)
+    made, _ = run(lines, tmp_path / "s.json", resume=True)
+    assert made == whole[50:] and content(tmp_path / "s.json") == content(tmp_path / "whole.json")
+    with pytest.raises(ValueError, match="rows fewer than the state has taken in"): run(lines[:60], tmp_path / "s.json", resume=True)
+
+
+def test_states_that_do_not_fit_are_refused(tmp_path, monkeypatch):
+    head, lines, _, _ = keyed()
+    state = tmp_path / "s.json"
+    run(lines, state, method="tops")
+    with pytest.raises(ValueError, match="method must be that of the state, 'tops', got 'ops'"): run(lines, state, method="ops")
+    state.write_text(state.read_text().replace("0.0", "0.5", 1))
+    with pytest.raises(ValueError, match="holds no state of uqcal recalibrate: .*checksum"): run(lines, state)
+    state.write_text("{}")
+    with pytest.raises(ValueError, match="holds no state"): run(lines, state)
+    with pytest.raises(ValueError, match="can't be written"): run(lines, tmp_path / "no" / "s.json")
+
+    class Meddling(io.BytesIO):
+        def read1(self, n=-1):
+            other.write_text("{}")
+            return super().read1(n)
+    other = tmp_path / "other.json"
+    with pytest.raises(ValueError, match="another process has written the state"):
+        recalibrate_rows(Meddling("\n".join([head, *lines, ""]).encode()), lambda text: None, score="p", outcome="y", key="id", state=other)
+
+
+def test_the_state_holds_what_is_out_and_no_more(tmp_path):
+    sizes = []
+    for n in (600, 2400):
+        head, lines, _, _ = keyed(n, 50)
+        run(lines, tmp_path / f"{n}.json", every=300)
+        found = content(tmp_path / f"{n}.json")["state"]
+        sizes.append(len(json.dumps(found["forecaster_"])))
+        assert len(found["booked_"]["dict"]) <= 10_000
+    assert sizes[1] < 1.05 * sizes[0]
+
+
+# --- in processes of their own
+
+def start(*args, **options):
+    code = "import sys; from uqcal.cli import main; main()"
+    return subprocess.Popen([sys.executable, "-c", code, "recalibrate", *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
+
+
+OPTIONS = ("--outcome", "y", "--score", "p", "--key", "id", "--method", "hops", "--seed", "4")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=["kill -9", "ended"])
+def test_a_run_that_is_killed_in_mid_stream_books_nothing_twice_and_loses_nothing(stop, tmp_path):
+    head, lines, _, _ = keyed()
+    (tmp_path / "s.csv").write_text("\n".join([head, *lines, ""]))
+    whole = start(tmp_path / "s.csv", *OPTIONS, "--state", tmp_path / "whole.json").communicate(timeout=300)[0].decode().splitlines()
+    answered = []
+    with start("-", *OPTIONS, "--state", tmp_path / "s.json", "--every", 20) as live:
+        for line in [head, *lines[:130]]:
+            live.stdin.write(f"{line}\n".encode())
+            live.stdin.flush()
+            answered.append(live.stdout.readline().decode().rstrip("\n"))
+        if stop != signal.SIGKILL: time.sleep(1)  # until it waits for the next row, and can write its state
+        live.send_signal(stop)
+        live.wait(timeout=60)
+    taken = content(tmp_path / "s.json")["state"]["taken_"]
+    assert taken == (120 if stop == signal.SIGKILL else 130) and answered == whole[:131]
+    rest, said = start(tmp_path / "s.csv", *OPTIONS, "--state", tmp_path / "s.json", "--resume").communicate(timeout=300)
+    assert rest.decode().splitlines()[1:] == whole[1 + taken:], said
+    assert content(tmp_path / "s.json") == content(tmp_path / "whole.json")
+
+
+def command(capsys, *args, code=0):
+    with pytest.raises(SystemExit) as ended: main(["recalibrate", *map(str, args)])
+    said = capsys.readouterr()
+    assert ended.value.code == code, said.err
+    return said.out + said.err
+
+
+def test_the_command_adds_to_its_table_and_mends_a_line_cut_short(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    head, lines, _, _ = keyed()
+    (tmp_path / "all.csv").write_text("\n".join([head, *lines, ""]))
+    (tmp_path / "half.csv").write_text("\n".join([head, *lines[:70], ""]))
+    command(capsys, "all.csv", *OPTIONS, "--state", "whole.json", "--out", "whole.csv")
+    command(capsys, "half.csv", *OPTIONS, "--state", "s.json", "--out", "parts.csv")
+    with open("parts.csv", "a") as file: file.write("c99,0.1")  # a power cut
+    said = command(capsys, "all.csv", *OPTIONS, "--state", "s.json", "--resume", "--out", "parts.csv")
+    assert (tmp_path / "parts.csv").read_text() == (tmp_path / "whole.csv").read_text()
+    assert f"outcomes still out: {DELAY}" in said and sorted(f.suffix for f in tmp_path.iterdir()) == [".csv"] * 4 + [".json"] * 2
+    assert "other column names" in command(capsys, "all.csv", *OPTIONS, "--state", "t.json", "--name", "q", "--out", "parts.csv", code=2)
+    assert "--resume needs --state" in command(capsys, "all.csv", *OPTIONS, "--resume", code=2)
+    assert "--every must be" in command(capsys, "all.csv", *OPTIONS, "--state", "t.json", "--every", "0", code=2)
+    assert "--on-error must be one of" in command(capsys, "all.csv", *OPTIONS, "--on-error", "go", code=2)
+    assert "must name different files" in command(capsys, "all.csv", *OPTIONS, "--state", "x", "--out", "x", code=2)
+
+
+def test_skipped_rows_are_named_and_counted(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").write_text("id,p,y\n" + "a,2,1\n" * 8 + "b,0.5,1\n")
+    said = command(capsys, "s.csv", *OPTIONS, "--on-error", "skip")
+    assert said.count("left out\n") == 6 and "s.csv, line 2: column 'p' must lie in [0, 1], got 2; left out" in said and "8 rows left out" in said and "left out as broken: 8" in said
+
+
+@pytest.mark.parametrize("text, encoding", [("id;p;y\na;0,25;1,0\nb;0,5;1.00\nc;0,5;0\n", "utf-8"), ("id\tp\ty\na\t0.25\t1.00\nb\t0.5\t0.0\nc\t0.5\t0\n", "utf-16"), ('id,p,y\n"a,1",0.25,1.00\n"b ""x""",5e-1,1\nc,.5,0\n', "utf-8-sig")])
+def test_other_marks_and_encodings_are_read_or_refused_by_name(capsys, tmp_path, monkeypatch, text, encoding):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").write_bytes(text.encode(encoding))
+    mixed = "1.00" in text and ";" in text
+    said = command(capsys, "s.csv", "--outcome", "y", "--score", "p", "--key", "id", "--method", "ops", "--out", "r.csv", code=2 if mixed else 0)
+    if mixed: assert "line 3: column 'y' must hold 0 or 1" in said
+    else: assert len((tmp_path / "r.csv").read_bytes().decode(encoding).splitlines()) == 4
+
+
+def test_without_a_seed_the_draws_are_fresh():
+    lines = keyed(3000)[1]
+    made = [tuple(run(lines, None, method="hops", rng=None)[0]) for _ in range(4)]
+    assert len(set(made)) == 4
+    assert run(lines, None, method="hops", rng=2)[0] == run(lines, None, method="hops", rng=2)[0]
