@@ -235,6 +235,8 @@ TABLE = {
     **rows("sample", "Sample.along", "errors", of=lambda: SAMPLE),
     **rows("sample", "Sample.keep RegressionErrors.keep", "single", given={"rows": np.arange(4)}, kinds={"rows": "array"}, of=lambda: SAMPLE),
     **rows("sample", "Sample.with_error", "errors", of=lambda: SAMPLE),
+    **rows("sample", "Sample.with_groups", "single", given={"groups": np.arange(N) // 3}, kinds={"groups": "array -None"}, of=lambda: SAMPLE),
+    **rows("sample", "RegressionErrors.with_groups", "single", given={"groups": np.arange(2040) // 5}, kinds={"groups": "array -None"}, of=lambda: load_demo()),
     **rows("sample", "RegressionErrors.with_error", "errors", given={"error": np.arange(2040) % 7 / 4}, of=lambda: load_demo()),
 
     # errors and uncertainties
@@ -376,9 +378,10 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
         "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
-        "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups",
+        "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
+        "sample.Sample.with_groups sample.RegressionErrors.with_groups",
 }.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in LATE for method in ("forecast", "outcome")}  # there are N keys
-EXEMPT = {"resampling.monte_carlo_pvalue"}  # takes what a simulation made, undefined values included
+EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled"}  # takes what a simulation made, undefined values included
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------
 

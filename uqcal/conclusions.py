@@ -303,16 +303,17 @@ def _bias(test, setup, pvalue, feature=None, note=""):
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
                 f"({share}{found}).")
-        short = f"Biased: errors average {_mean(value, interval)} times u{brief}"
+        short = f"Biased: errors average {_mean(value, interval)} times the uncertainty u{brief}"
     elif status == "valid":
         says = (f"{no} ({found}){mean}, and {_parts(test, test.along)} "
                 f"{'the mean of E/u' if feature else 'it'} is within {size:.2f} stated "
                 "uncertainties of zero.")
-        short = f"No bias beyond {size:.2f} u"
+        short = f"No bias beyond {size:.2f} times the uncertainty u"
     else:
         says = (f"{no} ({found}){mean}, but {_parts(test, test.along)} one of {_size(size)} could "
                 f"be there unseen; {_settle(_points_for_bias(test, setup), test.n)}.")
-        short = f"No bias is seen, but one of {_size(size, 'u')} could be there"
+        short = (f"No bias is seen, but one of {_size(size, 'times the uncertainty u')} could be "
+                 "there")
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
                       status=status, reason="precision" if status == "undecided" else None,
                       sentence=says, short=short, pvalue=pvalue, estimate=value,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -327,14 +328,14 @@ class _Named(_Columns):
         return f"{printable(name)[:40]} {printable(index[row])[:40]}"
 
     def row_names(self,
-                  rows: ArrayLike,  # positions from 0, shape (k,), k ≥ 1
+                  rows: Sequence[int] | np.ndarray,  # positions from 0, shape (k,), k ≥ 1
                   most: int = 3,  # how many are named
                   ) -> str:  # such as "row 3", "rows 3 (line 5) and 7 (line 9)" or "rows 1, 2, 3 …"
         """Rows in words: positions from 0, and the labels of a pandas column beside them.
 
         Parameters
         ----------
-        rows : ArrayLike
+        rows : Sequence[int] | np.ndarray
             Positions from 0, shape (k,), k ≥ 1.
         most : int, default 3
             How many are named.
