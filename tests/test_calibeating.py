@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import joblib
+import numba as nb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import brier_score_loss
 
-from uqcal.calibeating import (CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, calibration_error, hobs, hops,
+from uqcal.calibeating import (CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, _foster_pair, calibration_error, hobs, hops,
                                refinement, running_calibration_error, running_sharpness, sharpness, tobs, tops)
 from uqcal.online import OnlineBetaScaling, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
@@ -155,6 +156,36 @@ def test_hedging_keeps_its_guarantee_against_the_adversary(width):
     games = [against_the_adversary(hops(bin_width=width, rng=np.random.default_rng([seed, 1])), seed, 1000) for seed in SEEDS]
     error = np.mean([running_calibration_error(*game, bin_width=width) for game in games], axis=0)
     assert np.all(error <= width / 2 + 2 / (width * np.sqrt(np.arange(1, 1001))))
+
+
+@nb.njit
+def potentials(kind, m, n, games, seed):
+    "Sums over cells of plays times squared distance of the mean from the cell, at the end of games against an opponent of some kind."
+    np.random.seed(seed)
+    out = np.empty(games)
+    for g in range(games):
+        ones, plays = np.zeros(m, np.int64), np.zeros(m, np.int64)
+        for t in range(n):
+            low, chance = _foster_pair(ones, plays, 0)
+            mean = (low + 0.5 + (1 - chance)) / m
+            if kind == 0: y = int(mean <= 0.5 + 1e-9)
+            elif kind == 1: y = np.random.randint(2)
+            elif kind == 2: y = int(np.random.random() < t / n)
+            else: y = int(plays[low] > plays[min(low + 1, m - 1)])  # against the cell that was played more
+            cell = low + (np.random.random() > chance)
+            plays[cell] += 1
+            ones[cell] += y
+        away = np.maximum(0, np.maximum(np.arange(m) / m - ones / np.maximum(plays, 1), ones / np.maximum(plays, 1) - np.arange(1, m + 1) / m))
+        out[g] = np.sum(plays * away**2)
+    return out
+
+
+@pytest.mark.parametrize("kind", range(4))
+def test_the_potential_of_a_game_grows_like_a_logarithm_at_most(kind):
+    """Eq. 8 of the page, for the mean over 400 games; equal chances in place of Eq. 6 break it against the first opponent."""
+    for m, n in [(2, 3000), (10, 3000), (10, 50), (20, 3000)]:
+        found = potentials(kind, m, n, 400, 1)
+        assert found.mean() <= m * (1 + np.log(n / m)) + 4 * found.std() / 20
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), min_size=1, max_size=60), st.sampled_from([1.0, 0.5, 0.2, 0.1, 0.05, 1 / 3]))
