@@ -325,7 +325,7 @@ TABLE = {
 
     **rows("streams", "RecalibratedClassifier.fit", "cases", kinds={"y": "free"}, of=lambda: RecalibratedClassifier(LogisticRegression(), "tops")),  # the model's to refuse
     **rows("streams", " ".join(f"RecalibratedClassifier.{method}" for method in ("prequential", "partial_fit", "predict_proba", "predict")), "cases",
-           of=lambda: RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y)),
+           of=lambda: RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y), given=NUMBERED, kinds=FREE_CLASSES),
     **rows("logistic", "map_scores", "binary", given={"forecast": np.sqrt}, kinds={"y_prob": "probabilities -scalar", "forecast": "free"}),
     **rows("sample", "RegressionErrors.along", "errors", of=lambda: load_demo(), given={"by": np.arange(2040) % 1000 / 4}),
 

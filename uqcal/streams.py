@@ -49,8 +49,7 @@ _METHODS = {"mixture": OnlineMixture, "ops": OnlinePlattScaling, "tops": tops, "
             "obs": OnlineBetaScaling, "tobs": tobs, "hobs": hobs}
 
 
-def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "tobs" or
-                                  # "hobs"
+def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs"
                     *,
                     rng: int | np.random.Generator | None = None,  # seed or generator, for hedging
                     ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
@@ -757,7 +756,8 @@ def _cell(name, delimiter):
 class _Passed(Storable):
     "All that rows have left behind: forecaster, sums, the keys booked last."
 
-    def __init__(self, method="mixture", rng=None): self.method, self.rng, self.told = method, rng, []
+    def __init__(self, method="mixture", rng=None):
+        self.method, self.rng, self.told = method, rng, []
 
     def begin(self):
         "No row seen yet."
