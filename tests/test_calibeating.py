@@ -159,9 +159,8 @@ def test_hedging_keeps_its_guarantee_against_the_adversary(width):
 
 
 @nb.njit
-def potentials(kind, m, n, games, seed):
+def potentials(kind, m, n, games, rng):
     "Sums over cells of plays times squared distance of the mean from the cell, at the end of games against an opponent of some kind."
-    np.random.seed(seed)
     out = np.empty(games)
     for g in range(games):
         ones, plays = np.zeros(m, np.int64), np.zeros(m, np.int64)
@@ -169,10 +168,10 @@ def potentials(kind, m, n, games, seed):
             low, chance = _foster_pair(ones, plays, 0)
             mean = (low + 0.5 + (1 - chance)) / m
             if kind == 0: y = int(mean <= 0.5 + 1e-9)
-            elif kind == 1: y = np.random.randint(2)
-            elif kind == 2: y = int(np.random.random() < t / n)
+            elif kind == 1: y = int(rng.random() < 0.5)
+            elif kind == 2: y = int(rng.random() < t / n)
             else: y = int(plays[low] > plays[min(low + 1, m - 1)])  # against the cell that was played more
-            cell = low + (np.random.random() > chance)
+            cell = low + (rng.random() > chance)
             plays[cell] += 1
             ones[cell] += y
         away = np.maximum(0, np.maximum(np.arange(m) / m - ones / np.maximum(plays, 1), ones / np.maximum(plays, 1) - np.arange(1, m + 1) / m))
@@ -184,7 +183,7 @@ def potentials(kind, m, n, games, seed):
 def test_the_potential_of_a_game_grows_like_a_logarithm_at_most(kind):
     """Eq. 8 of the page, for the mean over 400 games; equal chances in place of Eq. 6 break it against the first opponent."""
     for m, n in [(2, 3000), (10, 3000), (10, 50), (20, 3000)]:
-        found = potentials(kind, m, n, 400, 1)
+        found = potentials(kind, m, n, 400, np.random.default_rng(1))
         assert found.mean() <= m * (1 + np.log(n / m)) + 4 * found.std() / 20
 
 
