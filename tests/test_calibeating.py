@@ -323,6 +323,22 @@ def test_the_monitors_wealth_is_fair_even_at_extreme_forecasts():
             assert (1 - q) * wealth[0] + q * wealth[1] == pytest.approx(1, abs=1e-9)
 
 
+def test_the_alarm_is_the_same_in_single_steps_chunks_and_at_once():
+    """Also where it rings: after the same outcome, with the same wealth to the last bit. It is None before anything was seen."""
+    rng = np.random.default_rng(3)
+    q = rng.beta(1, 2, 400)
+    y = (rng.random(400) < np.where(np.arange(400) < 100, q, q / 4)).astype(float)
+    whole, chunks, steps = CalibrationMonitor(), CalibrationMonitor(), CalibrationMonitor()
+    assert whole.alarm_ is None and clone(whole).alarm_ is None
+    whole.partial_fit(q, y)
+    for part in np.array_split(np.arange(400), 7): chunks.partial_fit(q[part], y[part])
+    for t in range(400): steps.partial_fit(q[t], y[t])
+    assert 100 < whole.alarm_ == chunks.alarm_ == steps.alarm_ < 400
+    assert whole.e_value == chunks.e_value == steps.e_value
+    assert CalibrationMonitor.from_dict(steps.to_dict()).alarm_ == steps.alarm_
+    assert CalibrationMonitor.from_dict(CalibrationMonitor().to_dict()).alarm_ is None
+
+
 def test_a_monitored_stream_continues_and_refuses():
     p, y = stream()
     whole = CalibrationMonitor()

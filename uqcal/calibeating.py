@@ -1131,12 +1131,13 @@ class MonitorReading(Result):
 # %% ../nbs/46_calibeating.ipynb #cell-052
 class _Bettor(Storable):
     "The state of a monitor, and what can be read from it."
+    alarm_: int | None = None  # after how many outcomes it first rang; None while it hasn't
 
     def _begin(self):
         if not hasattr(self, "weight_"):
             check_fraction(self.alpha, "alpha")
             self.bins_ = np.zeros((3, _edges(self.bin_width).size))
-            self.alarm_, self.state_, self.weight_ = None, np.zeros(2), np.r_[
+            self.state_, self.weight_ = np.zeros(2), np.r_[
                 0.5, np.full(len(_RIVALS) - 1, 0.5 / (len(_RIVALS) - 1))]
 
     @property
