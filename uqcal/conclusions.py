@@ -643,9 +643,9 @@ def conclusions_of(
     tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
                               # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
-    n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1, more where many features need
-                                    # them; "auto": 9,999, or fewer above 10,000 points where these
-                                    # settle the answer
+    n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1; fewer above 50,000 points,
+                                    # more for many features; "auto": 9,999, and above 10,000
+                                    # points what settles the answers
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -665,8 +665,8 @@ def conclusions_of(
     n_boot : int, default 5000
         Bootstrap resamples for each interval, ≥ 1.
     n_resamples : int | str, default 9999
-        Shuffles for each question, ≥ 1, more where many features need them; "auto": 9,999,
-        or fewer above 10,000 points where these settle the answer.
+        Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
+        "auto": 9,999, and above 10,000 points what settles the answers.
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
@@ -768,9 +768,9 @@ def draw_conclusions(
     tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
                               # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
-    n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1, more where many features need
-                                    # them; "auto": 9,999, or fewer above 10,000 points where these
-                                    # settle the answer
+    n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1; fewer above 50,000 points,
+                                    # more for many features; "auto": 9,999, and above 10,000
+                                    # points what settles the answers
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -797,8 +797,8 @@ def draw_conclusions(
     n_boot : int, default 5000
         Bootstrap resamples for each interval, ≥ 1.
     n_resamples : int | str, default 9999
-        Shuffles for each question, ≥ 1, more where many features need them; "auto": 9,999,
-        or fewer above 10,000 points where these settle the answer.
+        Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
+        "auto": 9,999, and above 10,000 points what settles the answers.
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
     rng : int | np.random.Generator | None, optional
