@@ -627,6 +627,7 @@ def _concluded(walk, tests, adjusted, error, largest, tolerance, rows):
                             f"{_at_most(largest.limit)}")
 
 
+# %% ../nbs/52_calibration.ipynb #cell-035
 def _where(rows):
     "Which rows, as text."
     if rows.size == 1: return f"in row {rows[0]} (counted from 0)"

@@ -492,6 +492,7 @@ class MulticlassTests(Result):
         return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 3 * (self.n_classes + 1))
 
 
+# %% ../nbs/42_calibration_tests.ipynb #cell-021
 def _said(statement):
     return statement if statement == "top label" else f"class {printable(statement)}"
 

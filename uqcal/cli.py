@@ -526,19 +526,17 @@ def _calibration(
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples)
     if not 0 < tolerance < 1:
         raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
-    y, p, w, table = _read_scores(file, outcome, score, weight, cluster,
-                                  _how(decimal, thousands, encoding, where, drop_missing,
-                                       progress))
+    y, p, w, table = _read_scores(file, outcome, score, weight, cluster, _how(
+        decimal, thousands, encoding, where, drop_missing, progress))
     from uqcal.calibration import calibration_report
-    labels = table.columns[cluster] if cluster else None
-    result = calibration_report(y, p, sample_weight=w, cluster=labels, n_bins=n_bins, n_boot=n_boot,
-                                n_resamples=n_resamples, tolerance=tolerance, rng=seed,
-                                confidence=confidence, n_jobs=_cores(jobs),
-                                progress=_shown(progress))
+    result = calibration_report(
+        y, p, sample_weight=w, cluster=table.columns.get(cluster), n_bins=n_bins, n_boot=n_boot,
+        n_resamples=n_resamples, tolerance=tolerance, rng=seed, confidence=confidence,
+        n_jobs=_cores(jobs), progress=_shown(progress))
     _write_calibration(result, {"source": table.source, "columns": [
         *filter(None, (outcome, score, weight, cluster))]} | _source_facts(table)
-        | _contradicted(table, result), seed, report,
-        json_file, _first_words(table, f"{y.size:,} points"))
+        | _contradicted(table, result), seed, report, json_file,
+        _first_words(table, f"{y.size:,} points"))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037

@@ -1112,9 +1112,8 @@ def comparison_graph(
         raise ValueError("weight_a and weight_b must be given together: both or neither")
     a = _group(response_a, score_a, weight_a, "_a", cluster_a)
     b = _group(response_b, score_b, weight_b, "_b", cluster_b)
-    orders = [np.argsort(read_vector(one, "score"), kind="stable") for one in (score_a, score_b)]
-    design = _design_of(orders, (weight_a, weight_b), (cluster_a, cluster_b), replicate_weights,
-                        replicate_factor, ties, method)
+    design = _design_of((score_a, score_b), (weight_a, weight_b), (cluster_a, cluster_b),
+                        replicate_weights, replicate_factor, ties, method)
     low, high = _range_of(a.response, b.response)
     (a, b), unit = _in_units(*_unweighted_if_equal(a, b))
     if ties == "perturb": a, b = _perturbed(a, b, rng)
@@ -1362,9 +1361,15 @@ class _Design(NamedTuple):
     factor: float
 
 
-def _design_of(orders, weights, clusters, replicates, factor, ties, method):
-    "The design of rows that are sorted in these orders; None if there is none."
+def _design_of(scores, weights, clusters, replicates, factor, ties, method):
+    "The design of rows, sorted by their scores; None if there is none."
     if clusters[0] is clusters[-1] is replicates is factor is None: return None
+    orders = [np.argsort(read_vector(one, "score"), kind="stable") for one in scores]
+    return _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
+
+
+def _ordered_design(orders, weights, clusters, replicates, factor, ties, method):
+    "The same for rows that are sorted in these orders."
     if ties != "merge" or method not in ("auto", "signs"):
         raise ValueError("method must stay 'auto', and ties 'merge', with clusters or replicate "
                          f"weights, got {method!r} and {ties!r}")
@@ -1662,8 +1667,8 @@ def subpopulation_graph(
                        cluster=cluster, replicate_weights=replicate_weights)
     member = _members(member, y.size)
     everyone, order = _population(y, s, w)
-    design = _design_of([order], [sample_weight], [cluster], replicate_weights, replicate_factor,
-                        "merge", method)
+    design = None if cluster is replicate_weights is replicate_factor is None else _ordered_design(
+        [order], [sample_weight], [cluster], replicate_weights, replicate_factor, "merge", method)
     return _subpopulation_of(everyone, member[order], _Shuffles(method, n_resamples, rng, n_jobs,
                                                                 progress), design)
 
@@ -1892,7 +1897,7 @@ class ComparedGroups:
         if n_signs is None: return "permutation", 0.0
         return ("cluster signs" if self.clustered else "signs"), 2.0**(1 - n_signs)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-102
 def compared_groups(
     response: np.ndarray,  # finite responses, shape (n,)
     score: np.ndarray,  # finite scores, shape (n,)

@@ -47,16 +47,15 @@ class Screening(Result):
     against : str
         "pairs" or "all".
     data : pd.DataFrame
-        Response, score, group and, where given, weight and cluster of each point.
+        Response, score, group of each point; weight and cluster where given.
     """
     table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
                                              # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
                                                # interleave, fewer than six clusters
     against: str  # "pairs" or "all"
-    data: pd.DataFrame = field(repr=False)  # response, score, group and, where
-                                            # given, weight and cluster of each
-                                            # point
+    data: pd.DataFrame = field(repr=False)  # response, score, group of each point;
+                                            # weight and cluster where given
 
     @property
     def sentence(self) -> str:

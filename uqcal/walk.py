@@ -257,8 +257,8 @@ class _Shown(_Measured):
         return _plot_walk(self, ax, test)
 
 # %% ../nbs/41_walk.ipynb #cell-066
-class _Ordered:
-    "The columns of a walk, sorted when the first of them is asked for."
+class _Sorting:
+    "What sorts a walk when the first of its columns is asked for."
 
     @functools.cached_property
     def _sorted(self):
@@ -273,6 +273,10 @@ class _Ordered:
         end, total = _steps(*self._sorted[:3])
         end.flags.writeable = total.flags.writeable = False
         return end, total
+
+# %% ../nbs/41_walk.ipynb #cell-067
+class _Ordered(_Sorting):
+    "The columns of a walk."
 
     @property
     def score(self) -> np.ndarray:
@@ -310,6 +314,7 @@ class _Ordered:
         return self._extent[2]
 
 
+# %% ../nbs/41_walk.ipynb #cell-054
 def _in_order(outcome, probability, weight, cluster, is_clustered):
     "Scores, outcomes, weights and clusters in the order of the scores."
     alike = weight.min() == weight.max()
@@ -328,7 +333,7 @@ def _in_order(outcome, probability, weight, cluster, is_clustered):
 # %% ../nbs/41_walk.ipynb #cell-015
 STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
 
-
+# %% ../nbs/41_walk.ipynb #cell-055
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Walk(_Ordered, _Shown):
     """Outcomes and stated probabilities along the probabilities, summed once.
