@@ -415,8 +415,7 @@ class Walk(_Ordered, _Shown):
                  y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                  y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                 cluster: ArrayLike | None = None,  # labels of rows that belong together, shape
-                                                    # (n,)
+                 cluster: ArrayLike | None = None,  # labels of rows that belong together
                  ) -> Walk:  # what was given must not change until it is sorted
         """The same, but sorted only when an order is asked for.
 
@@ -429,7 +428,7 @@ class Walk(_Ordered, _Shown):
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0, shape (n,).
         cluster : ArrayLike | None, optional
-            Labels of rows that belong together, shape (n,).
+            Labels of rows that belong together.
 
         Returns
         -------
