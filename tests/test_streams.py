@@ -39,7 +39,7 @@ def table(p, y, delimiter=",", end="\n"):
 
 def forecasts(source, **options):
     out = []
-    summary = recalibrate_rows(source, out.append, **{"score": "p", "outcome": "y", "method": "tops", **options})
+    summary = recalibrate_rows(source, out.append, **{"score": "p", "outcome": "y", **options})
     return np.array([float(line.replace(";", ",").replace("\t", ",").rsplit(",", 1)[1]) for line in "".join(out).splitlines()[1:]]), summary
 
 
@@ -120,7 +120,7 @@ def data(n=600, classes=2, seed=0):
 def test_a_recalibrated_classifier_follows_scikit_learn(labels):
     X, k = data(classes=labels.size)
     y = labels[k]
-    model = RecalibratedClassifier(LogisticRegression(), "tops", cv=None).fit(X[:200], y[:200])
+    model = RecalibratedClassifier(LogisticRegression(), cv=None).fit(X[:200], y[:200])
     copy = clone(model).fit(X[:200], y[:200])
     at_once = model.prequential(X[200:], y[200:])
     steps = []
@@ -153,7 +153,7 @@ class Frequencies:
 
 def test_the_online_adapter_asks_before_the_model_learns():
     outcomes = stream(300)[1]
-    model, alone, stated = RecalibratedOnline(Frequencies(), "tops"), Frequencies(), []
+    model, alone, stated = RecalibratedOnline(Frequencies()), Frequencies(), []
     made = []
     for y in outcomes:
         stated.append(alone.predict_proba_one({})[True])
