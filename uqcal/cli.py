@@ -613,9 +613,9 @@ _METHOD = _option("mixture (of eight ways, weighted by their past), ops, tops, h
 _OUT = _option("Write the rows to this file, which appears when the last row is through, or with "
                "--state add them to it; - for standard output.", "FILE", default=True)
 _Key = Annotated[str | None, _said("Column of keys, where outcomes come in later rows.", "NAME")]
-_State = Annotated[str | None, _said(
-    "Go on from the state in this file, and keep it there: every --every rows, at the end, and when "
-    "a row stops the run. It is made where there is none.", "FILE")]
+_State = Annotated[str | None, _said("Go on from the state in this file, and keep it there: every "
+                                     "--every rows, at the end, and when a row stops the run. It "
+                                     "is made where there is none.", "FILE")]
 _Every = Annotated[int, typer.Option(help="Rows between two writings of the state.",
                                      metavar="NUMBER", show_default=True)]
 _Resume = Annotated[bool, _said("Pass over the rows of FILE that the state has taken in already.",

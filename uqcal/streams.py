@@ -789,7 +789,8 @@ class _Passed(Storable):
         key
         """
         if y != y: return self.forecaster_.forecast(p, key)
-        if key in self.booked_: raise ValueError(f"the outcome of key {key!r:.60} is booked already")
+        if key in self.booked_:
+            raise ValueError(f"the outcome of key {key!r:.60} is booked already")
         if self.forecaster_.is_open(key):
             p = self.forecaster_.open_ticket(key).score
             q = self.forecaster_.outcome(key, y)
@@ -842,8 +843,8 @@ class _StateFile:
         passed
         """
         if self._mark() != self.seen:
-            raise ValueError(f"another process has written the state {self.path} meanwhile; let one "
-                             "process use it at a time")
+            raise ValueError(f"another process has written the state {self.path} meanwhile; let "
+                             "one process use it at a time")
         part = self.path.with_name(f".{self.path.name[:200]}.part")
         try:
             with open(part, "w", encoding="utf-8") as file:
