@@ -77,6 +77,17 @@ def test_a_bias_that_fills_up_the_size_is_found_and_the_size_is_judged_without_i
     assert "As they are".lower() in plus["average calibration"].sentence.lower() and "too small" in plus["average calibration"].sentence
 
 
+def test_a_slight_bias_does_not_stand_before_what_matters():
+    "A bias of 0.02 u among 40,000 points is shown; a factor of 1.3 is what to mend."
+    rng = np.random.default_rng(7)
+    u = np.exp(rng.normal(0, 0.5, 40_000))
+    noise = rng.standard_normal(u.size)
+    noise = (noise - noise.mean()) / noise.std()
+    for factor, step in ((1.3, "Multiply the uncertainties by 1.3"), (1.0, "Correct the predictions where a bias as slight")):
+        found = draw_conclusions(factor * u * noise + 0.02 * u, u, rng=1)
+        assert found["bias"].status == "invalid" and step in next_step(found.values())
+
+
 def test_groups_that_are_biased_against_each_other_are_told_apart():
     rng = np.random.default_rng(1)
     u, g = np.exp(0.5 * rng.standard_normal(2000)), rng.choice(["a", "b"], 2000)

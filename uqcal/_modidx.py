@@ -513,6 +513,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.conclusions._digits': ('conclusions.html#_digits', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._drawn': ('conclusions.html#_drawn', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._is_moved': ('conclusions.html#_is_moved', 'uqcal/conclusions.py'),
+                                   'uqcal.conclusions._is_slight': ('conclusions.html#_is_slight', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._largest': ('conclusions.html#_largest', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._link': ('conclusions.html#_link', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._listed': ('conclusions.html#_listed', 'uqcal/conclusions.py'),
