@@ -38,15 +38,16 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _RiverClassifier: Any = object  # the adapter is one of river's classifiers where river is there
-try: from river.base import Classifier as _RiverClassifier  # type: ignore[no-redef]
+try: from river.base import Classifier as _RiverClassifier
 except ImportError: pass
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
 
 # %% ../nbs/49_streams.ipynb #cell-007
-_METHODS = {"mixture": OnlineMixture, "ops": OnlinePlattScaling, "tops": tops, "hops": hops,
-            "obs": OnlineBetaScaling, "tobs": tobs, "hobs": hobs}
+_METHODS: dict[str, Callable[..., Any]] = {
+    "mixture": OnlineMixture, "ops": OnlinePlattScaling, "tops": tops, "hops": hops,
+    "obs": OnlineBetaScaling, "tobs": tobs, "hobs": hobs}
 
 
 def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs"
@@ -205,7 +206,9 @@ class _Recalibrated(_Served):
             self._ready()
             _same_classes(classes, self.classes_)
             self.prequential(X, y)
-        else: self._start(_first_batch(clone(self.model), *_checked(X, y), classes))
+        else:
+            X, y = _checked(X, y)
+            self._start(_first_batch(clone(self.model), X, y, classes))
         return self
 
 # %% ../nbs/49_streams.ipynb #cell-031
@@ -474,7 +477,9 @@ class RecalibratedOnline(_Adapter):
                  ):
         self.model, self.method, self.rng = model, method, rng
         self.remember, self.forecaster = remember, make_forecaster(method, rng=rng)
-        self.labels_, self.recent_, self.steps_ = [False, True], {}, 0
+        self.labels_: list[Any] = [False, True]
+        self.recent_: dict[Any, int] = {}
+        self.steps_ = 0
         check_count(remember, "remember")
 
     @locked
