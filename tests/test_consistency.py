@@ -416,7 +416,7 @@ def test_link_shows_itself_and_refuses_what_does_not_vary():
     import matplotlib.pyplot as plt
     error, uncertainty = sample(1, n=200)
     result = link_test(error, uncertainty, n_resamples=99, rng=1)
-    assert list(result.to_frame().columns) == ["statistic", "pvalue", "alternative", "method", "n", "n_resamples", "n_groups"] and "CC" in result._repr_html_()
+    assert list(result.to_frame().columns) == ["statistic", "pvalue", "alternative", "method", "n", "n_resamples", "n_groups", "n_planned"] and "CC" in result._repr_html_()
     assert result.statistic == pytest.approx(statistics.cc(error, uncertainty)) and result.plot().get_xlabel().startswith("rank correlation of |E| and u")
     assert link_of(Sample(error, uncertainty), n_resamples=99, rng=1) == result
     plt.close("all")
