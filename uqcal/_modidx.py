@@ -1145,6 +1145,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                               'uqcal.online._aioli_point': ('online.html#_aioli_point', 'uqcal/online.py'),
                               'uqcal.online._aioli_run': ('online.html#_aioli_run', 'uqcal/online.py'),
                               'uqcal.online._best_on_sphere': ('online.html#_best_on_sphere', 'uqcal/online.py'),
+                              'uqcal.online._check_conditions': ('online.html#_check_conditions', 'uqcal/online.py'),
                               'uqcal.online._check_positive': ('online.html#_check_positive', 'uqcal/online.py'),
                               'uqcal.online._gradient_run': ('online.html#_gradient_run', 'uqcal/online.py'),
                               'uqcal.online._linear_forecast': ('online.html#_linear_forecast', 'uqcal/online.py'),

@@ -266,7 +266,7 @@ def _option(text, metavar=None, *names, default=False):
     default."""
     return typer.Option(*names, help=text, metavar=metavar, show_default=default)
 
-
+# %% ../nbs/70_cli.ipynb #cell-028s
 _FILE = typer.Argument(metavar="FILE", help="The data; - for standard input.", show_default=False)
 _DISTRIBUTION = _option("Distribution of the errors where it is known: normal, t6, uniform, "
                         "laplace.  [default: not known, normal and t6 are compared]", "NAME")
@@ -499,8 +499,7 @@ def _calibration(
         str, _option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
     score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME",
                                   default=True)] = "score",
-    weight: Annotated[str | None, _option("Column of weights.  [default: all points count the "
-                                          "same]", "NAME")] = None,
+    weight: Annotated[str | None, _option("Column of weights.  [default: all 1]", "NAME")] = None,
     cluster: Annotated[str | None, _CLUSTER] = None,
     n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
     n_boot: Annotated[int, _option("Sets of noise drawn for the lower end of its interval.",
@@ -690,7 +689,7 @@ def _check_state(state, every, resume, on_error):
     check_choice(on_error, "--on-error", ("stop", "skip"))
     if resume and state is None: raise ValueError("--resume needs --state, the file to go on from")
 
-
+# %% ../nbs/70_cli.ipynb #cell-043s
 def _stream(file, opened):
     "The bytes of a CSV table."
     binary = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
@@ -732,7 +731,7 @@ def _rows_to(out, encode):
         os.replace(part, target)
     finally: part.unlink(missing_ok=True)
 
-
+# %% ../nbs/70_cli.ipynb #cell-020s
 def _place(out, state, encoding):
     "How rows go out: into a pipe, into a file of their own, or behind the rows of earlier runs."
     if out == "-" or state is None: return _rows_to
@@ -756,6 +755,7 @@ def _rows_behind(out, encode):
         begun = []
 
         def write(text):
+            "Put lines of text behind the rest, their header only where there was none."
             line, _, rest = text.partition("\n")
             if there and not begun:
                 if encode(line + "\n") != there:
@@ -801,6 +801,7 @@ def _recalibrated(source, write, label, options):
     skipped = []
 
     def complain(text):
+        "Say what text tells of a row that is left out, for the first five."
         skipped.append(text)
         if len(skipped) <= 5: typer.echo(f"uqcal: {label}, {text}; left out", err=True)
     try: return recalibrate_rows(source, write, complain=complain, **options)

@@ -40,7 +40,7 @@ CONSISTENCY, LINK = "consistency", "error-uncertainty link"
 # %% ../nbs/50_conclusions.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
 class Conclusion(Result):
-    """The answer to one question, with its grounds; `draw_conclusions` returns one for each question.
+    """The answer to one question, with its grounds; `draw_conclusions` returns one for each.
 
     Attributes
     ----------
@@ -419,7 +419,7 @@ def _perfect_link(sample, setup):
         return consistency_of(rows, statistic="cc", **few), None
     return perfect, perfect.null_interval
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-015s
 def _link(sample, setup):
     "Do larger errors come with larger uncertainties, as much as they should?"
     test = link_of(sample, **setup.stopping(sample, 1, 0.2))
@@ -954,9 +954,8 @@ def next_step(
     if reasons: return "Nothing is shown to be wrong; what is open these columns cannot tell."
     return "Use the uncertainties as they are."
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-035s
 def _is_slight(one):
     "A bias below a tenth of u, which raises the mean square of the errors by less than 1 %."
     return one.question.split(":")[0] == BIAS and not one.confidence_interval.holds(0) and max(
         map(abs, one.confidence_interval)) < 0.1
-

@@ -1963,7 +1963,7 @@ def _pairs_of(y, s, codes, w, cluster):
         for i, j in spans]) if cluster.size else variance
 
     def pair_of(k, l):
-        "Two groups, and their clusters as a design; None where no two rows share one."
+        "Groups k and l, and their clusters as a design; None where no two rows share one."
         groups = [_Group(*(column[offset[g]:offset[g + 1]] for column in points)) for g in (k, l)]
         known, member = np.unique(np.r_[cluster[slice(*offset[k:k + 2])],
                                         cluster[slice(*offset[l:l + 2])]], return_inverse=True)
@@ -1971,13 +1971,13 @@ def _pairs_of(y, s, codes, w, cluster):
             member, known.size, np.empty((0, 0)), 0.0)
 
     def shuffles(k, l):
-        "What shuffles a pair."
+        "What shuffles the pair k, l."
         groups, design = pair_of(k, l)
         if design: return _signs_of(*groups, _shares_between(*groups), design)[0]
         return (_signs_of(*groups, np.empty(0), None) if w.size else _cells_of(*groups))[0]
 
     def n_signs(k, l):
-        "How many signs a pair has."
+        "How many signs the pair k, l has."
         design = pair_of(k, l)[1]
         return design.n_clusters if design else offset[k + 1] - offset[k] + offset[l + 1] - offset[
             l] if w.size else None
@@ -2053,7 +2053,7 @@ def _members_of(y, s, codes, w, cluster):
                 else _shuffles_of(here, member))[0]
 
     def n_signs(code):
-        "How many signs a group against everyone has."
+        "How many signs the group with a code has against everyone."
         return design.n_clusters if design else s.size if w.size else None
 
     return work, unit, shuffles, n_signs

@@ -401,18 +401,24 @@ class OnlineNewtonStep(_Optimizer):
         u, start = read_vector(against, "against"), read_vector(self.start, "start")
         if u.size != start.size:
             raise ValueError(f"against must hold {start.size} numbers, as start, got {u.size}")
-        reach = float(self.radius) * math.hypot(*getattr(self, "largest_", np.zeros(u.size)))
-        allowed = 0.5 * min(1 / (8 * reach), math.exp(-reach)) if reach else math.inf
-        if not self.gamma <= allowed * (1 + 1e-9):
-            raise ValueError(f"gamma must be at most {allowed:.2g} (½ exp(−{reach:.3g}) or less) "
-                             "for a bound to hold with this radius and these features, got "
-                             f"{self.gamma!r:.40}")
-        for name, point in (("against", u), ("start", start)):
-            if math.hypot(*point) > self.radius * (1 + 1e-6):
-                raise ValueError(f"{name} must lie in the ball of radius {self.radius:g}, got a "
-                                 f"length of {math.hypot(*point):.4g}")
+        _check_conditions(self, against=u, start=start)
         growth = np.linalg.slogdet(self._now()[1])[1] - u.size * np.log(self.rho)
         return float(self.gamma * self.rho / 2 * np.sum((start - u)**2) + growth / (2 * self.gamma))
+
+# %% ../nbs/45_online.ipynb #cell-018b
+def _check_conditions(steps, **points):
+    "Refuse what the bound on Newton steps isn't proven for: long steps, points outside the ball."
+    largest, radius = getattr(steps, "largest_", np.zeros(1)), float(steps.radius)
+    reach = radius * math.hypot(*largest)
+    allowed = 0.5 * min(1 / (8 * reach), math.exp(-reach)) if reach else math.inf
+    if not steps.gamma <= allowed * (1 + 1e-9):
+        raise ValueError(f"gamma must be at most {allowed:.2g} (½ exp(−{reach:.3g}) or less) for a "
+                         "bound to hold with this radius and these features, got "
+                         f"{steps.gamma!r:.40}")
+    for name, point in points.items():
+        if math.hypot(*point) > radius * (1 + 1e-6):
+            raise ValueError(f"{name} must lie in the ball of radius {radius:g}, got a length of "
+                             f"{math.hypot(*point):.4g}")
 
 # %% ../nbs/45_online.ipynb #cell-024
 @nb.njit(cache=True, nogil=True)
@@ -651,8 +657,7 @@ class _OnlineScaling(OnlineForecaster):
         return self._engine().coef_
 
     @locked
-    def predict(self,
-                y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
+    def predict(self, y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
         """The recalibrated probability of each score, in the present state.
 

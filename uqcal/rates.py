@@ -31,12 +31,17 @@ def _lowest(rate, n, alpha):
     if rate <= 0: return 0.0
     if np.isinf(n): return rate
 
-    def tail(p): return _reached(p, rate * n, n)
+    def tail(p):
+        "The chance of as many events or more at rate p."
+        return _reached(p, rate * n, n)
 
-    def none(p): return 0.25 * (1 - p)**n
+    def none(p):
+        "A quarter of the chance of no event at rate p."
+        return 0.25 * (1 - p)**n
 
-    def root(excess): return rate if excess(rate) <= 0 else brentq(excess, 0.0, rate, xtol=1e-15,
-                                                                  rtol=1e-10)
+    def root(excess):
+        "Where an excess is zero, at most the rate seen."
+        return rate if excess(rate) <= 0 else brentq(excess, 0.0, rate, xtol=1e-15, rtol=1e-10)
 
     once = root(lambda p: tail(p) - alpha)
     if none(once) > tail(once): return once

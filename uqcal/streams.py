@@ -771,7 +771,7 @@ class _Passed(Storable):
         return self
 
     def many(self, p, y):
-        """Forecasts of rows without keys, in order, learning where there is an outcome.
+        """Forecasts of scores p of rows without keys, in order, learning y where it is known.
 
         Parameters
         ----------
@@ -785,7 +785,7 @@ class _Passed(Storable):
         return q
 
     def one(self, p, y, key):
-        """The forecast of a row with a key, which is remembered until its outcome comes.
+        """The forecast of a score p, remembered under its key until its outcome y comes.
 
         Parameters
         ----------
@@ -811,7 +811,7 @@ class _Passed(Storable):
         self.told = []
 
     def needs_score(self, y, key):
-        """Whether a row must have one: unless it brings the outcome of a forecast that is open.
+        """Whether a row must have one: unless y is the outcome of a forecast open under its key.
 
         Parameters
         ----------
@@ -841,7 +841,7 @@ class _StateFile:
             raise ValueError(f"{self.path} holds no state of uqcal recalibrate: {error}") from None
 
     def write(self, passed):
-        """Put the state in place of the one before.
+        """Put the state, after all lines that passed, in place of the one before.
 
         Parameters
         ----------
@@ -969,7 +969,7 @@ class _Lines:
         vars(self).update(settings, number=0, layout=None, unsaved=0, kept=[], rows=[])
 
     def through(self, arrived):
-        """The summary, when all lines are through; what stops them leaves the state of those before.
+        """The summary, once all that arrived is through; what stops it leaves the state until then.
 
         Parameters
         ----------

@@ -48,6 +48,7 @@ def locked(method: _Method,  # a method that reads or changes the object's state
     """
     @functools.wraps(method)
     def run(self, *args, **kwargs):
+        "The method, once no other thread is at it."
         with self.__dict__.setdefault("_lock", threading.RLock()):
             return method(self, *args, **kwargs)
     return run  # type: ignore[return-value]
@@ -264,8 +265,7 @@ def _check_number(keys, n, what):
 class _Desk(Storable):
     "Where open tickets lie."
 
-    def issue(self,
-              y_prob: np.ndarray,  # checked scores, shape (n,)
+    def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
         """Forecasts, with what it takes to book their outcomes; learns nothing.
 

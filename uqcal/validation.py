@@ -549,8 +549,7 @@ def validate(
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
     statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # to score; also "rce",
-                                                                # "correlation" and, for normal
-                                                                # errors, "nll"
+                                            # "correlation" and, for normal errors, "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
                            # each, numbers or groups as text; two conclusions for each
@@ -562,8 +561,7 @@ def validate(
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
     n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points
     n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1, fewer above 50,000
-                                      # points; "auto": 9,999, and above 10,000 points what settles
-                                      # answers
+                              # points; "auto": 9,999, and above 10,000 points what settles answers
     n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, fewer above 15,000
                                # points; or "auto": as many as the interval's width asks for
     confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
@@ -571,7 +569,7 @@ def validate(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> Validation:  # `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`
-    """Conclude whether the stated uncertainties agree with the errors, and decide for each statistic whether it does.
+    """Conclude whether the stated uncertainties agree with the errors, and decide each statistic.
 
     Parameters
     ----------
