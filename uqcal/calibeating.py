@@ -474,7 +474,7 @@ class _Game(Storable):
 
     def _begin(self):
         if not hasattr(self, "game_"):
-            m = check_count(self.n_cells, "n_cells")
+            m = check_count(self.n_cells, "n_cells", maximum=1_000_000)
             check_count(self.pivot, "pivot", minimum=0, maximum=m - 1)
             self.rng_, self.drawn_, self.game_ = check_generator(self.rng), None, (
                 np.zeros((1, m), dtype=np.int64), np.zeros((1, m), dtype=np.int64))
@@ -1204,7 +1204,7 @@ class CalibrationMonitor(_Bettor):
         _bet(q, y, _RIVALS, self.weight_, self.state_, CLIP, out)
         where = np.searchsorted(_edges(self.bin_width), q, side="left")
         for sums, values in zip(self.bins_, (1.0, y, q)): np.add.at(sums, where, values)
-        reading = MonitorReading(alpha=self.alpha, log_wealth=out)
+        reading = MonitorReading(alpha=float(self.alpha), log_wealth=out)
         if self.alarm_ is None and reading.alarm:
             self.alarm_ = int(self.state_[1]) - q.size + reading.alarm
         return reading
