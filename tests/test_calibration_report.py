@@ -73,7 +73,7 @@ def test_words_for_special_cases():
     halves = cal.calibration_report([1, 0, 1, 0], [0.5] * 4, **QUICK)
     assert [test.name for test in halves.tests] == ["kolmogorov_smirnov", "kuiper"] and halves.verdict == "undecided" and halves.to_html()
     crossed = cal.calibration_report(np.repeat([1, 0], 300), np.repeat([0.4, 0.6], 300), **QUICK | dict(n_resamples=999))
-    assert crossed.verdict == "invalid" and "overconfident" in crossed.headline
+    assert crossed.verdict == "invalid" and "too extreme" in crossed.headline
 
 
 def test_what_can_be_answered_is():
@@ -167,3 +167,27 @@ def test_any_input_gives_a_report_without_nan_or_a_clear_error(data):
         try: report = cal.calibration_report(y, p, sample_weight=w, **QUICK)
         except (ValueError, TypeError) as error: assert str(error)
         else: assert np.isfinite(report.to_frame()["value"]).all() and "nan" not in report.headline
+
+
+@pytest.mark.parametrize("name, truth, said, unsaid", [
+    ("shifted", lambda p: p + 0.05, "too small by", ("extreme", "timid")),
+    ("shifted in log-odds", lambda p: p * np.e**0.5 / (1 - p + p * np.e**0.5), "too small by", ("extreme", "timid")),
+    ("timid and too small", lambda p: 1 / (1 + np.exp(-1.6) * ((1 - p) / p)**1.6), "too timid", ("extreme",)),
+    ("extreme", lambda p: 1 / (1 + np.exp(0.6) * ((1 - p) / p)**0.6), "too extreme", ("timid",))])
+def test_a_shift_is_not_called_extreme(name, truth, said, unsaid):
+    "Below ½ Spiegelhalter's statistic is large wherever probabilities are too small, timid ones included."
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.05, 0.25, 20_000)
+    headline = cal.calibration_report((rng.random(p.size) < truth(p)).astype(int), p, n_resamples=99, n_boot=9, rng=1).headline
+    assert said in headline and not any(word in headline for word in unsaid)
+
+
+def test_a_slope_of_the_probabilities_is_that_of_a_regression():
+    "The score test's sign and size are close to the Wald test of a logistic slope with the same offset."
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.1, 0.9, 4000)
+    y = (rng.random(p.size) < 1 / (1 + ((1 - p) / p)**1.2)).astype(float)
+    import statsmodels.api as sm
+    at = np.log(p / (1 - p))
+    fit = sm.Logit(y, sm.add_constant(at)).fit(disp=False)
+    assert cal._tilt(cal.walk_of(y, p, np.ones(p.size))) == pytest.approx((fit.params[1] - 1) / fit.bse[1], rel=0.15)

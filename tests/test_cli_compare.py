@@ -89,3 +89,21 @@ def test_what_can_be_wrong(table, capsys, options, said):
 def test_columns_that_can_not_be_used(table, capsys, change, said):
     change(table).to_csv("broken.csv", index=False)
     assert said in run(capsys, "broken.csv", *NAMES, "--weight", "w", code=2)
+
+
+def test_a_pair_that_differs_is_shown_however_small(tmp_path, capsys):
+    "Among two large groups of rare answers the difference is small, and shown; eight small groups hold larger ones by chance."
+    rng = np.random.default_rng(3)
+    groups = [pd.DataFrame({"group": f"g{k}", "score": rng.uniform(size=60), "response": rng.integers(0, 2, 60)}) for k in range(8)]
+    groups += [pd.DataFrame({"group": name, "score": rng.uniform(2, 3, 3000), "response": (rng.random(3000) < rate).astype(int)})
+               for name, rate in (("rareA", 0.002), ("rareB", 0.02))]
+    pd.concat(groups).to_csv("rare.csv", index=False)
+    table = run(capsys, "rare.csv", "--n-resamples", "199")
+    assert "1 of 29 pairs of groups differ" in table and any(line.split()[:2] == ["rareA", "rareB"] for line in table.splitlines())
+    assert "9 more" in table
+
+
+def test_a_stretch_that_chance_makes_is_called_so(tmp_path, capsys):
+    rng = np.random.default_rng(4)
+    pd.DataFrame({"group": np.repeat(["a", "b"], 300), "score": rng.uniform(size=600), "response": rng.normal(size=600)}).to_csv("same.csv", index=False)
+    assert "chance alone makes such a stretch" in " ".join(run(capsys, "same.csv", "--n-resamples", "199").split())

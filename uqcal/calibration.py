@@ -23,6 +23,7 @@ from .calibration_tests import TITLES, CalibrationTest, testable, tests_of
 from .conclusions import Conclusion
 from .inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
                           read_labels)
+from .logistic import CLIP
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
 from .resampling import holm
@@ -615,7 +616,7 @@ def _concluded(walk, tests, adjusted, error, largest, tolerance, rows):
         return Conclusion(status="invalid", sentence=says, short="Contradicted by events",
                           rows=tuple(rows.tolist()), **shown)
     if pvalue is not None and pvalue < level:
-        faults, direction = _faults(walk, tests, level)
+        faults, direction = _faults(walk, level)
         what = " and ".join(faults) or "wrong in a way that cancels on average"
         says = f"These probabilities are not calibrated: they are {what}. {_sizes(error, largest)}"
         return Conclusion(status="invalid", direction=direction, sentence=says,
@@ -635,7 +636,7 @@ def _where(rows):
     return f"{rows.size:,} times: rows {enumerated(named)} (counted from 0)"
 
 
-def _faults(walk, tests, level):
+def _faults(walk, level):
     "What is wrong on the whole, and the direction on average."
     drift = float(walk.total[-1] / np.sqrt(walk.variance * widening(walk)))
     faults, direction = [], None
@@ -643,11 +644,25 @@ def _faults(walk, tests, level):
         direction = f"too {'small' if drift > 0 else 'large'}"
         size = _short(abs(walk.total[-1]) / walk.weight.sum())
         faults.append(f"{direction} by {size} on average")
-    tilt = {test.name: test for test in tests}.get("spiegelhalter")
-    if tilt and tilt.pvalue < level:
-        faults.append("too extreme (overconfident)" if tilt.statistic > 0
-                      else "too timid (underconfident)")
+    tilt = _tilt(walk)
+    if 2 * ndtr(-abs(tilt)) < level:
+        faults.append("too timid (spread too little)" if tilt > 0 else "too extreme (spread too far)")
     return faults, direction
+
+
+def _tilt(walk):
+    "Score test of the slope, once an offset has set the mean right, by the scale that says less."
+    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
+    y, w = walk.outcome, walk.weight
+    if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
+    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -60.0, 60.0)
+    q = special.expit(at + offset)
+    found = [(w * left) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * widening(walk))
+             for left, lever in (
+                 (y - q, at - np.average(at, weights=w * q * (1 - q))),
+                 (y - walk.score - np.average(y - walk.score, weights=w),
+                  walk.score - np.average(walk.score, weights=w)))]
+    return float(min(found, key=abs)) if found[0] * found[1] > 0 else 0.0
 
 # %% ../nbs/52_calibration.ipynb #cell-054
 def _within(error):
@@ -682,8 +697,8 @@ def _unseen(error, largest, tolerance):
     if largest.limit <= tolerance:
         where = where.replace("a stretch", "any stretch")
         return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
-                f"probabilities by at most {limit} on average, and the {ece} is at most "
-                f"{_at_most(error.ece_limit)} {level}. {blind}")
+                f"probabilities by at most {limit} on average (tolerance {tolerance:g}), and the "
+                f"{ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
     needed = largest.points_needed(tolerance)
     settle = "" if needed is None else (
         f"; about {needed:,} such points would settle whether it is beyond {tolerance:g}")

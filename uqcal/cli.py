@@ -1003,9 +1003,10 @@ def _graph_details(graph):
     where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
              else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}")
     drawn = f" ({graph.n_resamples:,} resamples)" if graph.n_resamples else ""
+    chance = "; chance alone makes such a stretch" * (graph.kuiper_pvalue >= 0.05)
     return (f"{graph.n:,} points make {graph.n_steps:,.0f} steps; p-values: "
             f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
-            f"{steep.value:.3g}.".replace("-", "−"))
+            f"{steep.value:.3g}{chance}.".replace("-", "−"))
 
 
 def _graph_text(graph, sides, width):
@@ -1018,12 +1019,18 @@ def _screening_headline(screening):
     return screening.sentence[0].upper() + screening.sentence[1:] + "."
 
 
+def _most_telling(screening, n_rows):
+    "Rows that differ, and then the largest of the others."
+    differs = screening.table["kuiper_pvalue_holm"] <= 0.05
+    return screening.table.loc[differs.sort_values(ascending=False, kind="stable").index[:n_rows]]
+
+
 def _screening_rows(screening, n_rows):
     "The largest deviations as text."
     pairs = screening.against == "pairs"
     rows = [("a", *(["b"] if pairs else []), "points", "steps", "difference", "Kuiper / σ", "p",
              "p (Holm)", "p (BH)")]
-    for row in screening.table.head(n_rows).to_dict("records"):
+    for row in _most_telling(screening, n_rows).to_dict("records"):
         points = f"{row['n_a']:,} + {row['n_b']:,}" if pairs else f"{row['n_a']:,}"
         ratio = row["kuiper_studentised" if np.isnan(row["kuiper_scaled"]) else "kuiper_scaled"]
         rows.append((str(row["a"]), *([str(row["b"])] if pairs else []), points,
@@ -1037,7 +1044,7 @@ def _screening_rows(screening, n_rows):
 
 def _screening_marks(screening, n_rows):
     "What the marks beside p-values mean, where there are any."
-    shown = screening.table.head(n_rows)
+    shown = _most_telling(screening, n_rows)
     marks = [text for text, some in (
         ("* beyond all shuffles, by the tail of the limit", (shown["method"] == "tail").any()),
         ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
@@ -1049,7 +1056,7 @@ def _screening_text(screening, width):
     left = 2 if screening.against == "pairs" else 1
     parts = [_wrapped(_screening_headline(screening), width),
              _aligned(rows, range(left, len(rows[0])))]
-    return "\n\n".join(parts + ([f"and {more:,} smaller ones; --json writes all"] if more > 0
+    return "\n\n".join(parts + ([f"and {more:,} more; --json writes all"] if more > 0
                                 else []) + _screening_marks(screening, 20))
 
 # %% ../nbs/70_cli.ipynb #cell-057
