@@ -646,7 +646,8 @@ def _faults(walk, level):
         faults.append(f"{direction} by {size} on average")
     tilt = _tilt(walk)
     if 2 * ndtr(-abs(tilt)) < level:
-        faults.append("too timid (spread too little)" if tilt > 0 else "too extreme (spread too far)")
+        faults.append("too timid (spread too little)" if tilt > 0
+                      else "too extreme (spread too far)")
     return faults, direction
 
 
