@@ -191,3 +191,17 @@ def test_a_slope_of_the_probabilities_is_that_of_a_regression():
     at = np.log(p / (1 - p))
     fit = sm.Logit(y, sm.add_constant(at)).fit(disp=False)
     assert cal._tilt(cal.walk_of(y, p, np.ones(p.size))) == pytest.approx((fit.params[1] - 1) / fit.bse[1], rel=0.15)
+
+
+def test_a_limit_beyond_the_stated_rate_says_so():
+    "Seven events where four were stated: no fault is shown, and the limit is many times the rate."
+    y = np.zeros(2000)
+    y[:7] = 1
+    headline = cal.calibration_report(y, np.full(2000, 0.002), n_resamples=99, n_boot=9, rng=1).headline
+    assert headline.startswith("No fault") and "probabilities there average 0.002" in headline
+    assert "average" not in cal.calibration_report(np.arange(2000) % 2, np.full(2000, 0.5), n_resamples=99, n_boot=9, rng=1).headline.split("(")[1]
+
+
+def test_a_tilt_of_clusters_that_cancel_is_none():
+    y, p = np.array([1.0, 0.0] * 20), np.repeat([0.3, 0.7, 0.5, 0.5], 10)
+    with np.errstate(all="raise"): assert np.isfinite(cal._tilt(cal.walk_of(y, p, np.ones(40), np.arange(40) // 2)))

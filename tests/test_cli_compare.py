@@ -107,3 +107,12 @@ def test_a_stretch_that_chance_makes_is_called_so(tmp_path, capsys):
     rng = np.random.default_rng(4)
     pd.DataFrame({"group": np.repeat(["a", "b"], 300), "score": rng.uniform(size=600), "response": rng.normal(size=600)}).to_csv("same.csv", index=False)
     assert "chance alone makes such a stretch" in " ".join(run(capsys, "same.csv", "--n-resamples", "199").split())
+
+
+def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
+    rng = np.random.default_rng(5)
+    rate = np.repeat([0.95] + [0.05] * 11, 100)
+    pd.DataFrame({"group": np.repeat([f"g{k:02}" for k in range(12)], 100), "score": rng.uniform(size=1200),
+                  "response": (rng.random(1200) < rate).astype(int)}).to_csv("twelve.csv", index=False)
+    said = " ".join(run(capsys, "twelve.csv", "--everyone", "--n-resamples", "999").split())
+    assert "everyone includes each group, so that one far off makes others differ" in said

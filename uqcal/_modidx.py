@@ -442,6 +442,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                            'uqcal.cli._deliver': ('cli.html#_deliver', 'uqcal/cli.py'),
                            'uqcal.cli._demo_errors': ('cli.html#_demo_errors', 'uqcal/cli.py'),
                            'uqcal.cli._details': ('cli.html#_details', 'uqcal/cli.py'),
+                           'uqcal.cli._differs': ('cli.html#_differs', 'uqcal/cli.py'),
                            'uqcal.cli._end_in_time': ('cli.html#_end_in_time', 'uqcal/cli.py'),
                            'uqcal.cli._fails': ('cli.html#_fails', 'uqcal/cli.py'),
                            'uqcal.cli._fetch': ('cli.html#_fetch', 'uqcal/cli.py'),

@@ -596,7 +596,8 @@ def _uniforms(uniforms, n, rng):
     if given.size != n:
         raise ValueError(f"uniforms must hold one number for each of the {n} steps, got "
                          f"{given.size}")
-    known = ~pd.isna(given)
+    try: known = ~pd.isna(given)
+    except ArithmeticError: known = np.ones(given.shape, bool)  # a Decimal that is refused below
     u = np.full(n, np.nan)
     if known.any(): u[known] = check_probabilities(given[known], "uniforms")
     return u

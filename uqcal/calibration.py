@@ -658,7 +658,9 @@ def _tilt(walk):
     if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
     offset = brentq(lambda a: w @ (y - special.expit(at + a)), -60.0, 60.0)
     q = special.expit(at + offset)
-    found = [(w * left) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * widening(walk))
+    wide = widening(walk)
+    if not wide > 0: return 0.0
+    found = [(w * left) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * wide)
              for left, lever in (
                  (y - q, at - np.average(at, weights=w * q * (1 - q))),
                  (y - walk.score - np.average(y - walk.score, weights=w),
@@ -697,9 +699,12 @@ def _unseen(error, largest, tolerance):
              "Errors that alternate within a bin, or within such a stretch, show in neither.")
     if largest.limit <= tolerance:
         where = where.replace("a stretch", "any stretch")
+        most = largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"]
+        rare = f"; probabilities there average {_short(most)}"
+        if min(most, 1 - most) >= largest.limit: rare = ""
         return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
-                f"probabilities by at most {limit} on average (tolerance {tolerance:g}), and the "
-                f"{ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
+                f"probabilities by at most {limit} on average (tolerance {tolerance:g}{rare}), "
+                f"and the {ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
     needed = largest.points_needed(tolerance)
     settle = "" if needed is None else (
         f"; about {needed:,} such points would settle whether it is beyond {tolerance:g}")

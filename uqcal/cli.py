@@ -1019,10 +1019,13 @@ def _screening_headline(screening):
     return screening.sentence[0].upper() + screening.sentence[1:] + "."
 
 
+def _differs(screening): return screening.table["kuiper_pvalue_holm"] <= 0.05
+
+
 def _most_telling(screening, n_rows):
     "Rows that differ, and then the largest of the others."
-    differs = screening.table["kuiper_pvalue_holm"] <= 0.05
-    return screening.table.loc[differs.sort_values(ascending=False, kind="stable").index[:n_rows]]
+    order = _differs(screening).sort_values(ascending=False, kind="stable").index
+    return screening.table.loc[order[:n_rows]]
 
 
 def _screening_rows(screening, n_rows):
@@ -1047,7 +1050,9 @@ def _screening_marks(screening, n_rows):
     shown = _most_telling(screening, n_rows)
     marks = [text for text, some in (
         ("* beyond all shuffles, by the tail of the limit", (shown["method"] == "tail").any()),
-        ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
+        ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any()),
+        ("everyone includes each group, so that one far off makes others differ",
+         screening.against == "all" and _differs(screening).sum() > 1)) if some]
     return ["; ".join(marks)] if marks else []
 
 

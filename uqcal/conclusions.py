@@ -52,8 +52,8 @@ class Conclusion(Result):
     status : str
         "valid", "invalid" or "undecided".
     reason : str | None
-        Why nothing is decided: "precision", "tails", "rows", "shuffles" "signs" or "nothing
-        to test"; None where something is.
+        Why nothing is decided: "precision", "tails", "rows", "shuffles", "signs" or
+        "nothing to test"; None where something is.
     direction : str | None
         "too small" or "too large", where uncertainties are wrong on average; "reversed", of
         a link; None otherwise.
@@ -86,7 +86,7 @@ class Conclusion(Result):
                    # "bias: NAME" or "adaptivity: NAME"
     feature: str | None = None  # NAME, for a question about a feature; None for the others
     status: str  # "valid", "invalid" or "undecided"
-    reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles"
+    reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles",
                                # "signs" or "nothing to test"; None where something is
     direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
                                   # average; "reversed", of a link; None otherwise

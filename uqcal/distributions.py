@@ -246,7 +246,8 @@ def read_number(value: Any,  # a real number
     """
     if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isreal(value):
         raise TypeError(f"{name} must be a number ≥ {minimum}, got {value!r:.40}")
-    number = np.inf if isinstance(value, int) and value > 1e300 else float(value)
+    try: number = np.inf if isinstance(value, int) and value > 1e300 else float(value)
+    except ValueError: number = np.nan  # a Decimal that signals
     if not (np.isfinite(number) and number >= minimum):
         raise ValueError(f"{name} must be a number ≥ {minimum}, got {value!s:.40}")
     return number

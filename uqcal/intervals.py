@@ -43,6 +43,9 @@ def _as_array(values, name, expected):
                         f"({values!r:.40})")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(f"{name} must have shape {expected} with n ≥ 1, got {array.shape}")
+    if array.dtype.kind == "O":
+        hidden = np.array([one is np.ma.masked for one in array.ravel()])
+        refuse(f"{name} (row by row)", "hold plain values", hidden, "masked")
     return array
 
 
@@ -79,10 +82,7 @@ def _check_intervals(y_true, y_intervals, sample_weight=None):
 def _check_membership(y_pred_set, name="y_pred_set"):
     "Booleans of shape (n, classes, k), and whether there was but one level."
     array = _as_array(y_pred_set, name, "(n, classes) or (n, classes, k)")
-    if array.dtype.kind == "O":
-        hidden = np.array([one is np.ma.masked for one in array.ravel()])
-        refuse(name, "hold plain values", hidden, "masked")
-        array = np.array(array.tolist())
+    if array.dtype.kind == "O": array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
     wrong = (array != 0) & (array != 1)

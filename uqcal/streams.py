@@ -10,7 +10,6 @@ import csv
 import difflib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -29,6 +28,7 @@ from .calibeating import CalibrationMonitor, OneAgainstAll, hobs, hops, tobs, to
 from .inputs import (check_choice, check_count, check_labels_agree, plain_array, read_array,
                           refuse)
 from .mixture import OnlineMixture
+from .page import write_whole
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 from .tables import NumberReader, check_encoding, encoding_of
@@ -850,16 +850,10 @@ class _StateFile:
         if self._mark() != self.seen:
             raise ValueError(f"another process has written the state {self.path} meanwhile; let "
                              "one process use it at a time")
-        part = self.path.with_name(f".{self.path.name[:200]}.part")
-        try:
-            with open(part, "w", encoding="utf-8") as file:
-                json.dump(passed.to_dict(), file, allow_nan=False)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self.path)
+        text = json.dumps(passed.to_dict(), allow_nan=False)
+        try: write_whole(text, self.path)
         except OSError as error:
-            raise ValueError(f"the state {self.path} can't be written: {error.strerror}") from None
-        finally: part.unlink(missing_ok=True)
+            raise ValueError(f"the state can't be written: {error}") from None
         self.seen = self._mark()
 
     def _mark(self):
@@ -1026,7 +1020,10 @@ class _Reader(_Lines):
         p, y, key = _row(line, self.layout)
         if p != p and self.passed.needs_score(y, key):
             if not self.drop_missing:
-                raise ValueError(f"column {self.names[0]!r} must lie in [0, 1], got nothing")
+                lacks = ("; where outcomes come in rows of their own, name the column of keys"
+                         if key is None else f", and key {key!r:.60} has no open forecast" if y == y
+                         else "")
+                raise ValueError(f"column {self.names[0]!r} must lie in [0, 1], got nothing{lacks}")
             self.passed.tally_.left_out_ += 1
         else:
             self.rows.append((p, y) if key is None else self.passed.one(p, y, key))

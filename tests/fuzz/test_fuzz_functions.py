@@ -15,9 +15,9 @@ from uqcal.brownian import kuiper_null
 from uqcal.calibeating import CalibrationMonitor, FosterForecaster, OneAgainstAll, Tracking, sharpness
 from uqcal.calibration_tests import spiegelhalter_test
 from uqcal.coverage_counts import coverage_interval
-from uqcal.cumulative import paired_reliability
+from uqcal.cumulative import comparison_graph, paired_reliability
 from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
-from uqcal.intervals import classification_mean_width_score
+from uqcal.intervals import classification_mean_width_score, regression_mean_width_score
 from uqcal.online import Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.reliability import classwise_ece
 from uqcal.statistics import cc
@@ -84,9 +84,14 @@ FOUND = {
     "a confidence that is nothing beside 1": ("confidence must be more than rounding", lambda: statistics_interval(confidence=5e-324)),
     "more cells than memory holds": ("n_cells must", lambda: FosterForecaster(n_cells=np.uint64(2**64 - 1), pivot=1).prequential(Y)),
     "rows of two lengths": ("rows must be", lambda: table.SAMPLE.keep([[0, 1, 2, 3], [0, 1, 2]])),
-    "a label that is masked in a set": ("y_pred_set must hold plain", lambda: classification_mean_width_score([[True, np.ma.masked], [False, True]])),
+    "a label that is masked in a set": ("y_pred_set .row by row. must hold plain", lambda: classification_mean_width_score([[True, np.ma.masked], [False, True]])),
     "chances that can't be read": ("y_prob must be", lambda: classwise_ece([0, 1, 2], UNREADABLE)),
     "uncertainties that don't vary": ("uncertainty must hold values that differ", lambda: cc(table.E, np.full(table.E.size, 1e149))),
+    "a bound that is masked": ("y_intervals .row by row. must hold plain", lambda: regression_mean_width_score([[0.0, 1.0], [np.ma.masked, 2.0]])),
+    "a number that signals": ("dof must be", lambda: simulate_calibrated(10, decimal.Decimal("sNaN"))),
+    "a draw that signals": ("uniforms must", lambda: FosterForecaster().prequential([1, 0], uniforms=[0.5, decimal.Decimal("sNaN")])),
+    "clusters of two kinds": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
+        Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.arange(Y.size).astype("M8[D]"))),
     "a masked list of distributions": ("distributions must be", lambda: validate(table.E, table.U, distributions=np.ma.masked)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
 }
