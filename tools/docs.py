@@ -3,6 +3,8 @@
 Quarto is taken where it is on the PATH; smalldocs, a Python package that reads the same _quarto.yml, otherwise. Both would load the
 equations' typesetter from the web, so KaTeX is fetched once with npm and shipped with the site.
 """
+import base64
+import io
 import itertools
 import json
 import re
@@ -15,12 +17,27 @@ from pathlib import Path
 
 import yaml
 from docstrings import Package, definitions
+from PIL import Image, ImageChops
 from reference import describe
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGE, SITE, BUILD = ROOT / "_proc", ROOT / "_docs", ROOT / "build"
 KATEX = "0.16.22"
 WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
+
+EMBEDDED = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=]+)")
+VISIBLE = 24  # of 255: how far the colour of a point may move
+INDEX_AS_SCRIPT = """if (location.protocol === "file:") {
+  const fromServer = window.fetch;
+  window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? fromServer(address, ...more) : new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.src = String(address).replace(/json$/, "js");
+    script.onload = () => done(new Response(JSON.stringify(window.searchIndex)));
+    script.onerror = failed;
+    document.head.append(script);
+  });
+}
+"""
 
 
 def fetch_katex():
@@ -46,6 +63,32 @@ def ship_katex(source, site):
     for page in site.rglob("*.html"):
         up = "../" * (len(page.relative_to(site).parts) - 1)
         page.write_text(WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def search_from_a_file(site):
+    "A browser lets a page that was opened from a file fetch nothing: there the index of the search comes as a script."
+    index = (site / "search.json").read_text(encoding="utf-8")
+    (site / "search.js").write_text(f"window.searchIndex = {index};\n", encoding="utf-8")
+    script = site / "site_libs" / "smalldocs.js"
+    if script.exists(): script.write_text(INDEX_AS_SCRIPT + script.read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def lighten_pictures(site):
+    "Reduce the pictures inside pages to the 256 colours nearest to theirs, a third of the size, wherever no point changes visibly."
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        lighter = EMBEDDED.sub(lambda found: f"data:image/png;base64,{lightened(found[1])}", text)
+        if lighter != text: page.write_text(lighter, encoding="utf-8")
+
+
+def lightened(encoded):
+    "A picture in base64 with at most 256 colours; as it is where that shows, or saves nothing."
+    picture = Image.open(io.BytesIO(base64.b64decode(encoded))).convert("RGB")
+    reduced = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    furthest = max(high for _, high in ImageChops.difference(picture, reduced.convert("RGB")).getextrema())
+    reduced.save(written := io.BytesIO(), "png", optimize=True)
+    shorter = base64.b64encode(written.getvalue()).decode()
+    return shorter if furthest <= VISIBLE and len(shorter) < len(encoded) else encoded
 
 
 def drop_web_fonts(site):
@@ -170,5 +213,7 @@ if __name__ == "__main__":
     warnings = render()
     ship_katex(fetch_katex(), SITE)
     drop_web_fonts(SITE)
+    search_from_a_file(SITE)
+    lighten_pictures(SITE)
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE.relative_to(ROOT)}, start with {SITE.relative_to(ROOT)}/index.html")
     sys.exit(warnings or 0)
