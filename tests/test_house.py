@@ -217,6 +217,7 @@ def test_docs_read_offline(copy):
     run(sys.executable, copy / "tools" / "docs.py", cwd=copy, PYTHONPATH=str(copy))
     pages = list((copy / "_docs").rglob("*.html"))
     assert len(pages) >= len(notebooks.every_notebook())
+    assert "Kuiper" in (copy / "_docs" / "search.js").read_text(encoding="utf-8"), "a page opened from a file can't be searched"
     for page in pages:
         text = page.read_text(encoding="utf-8")
         code = re.sub(r"(?s)<pre.*?</pre>", "", text)

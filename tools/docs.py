@@ -27,16 +27,14 @@ WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
 
 EMBEDDED = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=]+)")
 VISIBLE = 24  # of 255: how far the colour of a point may move
-INDEX_AS_SCRIPT = """if (location.protocol === "file:") {
-  const fromServer = window.fetch;
-  window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? fromServer(address, ...more) : new Promise((done, failed) => {
-    const script = document.createElement("script");
-    script.src = String(address).replace(/json$/, "js");
-    script.onload = () => done(new Response(JSON.stringify(window.searchIndex)));
-    script.onerror = failed;
-    document.head.append(script);
-  });
-}
+INDEX_AS_SCRIPT = """const fromServer = window.fetch;
+window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? fromServer(address, ...more) : new Promise((done, failed) => {
+  const script = document.createElement("script");
+  script.src = String(address).replace(/json$/, "js");
+  script.onload = () => done(new Response(JSON.stringify(window.searchIndex)));
+  script.onerror = failed;
+  document.head.append(script);
+});
 """
 
 
@@ -66,11 +64,13 @@ def ship_katex(source, site):
 
 
 def search_from_a_file(site):
-    "A browser lets a page that was opened from a file fetch nothing: there the index of the search comes as a script."
-    index = (site / "search.json").read_text(encoding="utf-8")
-    (site / "search.js").write_text(f"window.searchIndex = {index};\n", encoding="utf-8")
+    "A browser lets a page that was opened from a file fetch nothing, so the index of the search comes as a script."
     script = site / "site_libs" / "smalldocs.js"
-    if script.exists(): script.write_text(INDEX_AS_SCRIPT + script.read_text(encoding="utf-8"), encoding="utf-8")
+    if not script.exists(): return
+    index = site / "search.json"
+    (site / "search.js").write_text(f"window.searchIndex = {index.read_text(encoding='utf-8')};\n", encoding="utf-8")
+    index.unlink()
+    script.write_text(INDEX_AS_SCRIPT + script.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def lighten_pictures(site):
