@@ -1,5 +1,6 @@
 """Calibeating: the authors' streams and games, identities, guarantees against an adversary, the monitor's promises, and what is refused."""
 import io
+import json
 import pickle
 from pathlib import Path
 
@@ -296,6 +297,35 @@ def test_multiclass_reductions_use_the_binary_parts():
         with pytest.raises(ValueError, match="y_prob"): TopLabel(tops()).prequential(bad, [0, 1])
     for wrong in ([0, 3], [0, 0.5], [0]):
         with pytest.raises(ValueError, match="y_true"): OneAgainstAll(tops()).prequential(P[:2], wrong)
+
+
+@pytest.mark.parametrize("make", [lambda: OneAgainstAll(tops()), lambda: OneAgainstAll(hops(rng=2), normalize=True), lambda: TopLabel(tops()), lambda: TopLabel(Tracking())])
+def test_late_outcomes_of_classes_are_booked_where_they_were_stated(make):
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([1, 1, 1], 240)
+    label = np.array([rng.choice(3, p=row**2 / np.sum(row**2)) for row in P])
+    live, at_once, stated = make(), make(), {}
+    for t in range(240):
+        stated[t] = live.forecast(P[t:t + 1], [t])
+        if t == 120: live = type(live).from_dict(json.loads(json.dumps(live.to_dict())))
+        if t >= 40: np.testing.assert_array_equal(live.outcome([t - 40], label[[t - 40]]), stated[t - 40])
+    assert sorted(live.open_keys) == list(range(200, 240)) and live.is_open(239) and not live.is_open(3)
+    before = live.to_dict()
+    for wrong, said in [(lambda: live.outcome([200, 3], [0, 1]), "key 3 has no open forecast"), (lambda: live.outcome([200], [3]), "y_true"), (lambda: live.outcome([200], [0, 1]), "one class for each of the 1 keys"),
+                        (lambda: live.forecast(P[:1], [230]), "still out"), (lambda: live.forecast(P[:2], [1]), "one key for each of the 2"), (lambda: live.forecast(P[:2, :2], [1, 2]), "y_prob"), (lambda: live.withdraw([3]), "no open")]:
+        with pytest.raises(ValueError, match=said): wrong()
+    assert live.to_dict() == before
+    np.testing.assert_array_equal(live.outcome([239, 200], label[[239, 200]]), np.concatenate([stated[239], stated[200]], axis=0 if isinstance(live, OneAgainstAll) else 1))
+    assert live.withdraw(live.open_keys).open_keys == []
+    if isinstance(live, TopLabel) and live.forecaster.expert is None:  # the bins are those of the scores, so that lateness can't move them
+        at_once.prequential(P[[*range(201), 239]], label[[*range(201), 239]])
+        for one, two in zip(live.parts_, at_once.parts_): np.testing.assert_array_equal(one.state_, two.state_)
+
+
+def test_forecasters_without_tickets_take_no_late_outcomes():
+    class Plain:
+        def predict(self, p): return p
+    with pytest.raises(TypeError, match="forecaster must keep tickets"): OneAgainstAll(Plain()).forecast(np.full((1, 2), 0.5), ["a"])
 
 
 def test_the_monitor_keeps_its_promise():

@@ -71,7 +71,7 @@ def test_outcomes_get_the_forecast_that_was_stated():
         if score and not outcome: expected.append(stated.setdefault(key, live.forecast(float(score), key=key)))
         elif score: expected.append(live.prequential([float(score)], [int(outcome)])[0])
         else: expected.append(live.outcome(key, int(outcome)))
-    np.testing.assert_array_equal([float(line.rsplit(",", 1)[1]) for line in made], expected)
+    np.testing.assert_allclose([float(line.rsplit(",", 1)[1]) for line in made], expected, rtol=1e-5)  # six digits are written
 
 
 BROKEN = {
@@ -127,6 +127,48 @@ def test_states_that_do_not_fit_are_refused(tmp_path, monkeypatch):
     other = tmp_path / "other.json"
     with pytest.raises(ValueError, match="another process has written the state"):
         recalibrate_rows(Meddling("\n".join([head, *lines, ""]).encode()), lambda text: None, score="p", outcome="y", key="id", state=other)
+
+
+def test_forecasts_and_outcomes_are_counted_as_what_they_are(tmp_path):
+    said = {"rows": (["a,0.5,1", "b,0.5,"], "2 rows, 1 with an outcome, 1 awaiting theirs"),
+            "late": ([*(f"{k},0.5," for k in range(9)), *(f"{k},,1" for k in range(6))], "9 forecasts, 6 outcomes booked, 3 still out"),
+            "both": (["a,0.5,1", "b,0.5,", "c,0.5,", "b,,0"], "3 forecasts, 2 outcomes, 1 of them in later rows, 1 still out")}
+    for name, (lines, text) in said.items():
+        assert run(lines, tmp_path / name)[1].sentence.startswith(text + "; calibration error")
+        first = run(lines[:2], tmp_path / f"{name} in two")
+        assert run(lines[2:], tmp_path / f"{name} in two")[1].sentence.startswith(text) and first
+
+
+@pytest.mark.parametrize("q, written", [(0.123456789, "0.123457"), (1 / 3, "0.333333"), (0.5, "0.5"), (0.75, "0.75"), (0.99, "0.99"), (0.9999987654321, "0.99999876543"), (1 - 1e-9, "0.999999999"),
+                                        (np.nextafter(1, 0), "0.99999999999999989"), (1.23456789e-9, "1.23457e-09"), (0.0, "0"), (1.0, "1")])
+def test_forecasts_have_six_digits_at_both_ends(q, written):
+    from uqcal.streams import _six_digits
+    assert _six_digits(float(q)) == written and (float(written) in (0, 1)) == (q in (0, 1))
+
+
+def test_written_forecasts_keep_their_order():
+    from uqcal.streams import _six_digits
+    q = np.sort(1 / (1 + np.exp(-np.random.default_rng(0).normal(0, 6, 20_000))))
+    written = np.array([float(_six_digits(one)) for one in q.tolist()])
+    assert (np.diff(written) >= 0).all() and np.allclose(written, q, rtol=5.1e-6) and np.allclose(1 - written, 1 - q, rtol=5.1e-6)
+
+
+def test_a_state_in_use_is_refused_before_anything_is_read_or_written(tmp_path):
+    pytest.importorskip("fcntl")
+    head, lines, _, _ = keyed()
+    state, tried = tmp_path / "s.json", []
+
+    class Second(io.BytesIO):
+        def read1(self, n=-1):
+            if not tried:
+                with pytest.raises(ValueError, match="another process uses the state") as error:
+                    recalibrate_rows(io.BytesIO(b"id,p,y\n"), tried.append, score="p", outcome="y", key="id", state=state)
+                tried.append(error)
+            return super().read1(n)
+    recalibrate_rows(Second("\n".join([head, *lines, ""]).encode()), lambda text: None, score="p", outcome="y", key="id", state=state)
+    assert len(tried) == 1 and [file.name for file in tmp_path.iterdir()] == ["s.json"]
+    with pytest.raises(ValueError, match="line 2"): run(["oops"], state)
+    run(["new,0.5,"], state)  # whoever ends, however, lets go
 
 
 def test_the_state_holds_what_is_out_and_no_more(tmp_path):

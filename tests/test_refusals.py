@@ -203,6 +203,11 @@ def through(estimator_class, run):
     return call
 
 
+def asked(model, given):
+    model.forecast(given, list(range(N)))
+    return model
+
+
 def stated(forecaster):
     "With a forecast for each point whose outcome is still out."
     forecaster.forecast(P, key=list(range(N)))
@@ -318,6 +323,8 @@ TABLE = {
     **rows("calibeating", "FosterForecaster.prequential", "binary", of=lambda: FosterForecaster(rng=1)),
     **rows("calibeating", "OneAgainstAll.prequential OneAgainstAll.predict", "classes", of=lambda: OneAgainstAll(Tracking())),
     **rows("calibeating", "TopLabel.prequential TopLabel.predict", "classes", of=lambda: TopLabel(Tracking())),
+    **{f"calibeating.{cls.__name__}.{method}": Row("classes", of=make, given={"key": list(range(N))}, kinds={"key": "free"})
+       for cls in (OneAgainstAll, TopLabel) for method, make in (("forecast", lambda cls=cls: cls(Tracking())), ("outcome", lambda cls=cls: asked(cls(Tracking()), CLASSES)))},
     **rows("online", "best_in_hindsight regret", "steps", kinds={"radius": "size -None -infinite"}),
     **{key: row for make in (OnlineNewtonStep, OnlineGradientDescent, Aioli, AggregatingForecaster) for key, row in rows(
         "online", " ".join(f"{make.__name__}.{method}" for method in ("prequential", "update", "predict")), "steps", aliases={"y": "y_true"}, of=lambda make=make: optimizer(make([0.0, 0.0]))).items()},
@@ -326,6 +333,9 @@ TABLE = {
     **rows("streams", "RecalibratedClassifier.fit", "cases", kinds={"y": "free"}, of=lambda: RecalibratedClassifier(LogisticRegression(), "tops")),  # the model's to refuse
     **rows("streams", " ".join(f"RecalibratedClassifier.{method}" for method in ("prequential", "partial_fit", "predict_proba", "predict")), "cases",
            of=lambda: RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y), given=NUMBERED, kinds=FREE_CLASSES),
+    "streams.RecalibratedClassifier.forecast": Row("cases", of=lambda: RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y), given={"key": list(range(N))}, kinds={"key": "free"}),
+    "streams.RecalibratedClassifier.outcome": Row("cases", of=lambda: asked(RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y), FEATURES), given=NUMBERED | {"key": list(range(N))},
+                                                  kinds=FREE_CLASSES | {"key": "free"}),
     **rows("logistic", "map_scores", "binary", given={"forecast": np.sqrt}, kinds={"y_prob": "probabilities -scalar", "forecast": "free"}),
     **rows("sample", "RegressionErrors.along", "errors", of=lambda: load_demo(), given={"by": np.arange(2040) % 1000 / 4}),
 
@@ -380,7 +390,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups",
-}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in LATE for method in ("forecast", "outcome")}  # there are N keys
+}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled"}  # takes what a simulation made, undefined values included
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from test_streams import stream
 
-from uqcal.streams import RecalibratedOnline, make_forecaster
+from uqcal.streams import RecalibratedFeature, RecalibratedOnline, make_forecaster
 
 river = pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing
@@ -72,3 +72,21 @@ def test_forecasts_without_outcome_are_bounded():
     assert len(model.forecaster.open_keys) == 20
     model.learn_one({"t": 3}, True)  # forgotten, so learnt as stated now
     assert len(model.forecaster.open_keys) == 19
+
+
+def test_a_stated_probability_is_recalibrated_on_its_way_through_a_pipeline():
+    p, y = stream(400)
+    step, alone = RecalibratedFeature("p"), make_forecaster("mixture")
+    assert isinstance(step, river.base.SupervisedTransformer) and isinstance(step.clone(), RecalibratedFeature)
+    pipeline = step | linear_model.LogisticRegression()
+    for t in range(400):
+        x = {"p": float(p[t]), "t": t / 400}
+        pipeline.predict_proba_one(x)
+        assert step.transform_one(x) == {"p": alone.predict(p[t]), "t": t / 400} and x["p"] == p[t]
+        pipeline.learn_one(x, bool(y[t]))
+        alone.partial_fit(p[t], y[t])
+    for wrong in ({"t": 1}, {"p": 1.2}, {"p": "x"}):
+        with pytest.raises(ValueError, match="x must hold a probability under 'p'"): step.transform_one(wrong)
+    for check in (checks.common.check_repr, checks.common.check_tags, checks.common.check_clone_same_class, checks.common.check_init_has_default_params_for_tests,
+                  checks.common.check_doc, checks.common.check_clone_changes_memory_addresses, checks.common.check_pickling_supports_roundtrip,
+                  checks.common.check_repr_roundtrips_clone, checks.common.check_get_params_matches_signature): check(RecalibratedFeature("p"))

@@ -21,7 +21,7 @@ from .inputs import (check_binary, check_count, check_fraction, check_generator,
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result, new_axes
-from .tickets import OnlineForecaster, Storable, locked
+from .tickets import OnlineForecaster, Storable, check_keys, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -878,8 +878,158 @@ def hobs(*,
     """
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
+# %% ../nbs/46_calibeating.ipynb #cell-073
+class _ByClass(Storable):
+    "Forecasters of classes that keep what was stated under keys."
+
+    @property
+    def open_keys(self) -> list[str | int]:
+        "The keys whose outcomes are still out."
+        return list(dict.fromkeys(key for part in getattr(self, "parts_", ())
+                                  for key in part.open_keys))
+
+    def is_open(self, key: str | int,  # of a forecast
+                ) -> bool:
+        """Whether a forecast was stated under the key whose outcome is still out.
+
+        Parameters
+        ----------
+        key : str | int
+            Of a forecast.
+
+        Returns
+        -------
+        bool
+        """
+        return any(part.is_open(key) for part in getattr(self, "parts_", ()))
+
+    @locked
+    def withdraw(self, key: Any,  # a sequence of keys that are open
+                 ) -> Self:  # the object itself
+        """Give up on outcomes that will not come; nothing is learnt.
+
+        Parameters
+        ----------
+        key : Any
+            A sequence of keys that are open.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
+        keys = _asked_for(self, key)
+        for part in self.parts_: part.withdraw([one for one in keys if part.is_open(one)])
+        return self
+
+# %% ../nbs/46_calibeating.ipynb #cell-076
+def _asked_for(reduction, key):
+    "Keys that are open."
+    keys = check_keys(key, True)
+    for one in keys:
+        if not reduction.is_open(one):
+            raise ValueError(f"key {one!r:.60} has no open forecast: none was stated under it, or "
+                             "its outcome is booked already")
+    return keys
+
+
+def _to_keep(reduction, y_prob, key):
+    "Class probabilities, their new keys, and forecasters that can keep them."
+    check_labels_agree(y_prob=y_prob, key=key)
+    P, keys = _class_probabilities(y_prob), check_keys(key, True)
+    if len(keys) != len(P):
+        raise ValueError(f"key must hold one key for each of the {len(P)} rows of y_prob, got "
+                         f"{len(keys)}")
+    if not isinstance(reduction.forecaster, OnlineForecaster):
+        raise TypeError("forecaster must keep tickets where outcomes come by key, got "
+                        f"{type(reduction.forecaster).__name__}")
+    for one in keys:
+        if reduction.is_open(one):
+            raise ValueError(f"key {one!r:.60} has a forecast already whose outcome is still out: "
+                             "book or withdraw it before the key is used again")
+    return P, keys, _parts(reduction, P.shape[1])
+
+
+def _came(reduction, keys, y_true):
+    "The classes that outcomes name, one for each key."
+    check_labels_agree(y_true=y_true, key=keys)
+    n, label = len(keys), plain_array(y_true, "y_true")
+    if label.shape != (n,):
+        raise ValueError(f"y_true must hold one class for each of the {n} keys, got shape "
+                         f"{label.shape}")
+    K = len(reduction.parts_)
+    return check_multiclass(y_true, np.full((n, K), 1 / K))[0]
+
+# %% ../nbs/46_calibeating.ipynb #cell-077
+class _AllTold(_ByClass):
+    "Late outcomes that every class is told."
+
+    @locked
+    def forecast(self,
+                 y_prob: ArrayLike,  # class probabilities, shape (n, classes)
+                 key: Any,  # n keys, text or whole numbers, under which outcomes will come
+                 ) -> np.ndarray:  # shape (n, classes)
+        """State forecasts, and keep what it takes to book their outcomes whenever they come.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+        key : Any
+            `n` keys, text or whole numbers, under which outcomes will come.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key whose forecast is still open.
+        TypeError
+            For what is no key.
+        """
+        P, keys, parts = _to_keep(self, y_prob, key)
+        return _scaled(np.column_stack([part.forecast(P[:, k], keys)
+                                        for k, part in enumerate(parts)]), self.normalize)
+
+    @locked
+    def outcome(self,
+                key: Any,  # keys of n forecasts
+                y_true: ArrayLike,  # their classes, shape (n,), integers from 0
+                ) -> np.ndarray:  # the forecasts that were stated, shape (n, classes)
+        """Learn outcomes as their forecasts were stated; refused input changes nothing.
+
+        Parameters
+        ----------
+        key : Any
+            Keys of n forecasts.
+        y_true : ArrayLike
+            Their classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        np.ndarray
+            The forecasts that were stated, shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast, and other classes.
+        """
+        keys = _asked_for(self, key)
+        label = _came(self, keys, y_true)
+        return _scaled(np.column_stack([part.outcome(keys, label == k) for k, part in
+                                        enumerate(self.parts_)]), self.normalize)
+
 # %% ../nbs/46_calibeating.ipynb #cell-044
-class OneAgainstAll(Storable):
+class OneAgainstAll(_AllTold):
     """A binary forecaster for each class, fed with that class's probability.
 
     Parameters
@@ -946,8 +1096,80 @@ class OneAgainstAll(Storable):
         self.parts_ = parts
         return _scaled(made, self.normalize)
 
+# %% ../nbs/46_calibeating.ipynb #cell-078
+class _OneTold(_ByClass):
+    "Late outcomes that the announced class is told."
+
+    @locked
+    def forecast(
+        self,
+        y_prob: ArrayLike,  # class probabilities, shape (n, classes)
+        key: Any,  # n keys, text or whole numbers, under which outcomes will come
+    ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
+        """State forecasts, and keep what it takes to book their outcomes whenever they come.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+        key : Any
+            `n` keys, text or whole numbers, under which outcomes will come.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            For a key whose forecast is still open.
+        TypeError
+            For what is no key.
+        """
+        P, keys, parts = _to_keep(self, y_prob, key)
+        top, chance = P.argmax(axis=1), np.empty(len(keys))
+        for k in np.unique(top):
+            chance[top == k] = parts[k].forecast(P[top == k, k],
+                                                 [keys[i] for i in np.flatnonzero(top == k)])
+        return top, chance
+
+    @locked
+    def outcome(
+        self,
+        key: Any,  # keys of n forecasts
+        y_true: ArrayLike,  # their classes, shape (n,), integers from 0
+    ) -> tuple[np.ndarray, np.ndarray]:  # what was announced, and the chances that were stated
+        """Learn outcomes as their forecasts were stated; refused input changes nothing.
+
+        Parameters
+        ----------
+        key : Any
+            Keys of n forecasts.
+        y_true : ArrayLike
+            Their classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            What was announced, and the chances that were stated.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast, and other classes.
+        """
+        keys = _asked_for(self, key)
+        label, chance = _came(self, keys, y_true), np.empty(len(keys))
+        top = np.array([next(k for k, part in enumerate(self.parts_) if part.is_open(one))
+                        for one in keys])
+        for k in np.unique(top):
+            chance[top == k] = self.parts_[k].outcome(
+                [keys[i] for i in np.flatnonzero(top == k)], label[top == k] == k)
+        return top, chance
+
 # %% ../nbs/46_calibeating.ipynb #cell-046
-class TopLabel(Storable):
+class TopLabel(_OneTold):
     """The likeliest class and the chance that it is right, by a forecaster for each such class.
 
     Parameters

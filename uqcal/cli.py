@@ -745,27 +745,32 @@ def _rows_behind(out, encode):
     "A function that adds lines to a file, behind whole ones; its header is written once."
     from uqcal.page import check_target
     with open(check_target(out), "a+b") as file:
-        file.seek(0)
-        there = file.readline()
-        end = file.seek(0, os.SEEK_END)
-        file.seek(max(0, end - (1 << 21)))
-        tail = file.read()
-        file.truncate(end - (len(tail) - 1 - tail.rfind(b"\n")))  # a line that was cut short
-        if not there.endswith(b"\n"): there = b""
         begun = []
 
         def write(text):
             "Put lines of text behind the rest, their header only where there was none."
-            line, _, rest = text.partition("\n")
-            if there and not begun:
-                if encode(line + "\n") != there:
-                    raise ValueError(f"--out {out} begins with other column names than these rows "
-                                     "would have; name another file")
-                text = rest
-            begun.append(True)
+            if not begun:
+                text = _continued(file, text, encode, out)
+                begun.append(True)
             file.write(encode(text))
             file.flush()
         yield write
+
+
+def _continued(file, text, encode, out):
+    "What to add of the first lines, to a file that ends with a whole line."
+    file.seek(0)
+    there = file.readline()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - (1 << 21)))
+    tail = file.read()
+    file.truncate(end - (len(tail) - 1 - tail.rfind(b"\n")))  # a line that was cut short
+    if not there.endswith(b"\n"): return text
+    line, _, rest = text.partition("\n")
+    if encode(line + "\n") != there:
+        raise ValueError(f"--out {out} begins with other column names than these rows would have; "
+                         "name another file")
+    return rest
 
 # %% ../nbs/70_cli.ipynb #cell-082
 class _Watched:
@@ -822,7 +827,7 @@ def _stream_text(summary):
     gone = f"; left out: {summary.left_out:,} without a score" if summary.left_out else ""
     gone += f"; left out as broken: {summary.skipped:,}" if summary.skipped else ""
     gone += f"; outcomes still out: {summary.waiting:,}" if summary.waiting else ""
-    known = f"{summary.rows:,} rows, {summary.learnt:,} with an outcome{gone}."
+    known = f"{summary.counted}{gone}."
     if not summary.learnt: return f"{known} Nothing could be learnt."
     rang = f"after {summary.alarm:,} outcomes" if summary.alarm else "never"
     return (f"{known}\nCalibration error {summary.error_before:.4f} as stated, "

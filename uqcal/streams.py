@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import difflib
 import hashlib
 import json
+import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -32,17 +35,24 @@ from .page import write_whole
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .results import Result
 from .tables import NumberReader, check_encoding, encoding_of
-from .tickets import Storable, locked
+from .tickets import Storable, check_keys, locked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_RiverClassifier: Any = object  # the adapter is one of river's classifiers where river is there
-try: from river.base import Classifier as _RiverClassifier
+_RiverClassifier: Any = object  # the adapters are of river's classes where river is there
+_RiverTransformer: Any = object
+try:
+    from river.base import Classifier as _RiverClassifier
+    from river.base import SupervisedTransformer as _RiverTransformer
+except ImportError: pass
+_lock: Any = None  # what keeps a second process away from a state, where the system has it
+try: import fcntl as _lock
 except ImportError: pass
 
 # %% auto #0
-__all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'StreamSummary', 'recalibrate_rows']
+__all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamSummary',
+           'recalibrate_rows']
 
 # %% ../nbs/49_streams.ipynb #cell-007
 _METHODS: dict[str, Callable[..., Any]] = {
@@ -211,8 +221,77 @@ class _Recalibrated(_Served):
             self._start(_first_batch(clone(self.model), X, y, classes))
         return self
 
+# %% ../nbs/49_streams.ipynb #cell-033
+class _WithTickets(_Recalibrated):
+    "Forecasts whose outcomes come late."
+
+    @locked
+    def forecast(self,
+                 X: ArrayLike,  # features, shape (n, features)
+                 key: Any,  # n keys, text or whole numbers, under which outcomes will come
+                 ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
+        """State probabilities, and keep what it takes to book their outcomes whenever they come.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+        key : Any
+            `n` keys, text or whole numbers, under which outcomes will come.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated chances of `classes_`, shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key whose forecast is still open.
+        TypeError
+            For what is no key.
+        NotFittedError
+            Before the fit.
+        """
+        P, keys = self._ready().predict_proba(_checked(X)[0]), check_keys(key, True)
+        check_labels_agree(X=X, key=key)
+        if P.shape[1] > 2: return self.forecaster_.forecast(P, keys)
+        return _both_classes(self.forecaster_.forecast(P[:, 1], keys))
+
+    @locked
+    def outcome(self,
+                key: Any,  # keys of n forecasts
+                y: ArrayLike,  # what came of them, labels of the training, shape (n,)
+                ) -> np.ndarray:  # the probabilities that were stated, shape (n, classes)
+        """Learn outcomes as their forecasts were stated; the model is not asked again.
+
+        Parameters
+        ----------
+        key : Any
+            Keys of n forecasts.
+        y : ArrayLike
+            What came of them, labels of the training, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            The probabilities that were stated, shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast and for labels unknown to the training.
+        NotFittedError
+            Before the fit.
+        """
+        self._ready()
+        keys = check_keys(key, True)
+        check_labels_agree(y=y, key=key)
+        stated = self.forecaster_.outcome(keys, _positions(y, self.classes_, len(keys), "keys"))
+        return stated if self.classes_.size > 2 else _both_classes(stated)
+
 # %% ../nbs/49_streams.ipynb #cell-031
-class RecalibratedClassifier(_Recalibrated):
+class RecalibratedClassifier(_WithTickets):
     """A classifier whose probabilities are recalibrated online.
 
     Parameters
@@ -332,7 +411,7 @@ def _checked(X, y=None):
     return X, y
 
 
-def _positions(y, classes, n):
+def _positions(y, classes, n, of="rows of X"):
     "The position of each of n labels among the classes."
     values = read_array(y, "y")
     if values.dtype == object:
@@ -340,7 +419,7 @@ def _positions(y, classes, n):
                "missing")
     if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
     if values.size != n:
-        raise ValueError(f"y must hold one class for each of the {n} rows of X, got {values.size}")
+        raise ValueError(f"y must hold one class for each of the {n} {of}, got {values.size}")
     values, classes = (labels.astype(str) if labels.dtype == object and all(
         isinstance(one, str) for one in labels) else labels for labels in (values, classes))
     where = (np.searchsorted(classes, values) if values.dtype.kind == classes.dtype.kind
@@ -508,6 +587,97 @@ class RecalibratedOnline(_Adapter):
         _, q, _ = self.forecaster.open_ticket(self._forecast(x, key, options))
         return {self.labels_[0]: 1 - q, self.labels_[1]: q} if len(self.labels_) == 2 else {}
 
+# %% ../nbs/49_streams.ipynb #cell-059
+class _Given:
+    "A model that states what stands among the features."
+
+    def __init__(self, on): self.on = on
+
+    def predict_proba_one(self, x):
+        """The probability that x holds under the name.
+
+        Parameters
+        ----------
+        x
+        """
+        p = x.get(self.on)
+        if not isinstance(p, (int, float)) or not 0 <= p <= 1:
+            raise ValueError(f"x must hold a probability under {self.on!r}, got {p!r:.40}")
+        return {False: 1 - p, True: float(p)}
+
+    def learn_one(self, x, y): """Nothing is to be learnt from x and y.
+
+                               Parameters
+                               ----------
+                               x
+                               y
+                               """
+
+
+class RecalibratedFeature(_RiverTransformer):
+    """A probability among a case's features, recalibrated, for river's pipelines.
+
+    Parameters
+    ----------
+    on : Any
+        The name of the feature.
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    remember : int, default 10_000
+        So many forecasts await their outcome, ≥ 1.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    """
+
+    def __init__(self,
+                 on: Any,  # the name of the feature
+                 method: str = "mixture",  # a name that `make_forecaster` knows
+                 *,
+                 remember: int = 10_000,  # so many forecasts await their outcome, ≥ 1
+                 rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
+                 ):
+        self.on, self.method, self.remember, self.rng = on, method, remember, rng
+        self.online = RecalibratedOnline(_Given(on), method, remember=remember, rng=rng)
+
+    def transform_one(self, x: dict,  # the features of one case
+                      ) -> dict[Any, Any]:  # the same with the recalibrated probability
+        """The features with the probability as it is recalibrated now; its outcome may come.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+
+        Returns
+        -------
+        dict[Any, Any]
+            The same with the recalibrated probability.
+
+        Raises
+        ------
+        ValueError
+            Where there is no probability.
+        """
+        return {**x, self.on: self.online.predict_proba_one(x)[True]}
+
+    def learn_one(self,
+                  x: dict,  # the features of one case, as they came
+                  y: Any,  # its outcome, True or False
+                  ) -> None:
+        """Teach the map with the probability that was stated for these features.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case, as they came.
+        y : Any
+            Its outcome, True or False.
+        """
+        self.online.learn_one(x, bool(y) if y in (0, 1) else y)
+
+    @classmethod
+    def _unit_test_params(cls): yield {"on": "score"}
+
 # %% ../nbs/49_streams.ipynb #cell-050
 def _name_of(x):
     "A short name of features, in whatever order they come."
@@ -542,6 +712,8 @@ class StreamSummary(Result):
         Broken rows, where they were to be skipped.
     waiting : int
         Forecasts whose outcome has not come yet, where rows have keys.
+    booked : int
+        Rows that brought the outcome of an earlier row's forecast.
     """
 
     method: str  # the method's short name
@@ -556,14 +728,24 @@ class StreamSummary(Result):
     left_out: int = 0  # rows without a score, where they were to be left out
     skipped: int = 0  # broken rows, where they were to be skipped
     waiting: int = 0  # forecasts whose outcome has not come yet, where rows have keys
+    booked: int = 0  # rows that brought the outcome of an earlier row's forecast
+
+    @property
+    def counted(self) -> str:
+        "Rows and outcomes in words; forecasts, where their outcomes came in rows of their own."
+        if not self.booked: return f"{self.rows:,} rows, {self.learnt:,} with an outcome"
+        own = (" booked" if self.booked == self.learnt else
+               f", {self.booked:,} of them in later rows")
+        return f"{self.rows - self.booked:,} forecasts, {self.learnt:,} outcomes{own}"
 
     @property
     def sentence(self) -> str:
         "The result in words."
         rang = f"after {self.alarm:,} outcomes" if self.alarm else "never"
         more = "".join(f", {count:,} {what}" for count, what in (
-            (self.waiting, "awaiting theirs"), (self.skipped, "skipped")) if count)
-        return (f"{self.rows:,} rows, {self.learnt:,} with an outcome{more}; calibration error "
+            (self.waiting, "still out" if self.booked else "awaiting theirs"),
+            (self.skipped, "rows skipped" if self.booked else "skipped")) if count)
+        return (f"{self.counted}{more}; calibration error "
                 f"{self.error_before:.4f} as stated, {self.error_after:.4f} recalibrated "
                 f"({self.method}); the monitor of the score rang {rang}")
 
@@ -592,7 +774,7 @@ class _Tally(Storable):
 
     def begin(self):
         "Nothing seen yet."
-        self.rows_, self.learnt_, self.left_out_, self.skipped_ = 0, 0, 0, 0
+        self.rows_, self.learnt_, self.booked_, self.left_out_, self.skipped_ = 0, 0, 0, 0, 0
         self.due_, self.curve_, self.monitor_ = 1, [], CalibrationMonitor()
         self.bins_, self.squares_ = np.zeros((2, 2, 10)), np.zeros(2)
         return self
@@ -642,7 +824,8 @@ class _Tally(Storable):
         before, after = (self.squares_ / max(self.learnt_, 1)).tolist()
         return StreamSummary(method=method, rows=self.rows_, learnt=self.learnt_, waiting=waiting,
                              brier_before=before, brier_after=after, left_out=self.left_out_,
-                             skipped=self.skipped_, curve=(*self.curve_, *end),
+                             skipped=self.skipped_, booked=self.booked_,
+                             curve=(*self.curve_, *end),
                              alarm=getattr(self.monitor_, "alarm_", None))
 
 # %% ../nbs/49_streams.ipynb #cell-021
@@ -799,6 +982,7 @@ class _Passed(Storable):
         if self.forecaster_.is_open(key):
             p = self.forecaster_.open_ticket(key).score
             q = self.forecaster_.outcome(key, y)
+            self.tally_.booked_ += 1
         else: q = self.forecaster_.prequential([p], [y])[0]
         self.booked_[key] = None
         if len(self.booked_) > _REMEMBERED: del self.booked_[next(iter(self.booked_))]
@@ -860,6 +1044,32 @@ class _StateFile:
         try: found = self.path.stat()
         except OSError: return None
         return found.st_ino, found.st_mtime_ns, found.st_size
+
+# %% ../nbs/49_streams.ipynb #cell-034
+@contextlib.contextmanager
+def _alone(path):
+    "Keep other processes away from the state, where the system can."
+    beside = Path(os.path.realpath(path))
+    beside = beside.with_name(f".{beside.name[:100]}.lock")
+    with contextlib.ExitStack() as held:
+        while _lock is not None:
+            try: file = held.enter_context(open(beside, "ab"))
+            except OSError as error:
+                raise ValueError(f"the state can't be written: {error}") from None
+            try: _lock.flock(file, _lock.LOCK_EX | _lock.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(f"another process uses the state {path}; let one process use it "
+                                 "at a time") from None
+            except OSError: break  # a drive that knows no locks
+            if _is_at(file, beside): break  # else who held it before has just removed it
+        if _lock is not None: held.callback(beside.unlink, missing_ok=True)
+        yield
+
+
+def _is_at(file, path):
+    "Whether a path still leads to an open file."
+    try: return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError: return False
 
 # %% ../nbs/49_streams.ipynb #cell-047
 def _opened(file, method, rng):
@@ -947,13 +1157,20 @@ def recalibrate_rows(
     NumberReader(decimal, thousands)  # refuses marks that can't be
     check_choice(on_error, "on_error", ("stop", "skip"))
     file = None if state is None else _StateFile(state)
-    passed = _opened(file, method, rng)
-    names = (score, outcome) if key is None else (score, outcome, key)
-    reader = _Reader(write=write, passed=passed, file=file, every=check_count(every, "every"),
-                     names=names, added=name, marks=(decimal or passed.decimal_, thousands),
-                     drop_missing=drop_missing, skip=passed.taken_ if resume else 0,
-                     complain=complain or (lambda text: None) if on_error == "skip" else None)
-    return reader.through(_bounded(source, check_encoding(encoding)))
+    with _alone(file.path) if file else contextlib.nullcontext():
+        passed = _opened(file, method, rng)
+        names = (score, outcome) if key is None else (score, outcome, key)
+        reader = _Reader(write=write, passed=passed, file=file, every=check_count(every, "every"),
+                         names=names, added=name, marks=(decimal or passed.decimal_, thousands),
+                         drop_missing=drop_missing, skip=passed.taken_ if resume else 0,
+                         complain=complain or (lambda text: None) if on_error == "skip" else None)
+        return reader.through(_bounded(source, check_encoding(encoding)))
+
+# %% ../nbs/49_streams.ipynb #cell-060
+def _six_digits(q):
+    "A forecast with six digits, of what is missing to 1 too."
+    if q <= 0.5 or q == 1: return f"{q:.6g}"
+    return f"{q:.{min(17, 5 - math.floor(math.log10(1 - q)))}f}".rstrip("0")
 
 # %% ../nbs/49_streams.ipynb #cell-023b
 class _Lines:
@@ -1038,7 +1255,7 @@ class _Reader(_Lines):
             mark = layout.numbers.decimal = layout.numbers.decimal or "."
             self.passed.decimal_ = mark  # what was written decides for the rest
             self.kept[-len(rows):] = [
-                line + layout.delimiter + repr(value).replace(".", mark)
+                line + layout.delimiter + _six_digits(value).replace(".", mark)
                 for line, value in zip(self.kept[-len(rows):], q)]
             self.passed.tally_.rows_ += len(rows)
         if self.kept: self.write("\n".join(self.kept) + "\n")
