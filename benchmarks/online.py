@@ -21,6 +21,7 @@ from scipy.optimize import brentq
 from timing import against, seconds
 
 from uqcal.calibeating import FosterForecaster, tops
+from uqcal.mixture import OnlineMixture
 from uqcal.online import Aioli, OnlinePlattScaling
 
 
@@ -107,6 +108,8 @@ def ratios(quick):
         fast = seconds(lambda ours=ours: ours(n), 5, clock=time.process_time)
         ratio = (took / slow) / (fast / n)
         print(f"{name:22s} {1e6 * took / slow:12.2f} {1e6 * fast / n:8.3f} {ratio:9.0f}    {against(ratio, 100, True)}")
+    ops, mixture = (seconds(lambda made=made: made().prequential(p, y), 5, warm=True, clock=time.process_time) for made in (OnlinePlattScaling, OnlineMixture))
+    print(f"mixture: {1e6 * mixture / n:.3f} µs a step, {mixture / ops:.1f} times that of OPS    {against(mixture / ops, 12, False)}")
     engine, blocks = OnlinePlattScaling(optimizer=Aioli((1.0, 0.0))), np.array_split(np.arange(n), 10)
     cost = [seconds(lambda part=part: engine.prequential(p[part], y[part]), 1, clock=time.process_time) / part.size for part in blocks]
     print(f"AIOLI along the stream: {1e9 * cost[1]:.0f} ns a step in the second tenth, {1e9 * cost[-1]:.0f} ns in the last")
@@ -115,7 +118,7 @@ def ratios(quick):
 def long_stream(quick):
     n = 1_000_000 if quick else 10_000_000
     p, y = stream(n, 3)
-    for name, make in [("OPS", OnlinePlattScaling), ("TOPS", tops)]:
+    for name, make in [("OPS", OnlinePlattScaling), ("TOPS", tops), ("mixture", OnlineMixture)]:
         start = time.perf_counter()
         make().prequential(p, y)
         took = time.perf_counter() - start
