@@ -733,10 +733,14 @@ class StreamSummary(Result):
     @property
     def counted(self) -> str:
         "Rows and outcomes in words; forecasts, where their outcomes came in rows of their own."
-        if not self.booked: return f"{self.rows:,} rows, {self.learnt:,} with an outcome"
+        rows, forecasts, outcomes = (
+            f"{count:,} {what}{'s' * (count != 1)}" for count, what in (
+                (self.rows, "row"), (self.rows - self.booked, "forecast"),
+                (self.learnt, "outcome")))
+        if not self.booked: return f"{rows}, {self.learnt:,} with an outcome"
         own = (" booked" if self.booked == self.learnt else
                f", {self.booked:,} of them in later rows")
-        return f"{self.rows - self.booked:,} forecasts, {self.learnt:,} outcomes{own}"
+        return f"{forecasts}, {outcomes}{own}"
 
     @property
     def sentence(self) -> str:
