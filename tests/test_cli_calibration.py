@@ -31,13 +31,13 @@ def test_verdict_and_numbers_are_those_of_the_report(capsys):
     code, out, err = run(capsys, "scores.csv", "--outcome", "y", "--score", "p", "--weight", "w", *QUICK, "--json", "-", "--seed", "3")
     found, table = json.loads(out), pd.read_csv("scores.csv")
     report = calibration_report(table["y"], table["p"], sample_weight=table["w"], n_boot=19, n_resamples=99, rng=3)
-    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "undecided" and found["n"] == 400
+    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "undecided" and found["n"] == 400 and found["next_step"] == report.next_step
     for name, row in report.to_frame().iterrows(): assert found["numbers"][name]["value"] == row["value"]
 
 
 def test_report_and_numbers_are_written(capsys):
     code, out, _ = run(capsys, "scores.csv", "--outcome", "y", "--score", "bad", *QUICK, "--report", "r.html", "--json", "n.json")
-    assert code == 0 and "not calibrated" in out and "Report: r.html" in out and max(map(len, out.splitlines())) <= 80
+    assert code == 0 and "not calibrated" in out and "\n\nNext: " in out and "Report: r.html" in out and max(map(len, out.splitlines())) <= 80
     assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "scores.csv" in open("r.html", encoding="utf-8").read()
 
 
@@ -54,7 +54,7 @@ def test_impossible_events_are_found_in_the_file(capsys):
 
 
 @pytest.mark.parametrize(("args", "message"), [
-    (["scores.csv"], "no column 'outcome'"), (["scores.csv", "--outcome", "y", "--score", "y"], "the columns must differ"), (["scroes.csv"], "did you mean scores.csv"),
+    (["scores.csv"], "no column 'outcome'"), (["scores.csv", "--outcome", "y", "--score", "p", "--cluster", "c"], "--weight and --cluster"), (["scores.csv", "--outcome", "y", "--score", "y"], "the columns must differ"), (["scroes.csv"], "did you mean scores.csv"),
     (["scores.csv", "--outcome", "p", "--score", "p2"], "no column 'p2'"), (["scores.csv", "--outcome", "p", "--score", "w"], "line 2: column 'p' must hold 0 or 1, got"),
     (["scores.csv", "--outcome", "y", "--score", "w"], "column 'w' must hold probabilities from 0 to 1"), (["scores.csv", "--outcome", "y", "--score", "p", "--jobs", "0"], "--jobs"),
     (["scores.csv", "--outcome", "y", "--score", "p", "--n-bins", "0"], "--n-bins must"), (["scores.csv", "--outcome", "y", "--score", "p", "--fail-on", "bad"], "--fail-on"),

@@ -73,7 +73,7 @@ def test_two_groups_are_a_pair_and_numbers_are_labels(table, capsys):
 @pytest.mark.parametrize("options, said", [
     ([*NAMES, "--a", "treatd"], "--a must be one of"), ([*NAMES, "--a", "treatd"], "did you mean 'treated'"), ([*NAMES, "--b", "control"], "--b needs --a"),
     ([*NAMES, "--a", "control", "--b", "control"], "must differ"), ([*NAMES, "--everyone", "--a", "control"], "leave out"), ([], "no column 'response'"),
-    ([*NAMES[:4], "--group", "arms"], "did you mean 'arm'"), ([*NAMES, "--weight", "healed"], "columns must differ"), ([*NAMES, "--jobs", "0"], "--jobs"),
+    ([*NAMES[:4], "--group", "arms"], "did you mean 'arm'"), ([*NAMES, "--weight", "healed"], "columns must differ"), ([*NAMES, "--jobs", "0"], "--jobs"), ([*NAMES, "--cluster", "house"], "--weight and --cluster"),
     ([*NAMES, "--report", "patients.csv"], "overwrite"), ([*NAMES, "--seed", "-1"], "--seed"),
 ])
 def test_what_can_be_wrong(table, capsys, options, said):
@@ -114,5 +114,8 @@ def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
     rate = np.repeat([0.95] + [0.05] * 11, 100)
     pd.DataFrame({"group": np.repeat([f"g{k:02}" for k in range(12)], 100), "score": rng.uniform(size=1200),
                   "response": (rng.random(1200) < rate).astype(int)}).to_csv("twelve.csv", index=False)
-    said = " ".join(run(capsys, "twelve.csv", "--everyone", "--n-resamples", "999").split())
-    assert "everyone includes each group, so that one far off makes others differ" in said
+    said = " ".join(run(capsys, "twelve.csv", "--everyone", "--n-resamples", "999", "--report", "t.html", "--json", "t.json").split())
+    apart = "Without g00, which differs most, 0 of 11 groups differ from everyone."
+    assert "everyone includes each group, so that one far off can make others differ" in said and apart in said and apart in open("t.html").read()
+    assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "of": 11}
+    assert "Without" not in run(capsys, "twelve.csv", "--n-resamples", "99")

@@ -87,6 +87,15 @@ def test_one_class_of_many_differs_from_everyone():
     assert found.table.loc[found.table["kuiper_pvalue_holm"] <= 0.05, "a"].tolist() == [0] and found.table["decided"].all()
 
 
+def test_without_the_odd_group_the_others_are_alike():
+    found = of_wards([0.7] + [0.3] * 4, 400, against="all", n_resamples=499)
+    assert (found.table["kuiper_pvalue_holm"] <= 0.05).all() and found.table["a"][0] == 0 and "one far off" in found.sentence
+    rest = found.without(0, rng=1, n_resamples=499)
+    assert rest.against == "all" and set(rest.table["a"]) == {1, 2, 3, 4} and (rest.table["kuiper_pvalue_holm"] > 0.05).all() and "one far off" not in rest.sentence
+    with pytest.raises(ValueError, match="labels must be groups, got 7"): found.without(7)
+    with pytest.raises(ValueError, match="at least two"): found.without(0, 1, 2, 3)
+
+
 def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
     found = of_wards([1] + [0] * 11, 15, n_resamples=9)
     assert "cannot be decided with 900 resamples" in found.sentence and "0 of 66" not in found.sentence

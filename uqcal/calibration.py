@@ -19,11 +19,13 @@ from scipy import special, stats
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
 
+from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .calibration_tests import TITLES, CalibrationTest, testable, tests_of
 from .conclusions import Conclusion
 from .inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
                           read_labels)
 from .logistic import CLIP
+from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
 from .resampling import holm
@@ -430,6 +432,16 @@ class _Answered(Result):
         "The headline."
         return self.headline
 
+    @property
+    def next_step(self) -> str:
+        "What to do about it first, a sentence or two."
+        return _next_step(self)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        "What could be misread in the numbers."
+        return _cautions(self)
+
 # %% ../nbs/52_calibration.ipynb #cell-053
 @dataclass(frozen=True, kw_only=True)
 class CalibrationReport(_Answered):
@@ -442,13 +454,13 @@ class CalibrationReport(_Answered):
     tests : tuple[CalibrationTest, ...]
         Those of the three that are defined.
     adjusted : tuple[float, ...]
-        Their p-values, adjusted by Holm's method.
+        Their p-values, and last the calibration error's, adjusted by Holm's method.
     largest : LargestDifference
         The largest mean difference over a stretch, with its limit.
     error : CalibrationError
         Calibration errors within bins, with intervals.
     null : ECETest
-        The ECE of a perfect model.
+        The ECE beside that of a perfect model.
     brier : BrierDecomposition
         The Brier score in three parts.
     diagram : ReliabilityDiagram
@@ -459,18 +471,25 @@ class CalibrationReport(_Answered):
         Level of intervals and verdict.
     tolerance : float
         Mean difference that does no harm.
+    mended_by : str | None
+        The simplest map that, fitted to these points, leaves no fault that the tests find:
+        "Platt scaling" or "beta scaling"; None where none is found, and where neither does.
     """
     conclusion: Conclusion  # the answer with its grounds; `.rows` of impossible events
     tests: tuple[CalibrationTest, ...]  # those of the three that are defined
-    adjusted: tuple[float, ...]  # their p-values, adjusted by Holm's method
+    adjusted: tuple[float, ...]  # their p-values, and last the calibration error's, adjusted by
+                                 # Holm's method
     largest: LargestDifference  # the largest mean difference over a stretch, with its limit
     error: CalibrationError  # calibration errors within bins, with intervals
-    null: ECETest  # the ECE of a perfect model
+    null: ECETest  # the ECE beside that of a perfect model
     brier: BrierDecomposition  # the Brier score in three parts
     diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
     walk: Walk = field(repr=False)  # the cumulative differences
     confidence: float  # level of intervals and verdict
     tolerance: float  # mean difference that does no harm
+    mended_by: str | None  # the simplest map that, fitted to these points, leaves no fault that the
+                           # tests find: "Platt scaling" or "beta scaling"; None where none is
+                           # found, and where neither does
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted, method.
@@ -517,7 +536,8 @@ class CalibrationReport(_Answered):
         return _report_page(self, path, details or {})
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.headline)}</b></p>" + html_table(shown_numbers(self.to_frame()))
+        return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"
+                + html_table(shown_numbers(self.to_frame())))
 
 # %% ../nbs/52_calibration.ipynb #cell-011
 def calibration_report(
@@ -590,35 +610,38 @@ def calibration_report(
     bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
     tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
-    adjusted = tuple(holm([test.pvalue for test in tests]).tolist()) if tests else ()
     error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, **drawn, **bins)
+    null = ece_test(y, p, n_resamples=n_resamples, **drawn, **bins)
+    adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
     largest = largest_difference_of(walk, confidence=confidence)
+    conclusion = _concluded(walk, min(adjusted), error, null, largest, tolerance,
+                            np.flatnonzero((p == 1 - y) & (w > 0)))
+    diagram = reliability_diagram(y, p, confidence=confidence, **bins)
     return CalibrationReport(
-        conclusion=_concluded(walk, tests, adjusted, error, largest, tolerance,
-                              np.flatnonzero((p == 1 - y) & (w > 0))),
-        tests=tests, adjusted=adjusted, largest=largest, error=error, brier=brier_of(walk),
-        walk=walk, confidence=confidence, tolerance=tolerance,
-        null=ece_test(y, p, n_resamples=n_resamples, **drawn, **bins),
-        diagram=reliability_diagram(y, p, confidence=confidence, **bins))
+        conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
+        brier=brier_of(walk), walk=walk, confidence=confidence, tolerance=tolerance, null=null,
+        mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
+        and not conclusion.rows else None, diagram=diagram)
 
 # %% ../nbs/52_calibration.ipynb #cell-012
-def _concluded(walk, tests, adjusted, error, largest, tolerance, rows):
+def _concluded(walk, pvalue, error, null, largest, tolerance, rows):
     "The answer to whether the probabilities can be believed."
     level = 1 - largest.confidence
-    pvalue = 0.0 if rows.size else min(adjusted) if adjusted else None
-    shown = dict(question="calibration", pvalue=pvalue, estimate=abs(largest.difference),
-                 confidence_interval=Interval(0.0, largest.limit), result=largest,
-                 test="Kolmogorov–Smirnov, Kuiper and Spiegelhalter, adjusted by Holm's method; "
-                      "limit of the mean difference over any fifth of the points")
+    shown = dict(question="calibration", pvalue=0.0 if rows.size else pvalue,
+                 estimate=abs(largest.difference), result=largest,
+                 confidence_interval=Interval(0.0, largest.limit),
+                 test="Kolmogorov–Smirnov, Kuiper, Spiegelhalter and calibration error, adjusted "
+                      "by Holm's method; limit of the mean difference over any fifth of the points")
     if rows.size:
         says = ("These probabilities are not calibrated: what was stated to be impossible, or "
                 f"certain, turned out otherwise {_where(rows)}.")
         return Conclusion(status="invalid", sentence=says, short="Contradicted by events",
                           rows=tuple(rows.tolist()), **shown)
-    if pvalue is not None and pvalue < level:
+    if pvalue < level:
         faults, direction = _faults(walk, level)
         what = " and ".join(faults) or "wrong in a way that cancels on average"
-        says = f"These probabilities are not calibrated: they are {what}. {_sizes(error, largest)}"
+        says = f"These probabilities are not calibrated: they are {what}. "
+        says += _sizes(error, null, largest)
         return Conclusion(status="invalid", direction=direction, sentence=says,
                           short=f"Not calibrated: {what}", **shown)
     status = "valid" if largest.limit <= tolerance else "undecided"
@@ -672,20 +695,28 @@ def _within(error):
     return "within one bin" if error.n_bins == 1 else f"within these {error.n_bins} bins"
 
 
-def _sizes(error, largest):
+def _sizes(error, null, largest):
     "How large the faults are."
     most = "" if largest.n_scores == 1 else (
         f"Over a stretch with a fifth of the points outcome minus probability averages "
         f"{_signed(largest.difference)}, {_place(largest)}; no stretch is worse. ")
-    low, high = error.ece_interval
-    return (f"{most}Calibration error (ECE) {_within(error)} {error.ece:.2g}, "
-            f"{100 * error.confidence:g} % interval {low:.2g} to {high:.2g}.")
+    (low, high), level = error.ece_interval, f"{100 * error.confidence:g} %"
+    truth = f"{level} interval {low:.2g} to {high:.2g}" if low > 0 else (
+        f"in truth at most {_at_most(error.ece_limit)} ({level} limit); a perfect model's averages "
+        f"{null.null_mean:.2g}")
+    return f"{most}Calibration error (ECE) {_within(error)} {error.ece:.2g}, {truth}."
 
 
 def _points(largest):
     "How many there are, in words."
     clusters = "" if largest.n_clusters is None else f" of {largest.n_clusters:,} clusters"
     return f"{largest.n:,} point{'s' * (largest.n != 1)}{clusters}"
+
+
+def _rare(largest):
+    "What is stated on average where the limit lies, if the limit is larger; otherwise None."
+    most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
+    return most if min(most, 1 - most) < largest.limit else None
 
 
 def _unseen(error, largest, tolerance):
@@ -699,9 +730,8 @@ def _unseen(error, largest, tolerance):
              "Errors that alternate within a bin, or within such a stretch, show in neither.")
     if largest.limit <= tolerance:
         where = where.replace("a stretch", "any stretch")
-        most = largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"]
-        rare = f"; probabilities there average {_short(most)}"
-        if min(most, 1 - most) >= largest.limit: rare = ""
+        rare = _rare(largest)
+        rare = "" if rare is None else f"; probabilities there average {_short(rare)}"
         return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
                 f"probabilities by at most {limit} on average (tolerance {tolerance:g}{rare}), "
                 f"and the {ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
@@ -712,6 +742,55 @@ def _unseen(error, largest, tolerance):
             f"{where} could be there unseen{settle}. The {ece} could be up to "
             f"{_at_most(error.ece_limit)} {level}. {blind}")
 
+# %% ../nbs/52_calibration.ipynb #cell-059
+def _mended_by(walk, diagram, level):
+    "The first of two maps that leaves no fault that the tests find on the points it is fitted to."
+    y, w, wide = walk.outcome, walk.weight, np.sqrt(widening(walk)) or 1.0
+    edges = np.r_[0.0, diagram.bins["edge_high"].iloc[:-1], 1.0]
+    for name, scaling in (("Platt scaling", PlattScaling), ("beta scaling", BetaScaling)):
+        p = scaling().fit(walk.score, y, w).predict(walk.score)
+        left = walk_of(y, p, w, walk.cluster)
+        binned = ece_test(y, p, strategy=edges, sample_weight=w, cluster=walk.cluster,
+                          n_resamples=999, rng=0)
+        found = (kuiper_null.sf(left.statistic("kuiper") / wide), binned.pvalue,
+                 kolmogorov_smirnov_null.sf(left.statistic("kolmogorov_smirnov") / wide))
+        if min(holm(found)) >= level: return name
+    return None
+
+
+def _next_step(report):
+    "What to do about it first."
+    largest, tolerance, rows = report.largest, report.tolerance, report.conclusion.rows
+    if rows:
+        return (f"Look at {'that row' if len(rows) == 1 else 'those rows'} first. If the outcome "
+                "is right, probabilities of 0 and 1 say too much; Platt scaling states neither.")
+    if report.verdict == "invalid" and report.mended_by:
+        return (f"Recalibrate by {report.mended_by}: fitted to these points, it leaves no fault "
+                "that the tests find. Then judge again on other points.")
+    if report.verdict == "invalid":
+        return ("Neither Platt nor beta scaling mends this. Recalibrate in bins, or look for a "
+                "feature by which the errors go; then judge again on other points.")
+    if report.verdict == "undecided":
+        needed, beyond = largest.points_needed(tolerance), _at_most(largest.limit)
+        more = "" if needed is None else (
+            f"Collect about {float(f'{max(needed - largest.n, 1):.2g}'):,.0f} more such points, or "
+            "say ")
+        return (f"{more or 'Say '}which mean difference does no harm: one beyond {beyond} is "
+                "excluded already.")
+    if (rare := _rare(largest)) is not None:
+        return (f"Say which tolerance matters: {tolerance:g} is wide where {_short(rare)} is "
+                "stated on average.")
+    return ("Use these probabilities. Whether they hold in each group of cases is open; a "
+            "comparison of groups at like probabilities tells (uqcal compare).")
+
+
+def _cautions(report):
+    "What could be misread in the numbers."
+    if report.error.ece_interval.low > 0 or report.null.pvalue > 1 - report.confidence: return ()
+    return ("The interval of the ECE begins at 0 though its p-value is small: the interval allows "
+            "for the most noise that any truth would make, the p-value for that of a perfect "
+            "model.",)
+
 # %% ../nbs/52_calibration.ipynb #cell-013
 def _report_frame(report):
     rows = {test.name: {"value": test.statistic, "pvalue": test.pvalue,
@@ -719,7 +798,8 @@ def _report_frame(report):
             for test, adjusted in zip(report.tests, report.adjusted)}
     error, brier = report.error, report.brier
     rows["ece"] = {"value": error.ece, **error.ece_interval._asdict(),
-                   "pvalue": report.null.pvalue, "method": report.null.method}
+                   "pvalue": report.null.pvalue, "adjusted": report.adjusted[-1],
+                   "method": report.null.method}
     rows["ece of a perfect model"] = {"value": report.null.null_mean,
                                       "high": report.null.null_limit}
     rows["ece limit"] = {"value": error.ece_limit}
@@ -769,7 +849,8 @@ def _plot_report(report, axes):
 # %% ../nbs/52_calibration.ipynb #cell-015
 _SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one side",
          "kuiper": "deviations of either sign anywhere along the scores",
-         "spiegelhalter": "probabilities that are too extreme or too timid"}
+         "spiegelhalter": "probabilities that are too extreme or too timid",
+         "ece": "errors of either sign in any of the bins"}
 
 
 def _sentence_case(text):
@@ -783,10 +864,12 @@ def _report_page(report, path, details):
 
     if path is not None: check_target(path)
     open_status = "valid" if report.largest.limit <= report.tolerance else "undecided"
+    names = [*(test.name for test in report.tests), "ece"]
     findings = tuple(
-        Finding(TITLES[test.name], "invalid" if adjusted < 1 - report.confidence else open_status,
-                f"Looks for {_SEES[test.name]}: adjusted p-value {adjusted:.2g}.")
-        for test, adjusted in zip(report.tests, report.adjusted)) + (
+        Finding(TITLES.get(name, "Calibration error"),
+                "invalid" if adjusted < 1 - report.confidence else open_status,
+                f"Looks for {_SEES[name]}: adjusted p-value {adjusted:.2g}.")
+        for name, adjusted in zip(names, report.adjusted)) + (
             Finding("Mean difference", open_status, f"{_sentence_case(report.largest.sentence)}."),)
     diagram = draw_picture(
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
@@ -804,8 +887,10 @@ def _report_page(report, path, details):
              "Tolerance": f"{report.tolerance:g}",
              "Sets of a perfect model": f"{report.null.n_resamples:,}",
              "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
-    page = render_page("Can these probabilities be believed?", Verdict(report.headline, findings),
-                       [Section("Pictures", pictures=(diagram, walk)), Section(
-                           "Numbers", table=table), Section("Settings and versions", facts=facts)])
+    verdict = Verdict(report.headline, findings, report.next_step)
+    page = render_page("Can these probabilities be believed?", verdict,
+                       [Section("Pictures", pictures=(diagram, walk)),
+                        Section("Numbers", paragraphs=report.cautions, table=table),
+                        Section("Settings and versions", facts=facts)])
     if path is not None: write_whole(page, Path(path))
     return page

@@ -549,7 +549,8 @@ def _read_scores(source, outcome, score, weight, cluster=None, how=None):
         return read_probabilities(source, outcome=outcome, score=score, weight=weight,
                                   groups=[cluster] if cluster else [], **(how or {}))
     except UnknownColumn as error:
-        raise ValueError(f"{error}; name them with --outcome and --score") from None
+        raise ValueError(
+            f"{error}; name them with --outcome, --score, --weight and --cluster") from None
 
 # %% ../nbs/70_cli.ipynb #cell-037b
 def _contradicted(table, result):
@@ -578,13 +579,15 @@ def _write_calibration(result, data, seed, report, json_file, points):
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
                "Seed": str(seed)} | _details(data)
-    headline = _wrapped(result.headline, _width())
+    headline, cautions = _wrapped(result.headline, _width()), "".join(
+        f"\n\n{_wrapped(one, _width())}" for one in result.cautions)
     if "contradicted" in data:
         details["Contradicted"] = _contradicted_places(data["contradicted"])
         headline += "\n" + _wrapped(f"In the file: {details['Contradicted']}.", _width())
-    _deliver(f"{points}\n\n{headline}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}",
-             _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline, n=n,
-                   numbers=numbers),
+    headline += "\n\n" + _wrapped(f"Next: {result.next_step}", _width(), rest="  ")
+    _deliver(f"{points}\n\n{headline}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}{cautions}",
+             _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline,
+                   next_step=result.next_step, n=n, numbers=numbers),
              report, json_file, lambda path: result.to_html(path, details=details))
 
 # %% ../nbs/70_cli.ipynb #cell-041
@@ -904,9 +907,11 @@ def _compare(
                                 [group] + ([cluster] if cluster else []),
                                 _how(decimal, thousands, encoding, where, drop_missing, progress))
     sides = _compared_groups(frame["group"], a, b, everyone)
-    result = _comparison(frame, sides, everyone, dict(
-        n_resamples=n_resamples, rng=seed, n_jobs=_cores(jobs), progress=_shown(progress)))
-    text = _screening_text(result, _width()) if sides is None else _graph_text(
+    options = dict(n_resamples=n_resamples, rng=seed, n_jobs=_cores(jobs),
+                   progress=_shown(progress))
+    result = _comparison(frame, sides, everyone, options)
+    apart = _apart(result, options)
+    text = _screening_text(result, apart, _width()) if sides is None else _graph_text(
         result, sides, _width())
     columns = ", ".join(filter(None, (response, score, group, weight, cluster)))
     details = {"Data": table.source, "Columns": columns, "Seed": str(seed)} | _details(
@@ -915,8 +920,8 @@ def _compare(
     from uqcal.page import write_whole
     _deliver(f"{_first_words(table, points)}\n\n{text}",
              _json(data=table.source, groups=sides, seed=seed, **_source_facts(table),
-                   **_comparison_numbers(result)), report, json_file,
-             lambda path: write_whole(_comparison_page(frame, sides, result, details), path))
+                   **_comparison_numbers(result, apart)), report, json_file,
+             lambda path: write_whole(_comparison_page(frame, sides, result, details, apart), path))
 
 # %% ../nbs/70_cli.ipynb #cell-051
 def _read_groups(file, names, labels, how=None):
@@ -928,8 +933,8 @@ def _read_groups(file, names, labels, how=None):
     kinds = dict.fromkeys([*names[:2], *labels], "number") | dict.fromkeys(names[2:], "positive")
     try: table = read_table(file, names, groups=labels, kinds=kinds, **(how or {}))
     except UnknownColumn as error:
-        raise ValueError(
-                f"{error}; name them with --response, --score, --group and --weight") from None
+        raise ValueError(f"{error}; name them with --response, --score, --group, --weight and "
+                         "--cluster") from None
     columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
     return table, pd.DataFrame(columns | {role: table.columns[name]
@@ -1055,27 +1060,50 @@ def _screening_marks(screening, n_rows):
     shown = _most_telling(screening, n_rows)
     marks = [text for text, some in (
         ("* beyond all shuffles, by the tail of the limit", (shown["method"] == "tail").any()),
-        ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any()),
-        ("everyone includes each group, so that one far off makes others differ",
-         screening.against == "all" and _differs(screening).sum() > 1)) if some]
+        ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
     return ["; ".join(marks)] if marks else []
 
 
-def _screening_text(screening, width):
+def _apart(result, options):
+    """The groups that differ most from everyone, left out one after the other until none differs,
+    and what is left; None where no group can have moved the others."""
+    if getattr(result, "against", None) != "all" or _differs(result).sum() < 2: return None
+    left_out, rest, most = [], result, min(3, result.data["group"].nunique() // 3)
+    while len(left_out) < most and _differs(rest).any():
+        left_out.append(_most_telling(rest, 1)["a"].iloc[0])
+        rest = result.without(*left_out, **options)
+    return (left_out, rest) if left_out else None
+
+
+def _apart_sentence(apart):
+    "How many groups still differ without those that differ most."
+    from uqcal.results import enumerated
+    if apart is None: return []
+    left_out, rest = apart
+    which = "which differ most, one after the other" if left_out[1:] else "which differs most"
+    return [f"Without {enumerated(left_out)}, {which}, {_differs(rest).sum():,} of "
+            f"{len(rest.table):,} groups differ from everyone."]
+
+
+def _screening_text(screening, apart, width):
     rows, more = _screening_rows(screening, 20), len(screening.table) - 20
     left = 2 if screening.against == "pairs" else 1
     parts = [_wrapped(_screening_headline(screening), width),
              _aligned(rows, range(left, len(rows[0])))]
-    return "\n\n".join(parts + ([f"and {more:,} more; --json writes all"] if more > 0
-                                else []) + _screening_marks(screening, 20))
+    parts += [f"and {more:,} more; --json writes all"] if more > 0 else []
+    return "\n\n".join([*parts, *_screening_marks(screening, 20), *(
+        _wrapped(one, width) for one in _apart_sentence(apart))])
 
 # %% ../nbs/70_cli.ipynb #cell-057
-def _comparison_numbers(result):
+def _comparison_numbers(result, apart=None):
     "All numbers of a graph or a screening, infinite and missing ones as null."
     def _plain(value): return None if isinstance(value, float) and not np.isfinite(value) else value
     if hasattr(result, "table"):
         return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame()
-                                .to_dict("records")], "skipped": result.skipped}
+                                .to_dict("records")], "skipped": result.skipped} | (
+            {} if apart is None else {"without": {
+                "left_out": apart[0], "differ": int(_differs(apart[1]).sum()),
+                "of": len(apart[1].table)}})
     names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
              "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",
              "n_resamples")
@@ -1086,7 +1114,7 @@ def _comparison_numbers(result):
 
 
 # %% ../nbs/70_cli.ipynb #cell-083
-def _comparison_page(frame, sides, result, facts):
+def _comparison_page(frame, sides, result, facts, apart=None):
     "One page for a pair, a group against everyone, or a screening."
     import pandas as pd
     from uqcal.page import Section, Verdict, draw_picture, render_page
@@ -1101,7 +1129,7 @@ def _comparison_page(frame, sides, result, facts):
             lambda ax: result.plot(ax), "The largest deviations and whether each is significant.",
             caption="Squares: significant at 5 % after Holm's correction.", width=5.2, height=4.4)
         sections = [Section("The largest deviations", paragraphs=(
-                                read, *_screening_marks(result, 50)),
+                                read, *_screening_marks(result, 50), *_apart_sentence(apart)),
                             pictures=(chart, *graphs)),
                     Section("Table", table=pd.DataFrame(rows[1:], columns=rows[0]))]
         headline = _screening_headline(result)

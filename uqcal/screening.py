@@ -90,6 +90,35 @@ class Screening(Result):
         return comparison_graph(a["response"], a["score"], b["response"], b["score"], **more,
                                 **options)
 
+    def without(self, *labels: Hashable,  # groups, as they stand in the table
+                **options: Any,  # `method`, `n_resamples`, `rng`, `n_jobs`, `progress` of `screen`
+                ) -> Screening:  # of all other groups, compared in the same way
+        """The same screening with some groups left out.
+
+        Parameters
+        ----------
+        *labels : Hashable
+            Groups, as they stand in the table.
+        **options : Any
+            `method`, `n_resamples`, `rng`, `n_jobs`, `progress` of `screen`.
+
+        Returns
+        -------
+        Screening
+            Of all other groups, compared in the same way.
+
+        Raises
+        ------
+        ValueError
+            For a label that is no group, and where fewer than two are left.
+        """
+        known = self.data["group"].unique().tolist()
+        for label in labels:
+            if label not in known: raise ValueError(f"labels must be groups, got {label!r}")
+        columns = {name: name for name in ("weight", "cluster") if name in self.data}
+        return screen(self.data[~self.data["group"].isin(labels)], response="response",
+                      score="score", groups="group", against=self.against, **columns, **options)
+
     def to_frame(self) -> pd.DataFrame:
         """A row for each comparison.
 
@@ -133,6 +162,8 @@ def _sentence(screening):
         parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
             f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
             f"{drawn}, and no others {differ}, {how}"]
+    if screening.against == "all" and count > 1:
+        parts.append("everyone includes each group, so that one far off can make others differ")
     if screening.skipped:
         few = " or fewer than six clusters" if "cluster" in screening.data else ""
         parts.append(f"{len(screening.skipped):,} "
