@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 
 import uqcal
@@ -26,6 +26,7 @@ from uqcal.mixture import OnlineMixture
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 from uqcal.sample import Sample
+from uqcal.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
 from uqcal.streams import RecalibratedClassifier
 
 # --- worlds: valid arguments, exact in float32, and their kinds -----------------------------------------------------------------------
@@ -66,7 +67,7 @@ WORLDS = {
 NOT_STATED = object()
 OPTIONS = {
     "n_bins": ("count", 3), "num_bins": ("count", 2), "n_boot": ("count", 25), "n_mc": ("count -one", 25), "n_resamples": ("count", 25), "n_points": ("count", 6),
-    "min_bin_size": ("count", 2), "fit_above": ("count -zero", 1), "n": ("count", 40), "size": ("count -None", 2), "n_calibration": ("count -None", 40),
+    "min_bin_size": ("count", 2), "fit_above": ("count -zero", 1), "n": ("count", 40), "size": ("count -None", 2), "n_calibration": ("count -None", 40), "n_folds": ("count", 4),
     "confidence": ("fraction", NOT_STATED), "coverage": ("fraction", 0.8), "confidence_level": ("fraction", 0.8), "alpha": ("fraction", NOT_STATED),
     "bin_width": ("fraction -one", 0.25), "dof": ("size", 6.0), "eta": ("real", 2.0), "radius": ("size", 3.0),
     "rng": ("seed", 1), "n_jobs": ("jobs", NOT_STATED),
@@ -217,6 +218,8 @@ def stated(forecaster):
 LATE = {"mixture.OnlineMixture": OnlineMixture, "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
         "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1), "tickets.OnlineForecaster": Tracking}
 SAMPLE = Sample(E, U)
+KINDS = np.array(["a", "b", "c"])[np.arange(N) % 3]
+SCALINGS = [AsStated(), FactorScaling(), LogLinearScaling(), IsotonicScaling(3), GammaScaling(1), LinearShift(), StepShift(), Mend(FactorScaling("student"), [LinearShift()])]
 NUMBERED, FREE_CLASSES = {"classes": None}, {"classes": "free"}  # classes that are numbers from 0, as where nothing names them
 
 TABLE = {
@@ -339,6 +342,13 @@ TABLE = {
     **rows("logistic", "map_scores", "binary", given={"forecast": np.sqrt}, kinds={"y_prob": "probabilities -scalar", "forecast": "free"}),
     **rows("sample", "RegressionErrors.along", "errors", of=lambda: load_demo(), given={"by": np.arange(2040) % 1000 / 4}),
 
+    # maps of uncertainties
+    **{f"scaling.{type(one).__name__}.{method}": Row("errors", of=lambda one=one: clone(one).fit(U, E, {"x": X}), kinds={"groups": "free", "prediction": "numbers"}, given={"prediction": E})
+       for one in SCALINGS for method in ("fit", "predict" if hasattr(one, "predict") else "transform", *(["apply", "shift"] if isinstance(one, Mend) else []))},
+    **{f"scaling.GroupScaling.{method}": Row("errors", of=lambda: GroupScaling().fit(U, E, {"x": KINDS}), given={"features": {"x": KINDS}}, kinds={"groups": "free", "features": "free"})
+       for method in ("fit", "transform")},
+    **rows("mending", "mend", "errors", nan=True),
+
     # parameters of estimators
     "recalibration.HistogramBinning": Row("binary", call=through(HistogramBinning, lambda made: made.fit(P, Y).predict(P))),
     "recalibration.PeriodicRefit": Row("binary", call=through(PeriodicRefit, lambda made: made.prequential(P, Y)), given={"calibrator": PlattScaling(), "every": 5, "warmup": 5},
@@ -365,7 +375,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
-        "sample.RegressionErrors.with_error bias.bias_test",
+        "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
     ("ties", "constant", "one point", "two points", "zeros"):
@@ -384,8 +394,11 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "calibration_tests.kolmogorov_smirnov_test calibration_tests.kuiper_test calibration_tests.spiegelhalter_test "
         "calibration_tests.kolmogorov_smirnov_test+cluster calibration_tests.kuiper_test+cluster calibration_tests.spiegelhalter_test+cluster "
         "calibration_tests.binary_calibration_tests calibration_tests.binary_calibration_tests+cluster",
+    ("zeros",):
+        "scaling.AsStated.fit scaling.FactorScaling.fit scaling.LogLinearScaling.fit scaling.IsotonicScaling.fit scaling.GammaScaling.fit scaling.Mend.fit",
+    ("ties", "one point", "two points", "zeros"): "mending.mend",  # fewer than ten different errors
     ("one point", "two points", "zeros"):
-        "distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
+        "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
         "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "

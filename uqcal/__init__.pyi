@@ -20,6 +20,7 @@ from uqcal import inputs as inputs
 from uqcal import intervals as intervals
 from uqcal import kernels as kernels
 from uqcal import logistic as logistic
+from uqcal import mending as mending
 from uqcal import mixture as mixture
 from uqcal import online as online
 from uqcal import page as page
@@ -32,6 +33,7 @@ from uqcal import report as report
 from uqcal import resampling as resampling
 from uqcal import results as results
 from uqcal import sample as sample
+from uqcal import scaling as scaling
 from uqcal import screening as screening
 from uqcal import statistics as statistics
 from uqcal import streams as streams
@@ -72,6 +74,7 @@ from uqcal.intervals import regression_coverage_score as regression_coverage_sco
 from uqcal.intervals import regression_mean_width_score as regression_mean_width_score
 from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
+from uqcal.mending import mend as mend
 from uqcal.mixture import OnlineMixture as OnlineMixture
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
@@ -85,6 +88,7 @@ from uqcal.reliability import reliability_diagram as reliability_diagram
 from uqcal.reliability import top_label_ece as top_label_ece
 from uqcal.repeats import find_repeats as find_repeats
 from uqcal.report import write_report as write_report
+from uqcal.scaling import Mend as Mend
 from uqcal.screening import screen as screen
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration

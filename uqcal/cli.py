@@ -279,6 +279,9 @@ _AsGroups = Annotated[list[str] | None, _option(
     "--as-groups")]
 _N_MC = _option("Simulated data sets for each distribution, or auto: as many as needed.",
                 "NUMBER|auto", "--n-mc", default=True)
+_Fitted = Annotated[int | None, _option("Errors to which the uncertainties were fitted before, if "
+                                        "they were; it widens the answer on their average.",
+                                        "NUMBER", "--n-calibration")]
 _FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, "
                 "also if a conclusion is undecided.", "STATUS", "--fail-on")
 _JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE",
@@ -321,6 +324,7 @@ def _validate(
     n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto", n_mc: Annotated[str, _N_MC] = "10000",
     confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
+    n_calibration: _Fitted = None,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
     fail_on: Annotated[str | None, _FAIL] = None, as_groups: _AsGroups = None,
@@ -332,7 +336,7 @@ def _validate(
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
     options = _checked_options(statistics, fail_on, n_mc=n_mc, n_resamples=n_resamples) | dict(
         distribution=distribution, n_bins=n_bins, n_boot=n_boot, confidence=confidence, rng=seed,
-        n_jobs=_cores(jobs), tolerance=tolerance)
+        n_jobs=_cores(jobs), tolerance=tolerance, n_calibration=n_calibration)
     _check_outputs(source, jobs, report=report, json=json_file)
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
@@ -477,6 +481,137 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
         found = load_errors(name, progress=sys.stderr.isatty())
         where = locate(SETS[name])
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
+
+# %% ../nbs/70_cli.ipynb #cell-085
+_MEND = """Mend standard uncertainties, and predictions where they are biased.
+
+FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
+for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
+other folds, and --out holds it in that form. --model keeps the mend that all rows make, and
+--apply brings it to the rows of another table.
+
+\\b
+Examples:
+  uqcal mend errors.csv --error E --uncertainty uE --out mended.csv --model mend.json
+  uqcal mend new.csv --apply mend.json --predicted yhat --out new_mended.csv
+  uqcal validate later.csv --error mended_error --uncertainty mended_uncertainty \\
+    --n-calibration 2040
+
+Exit code: 0 done; 2 input or options can't be used.
+"""
+_Error = Annotated[str | None, _said("Column of the errors.  [default: error]", "NAME")]
+_Observed = Annotated[str | None, _said("Column of the true values, with --predicted.", "NAME")]
+_Predicted = Annotated[str | None, _said("Column of the predictions.", "NAME")]
+_Uncertainty = Annotated[str | None, _said(
+    "Column of the uncertainties.  [default: uncertainty, or what the model names]", "NAME")]
+_Model = Annotated[str | None, _said("Write the mend to this file, as JSON.", "FILE")]
+_Apply = Annotated[str | None, _said("Bring the mend in this file to the rows of FILE; nothing is "
+                                     "fitted.", "FILE", "--apply")]
+_Mended = Annotated[str | None, _said("Write the rows, mended, to this CSV file.", "FILE")]
+_Used = Annotated[list[str] | None, _said(
+    "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
+    "--feature")]
+
+# %% ../nbs/70_cli.ipynb #cell-086
+@app.command("mend", help=_MEND)
+def _mend(
+    file: Annotated[str, _FILE], error: _Error = None, observed: _Observed = None,
+    predicted: _Predicted = None, uncertainty: _Uncertainty = None,
+    feature: _Used = None, groups: Annotated[str | None, _GROUPS] = None,
+    out: _Mended = None, model: _Model = None, apply_file: _Apply = None,
+    tolerance: Annotated[float, _TOLERANCE] = 1.25,
+    n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
+    n_resamples: Annotated[str, _N_RESAMPLES] = "auto",
+    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1, as_groups: _AsGroups = None,
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
+    _check_features(feature, False, as_groups)
+    _check_outputs(file, jobs, out=out, model=model)
+    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    if apply_file is not None:
+        if model or feature or groups:
+            raise ValueError("--apply fits nothing: give it without --model, --feature and "
+                             "--groups; the file names the features")
+        _applied(file, apply_file, dict(error=error, observed=observed, predicted=predicted,
+                                        uncertainty=uncertainty), out, how)
+        return
+    names = _columns(error, observed, predicted, uncertainty)
+    options = _checked_options("zms", None, n_resamples=n_resamples)
+    options.pop("statistics")
+    asked = _with_groups(feature, groups, names)
+    how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
+    errors, stated, table, columns = _read_errors(file, names, not (error or observed), asked, how)
+    from uqcal.mending import mend
+    found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
+                 groups=columns.get(groups), n_boot=n_boot, tolerance=tolerance, rng=seed,
+                 n_jobs=_cores(jobs), progress=_shown(progress), **options)
+    typer.echo(_visible(_mending_text(found, table, _width())))
+    shift = np.asarray(errors) - found.error
+    roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))
+    if out is not None: _write_mended(table, shift, found.uncertainty, roles, out)
+    if model is not None: _write_model(found, names, feature, as_groups, model)
+
+# %% ../nbs/70_cli.ipynb #cell-087
+def _mending_text(found, table, width):
+    "What was done, before and after, the candidates, and how to judge it later."
+    from uqcal.conclusions import headline_of
+    rows = [("", "gain in log score", "± ", "near the best", "faults left")]
+    rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
+              "yes" if row["is_near"] else "", str(row["faults"]) if row["faults"] >= 0 else "")
+             for name, row in found.scores.iterrows()]
+    parts = [_first_words(table, f"{found.n:,} points"), _wrapped(found.sentence, width),
+             _wrapped(f"Before: {headline_of(found.before.values())}", width, rest="  ")]
+    if found.is_mended:
+        parts.append(_wrapped("After, each row mended by others: "
+                              f"{headline_of(found.after.values())}", width, rest="  "))
+    return "\n\n".join([*parts, _aligned(rows, (1, 2))])
+
+
+def _write_model(found, names, feature, as_groups, path):
+    from uqcal.page import write_whole
+    columns = {"uncertainty": names[-1], "features": feature or [], "as_groups": as_groups or []}
+    write_whole(_json(format="uqcal mend 1", sentence=found.model.sentence,
+                      n_calibration=found.n, columns=columns, mend=found.model.to_dict()), path)
+    typer.echo(f"Model: {_visible(display_name(path))}")
+
+# %% ../nbs/70_cli.ipynb #cell-088
+def _write_mended(table, shift, uncertainty, roles, path):
+    "The columns that were read, and what becomes of them; roles name error, observed, predicted."
+    import pandas as pd
+    from uqcal.page import write_whole
+    frame = pd.DataFrame({table.place: table.places, **table.columns})
+    error, observed, predicted = (roles.get(role) for role in ("error", "observed", "predicted"))
+    if predicted: frame["mended_prediction"] = table.columns[predicted] + shift
+    else: frame["shift"] = shift
+    if observed: frame["mended_error"] = table.columns[observed] - frame["mended_prediction"]
+    if error: frame["mended_error"] = table.columns[error] - shift
+    write_whole(frame.assign(mended_uncertainty=uncertainty).to_csv(index=False), path)
+    typer.echo(f"Rows: {_visible(display_name(path))}")
+
+
+def _applied(source, path, roles, out, how):
+    "Bring the mend in a file to the rows of another one."
+    from uqcal.scaling import Mend
+    if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
+    try: state = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError: state = None
+    if not isinstance(state, dict) or state.get("format") != "uqcal mend 1":
+        raise ValueError(f"--apply {path} is no file that uqcal mend --model wrote")
+    model, columns = Mend.from_dict(state["mend"]), state["columns"]
+    if roles["observed"] and not roles["predicted"]:
+        raise ValueError("--observed needs --predicted: the error is the difference of the two")
+    uncertainty = roles["uncertainty"] or columns["uncertainty"]
+    numbers = list(filter(None, (roles[role] for role in ("error", "observed", "predicted"))))
+    named = [name for name in columns["features"] if name not in columns["as_groups"]]
+    table = read_table(source, [*numbers, uncertainty], features=named, **how | {
+        "groups": columns["as_groups"]}, kinds={
+            uncertainty: "uncertainty", **dict.fromkeys([*numbers, *named], "number")})
+    u, features = table.columns[uncertainty], {name: table.columns[name]
+                                               for name in columns["features"]} or None
+    shift, mended = model.shift(u, features), model.transform(u, features)
+    typer.echo(_visible(_first_words(table, f"{mended.size:,} points") + "\n\n"
+                        + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n"))
+    _write_mended(table, shift, mended, roles, out)
 
 # %% ../nbs/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
@@ -1175,6 +1310,7 @@ _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors 
 _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
+             "n_calibration": "--n-calibration",
              "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance",
              "rng": "--seed", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",

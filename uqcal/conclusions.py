@@ -147,6 +147,7 @@ class _Setup:
     n_resamples: int
     is_auto: bool
     common: dict
+    n_calibration: int | None = None
 
     @property
     def resamples(self) -> dict:
@@ -327,7 +328,8 @@ _HEAVY = "their tails are so heavy that a few of them decide any mean square"
 
 def _average(sample, setup):
     "Are errors as large as stated, on average?"
-    test, direction, reason = average_of(sample, **setup.resamples), None, None
+    test, direction, reason = average_of(
+        sample, n_calibration=setup.n_calibration, **setup.resamples), None, None
     if test.reason: raise NothingToTest(test.reason, test.reason)
     if sample.by_scaled_size.is_constant:
         raise NothingToTest("nothing varies", "all scaled errors have the same size, so that "
@@ -647,6 +649,8 @@ def conclusions_of(
                                     # more for many features; "auto": 9,999, and above 10,000
                                     # points what settles the answers
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
+    n_calibration: int | None = None,  # errors to which the uncertainties were fitted before, if
+                                       # they were; it widens the answer on their average
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
@@ -669,6 +673,9 @@ def conclusions_of(
         "auto": 9,999, and above 10,000 points what settles the answers.
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before, if they were; it widens the
+        answer on their average.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -689,7 +696,8 @@ def conclusions_of(
     setup = _Setup(1 - check_fraction(confidence, "confidence"), check_tolerance(tolerance),
                    check_count(n_boot, "n_boot"), planned_resamples(n_resamples, sample.n),
                    isinstance(n_resamples, str),
-                   dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress))
+                   dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress),
+                   n_calibration)
     found, rows = _answers(sample, features, setup), suspect_rows(sample)
     if not rows.size or sample.n - rows.size < 4: return found
     left = np.delete(np.arange(sample.n), rows)
@@ -772,6 +780,8 @@ def draw_conclusions(
                                     # more for many features; "auto": 9,999, and above 10,000
                                     # points what settles the answers
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
+    n_calibration: int | None = None,  # errors to which the uncertainties were fitted before, if
+                                       # they were; it widens the answer on their average
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
@@ -801,6 +811,9 @@ def draw_conclusions(
         "auto": 9,999, and above 10,000 points what settles the answers.
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before, if they were; it widens the
+        answer on their average.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -829,8 +842,8 @@ def draw_conclusions(
         raise ValueError(
             "error must hold at least two points: a single one says nothing of scatter")
     return conclusions_of(sample, read_features(features, sample), tolerance=tolerance,
-                          n_boot=n_boot, n_resamples=n_resamples, confidence=confidence, rng=rng,
-                          n_jobs=n_jobs, progress=progress)
+                          n_boot=n_boot, n_resamples=n_resamples, confidence=confidence,
+                          n_calibration=n_calibration, rng=rng, n_jobs=n_jobs, progress=progress)
 
 # %% ../nbs/50_conclusions.ipynb #cell-031c
 def headline_of(

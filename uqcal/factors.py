@@ -580,6 +580,8 @@ class AverageTest(SignificanceTest):
         1.25, or more than half of the sum in one square.
     reason : str | None
         Why nothing can be said; None where something can.
+    n_calibration : int | None
+        Errors to which the uncertainties were fitted before.
     """
 
     estimate: float  # how many times as large as stated errors are, √ZMS
@@ -592,6 +594,7 @@ class AverageTest(SignificanceTest):
     is_heavy: bool  # whether tails are too heavy for a mean square to be judged at all: an index
                     # below 1.25, or more than half of the sum in one square
     reason: str | None = None  # why nothing can be said; None where something can
+    n_calibration: int | None = None  # errors to which the uncertainties were fitted before
 
     def points_needed(self,
                       tolerance: float = 1.25,  # a factor above 1
@@ -679,6 +682,8 @@ def average_test(
                                       # where all are independent
     n_boot: int = 5000,  # number of resamples, ≥ 1
     confidence: float = 0.95,  # level of the interval, in (0, 1)
+    n_calibration: int | None = None,  # errors to which the uncertainties were fitted before, if
+                                       # they were: then the fit is uncertain, too
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -700,6 +705,9 @@ def average_test(
         Number of resamples, ≥ 1.
     confidence : float, default 0.95
         Level of the interval, in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before, if they were: then the fit is
+        uncertain, too.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -722,8 +730,8 @@ def average_test(
     Bootstrap-t after Efron (1981), tail fit of Zhang & Stephens (2009).
     """
     sample = Sample(error, uncertainty, groups)
-    return average_of(sample, n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs,
-                      progress=progress)
+    return average_of(sample, n_boot=n_boot, confidence=confidence, n_calibration=n_calibration,
+                      rng=rng, n_jobs=n_jobs, progress=progress)
 
 # %% ../nbs/27_factors.ipynb #cell-060
 def average_of(
@@ -731,6 +739,7 @@ def average_of(
     *,
     n_boot: int = 5000,  # number of resamples, ≥ 1
     confidence: float = 0.95,  # level of the interval, in (0, 1)
+    n_calibration: int | None = None,  # errors to which the uncertainties were fitted before
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -745,6 +754,8 @@ def average_of(
         Number of resamples, ≥ 1.
     confidence : float, default 0.95
         Level of the interval, in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -764,11 +775,13 @@ def average_of(
     """
     confidence, units = check_fraction(confidence, "confidence"), _units(sample, None)
     n_boot = check_count(n_boot, "n_boot")
+    if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
     index, share, reason = _tail_index(units), _largest_share(units), _nothing(sample, units)
     factor = float(np.sqrt(sample.zms))
     common = dict(alternative="two-sided", n=sample.n, estimate=factor, confidence=confidence,
-                  tail_index=index, largest_share=share, reason=reason,
-                  method="studentised bootstrap")
+                  tail_index=index, largest_share=share, reason=reason, n_calibration=n_calibration,
+                  method="studentised bootstrap" + (
+                      f" for a fit to {n_calibration:,} errors" if n_calibration else ""))
     if reason:
         return AverageTest(statistic=0.0, pvalue=1.0, standard_error=float("inf"), is_heavy=False,
                            confidence_interval=Interval(0.0, float("inf")), **common)
@@ -777,6 +790,7 @@ def average_of(
     with np.errstate(divide="ignore", invalid="ignore"):
         (log, error), _ = units.observed(stretches)
         log = log + np.log(sample.zms)
+        if n_calibration: error = error * np.sqrt(1 + sample.n / n_calibration)
         statistic = float(_studentised(log, error)[0])
     limits = _limits(rows[:, :1], [0], 1 - confidence)
     low, high = _interval(log, error, limits)

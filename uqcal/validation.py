@@ -565,6 +565,7 @@ def validate(
     n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, fewer above 15,000
                                # points; or "auto": as many as the interval's width asks for
     confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
+    n_calibration: int | None = None,  # errors to which uncertainties were fitted before, if any
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
@@ -605,6 +606,8 @@ def validate(
         many as the interval's width asks for.
     confidence : float, default 0.95
         Level of intervals, in (0, 1); tests reject at 1 − confidence.
+    n_calibration : int | None, optional
+        Errors to which uncertainties were fitted before, if any.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -634,11 +637,13 @@ def validate(
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
     scores = _scores(names, sample, groups, compared, n_mc, counts, common)
-    found = conclusions_of(sample, orders, tolerance=tolerance, n_boot=counts["n_boot"],
-                           n_resamples=n_resamples, **common) if conclusions else {}
+    found = conclusions_of(
+        sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
+        n_calibration=n_calibration, **common) if conclusions else {}
     return Validation(sample=sample, conclusions=found, scores=scores, settings=_settings(
                           sample, scores, distribution, **counts, n_resamples=planned,
-                          confidence=confidence, tolerance=tolerance),
+                          confidence=confidence, tolerance=tolerance,
+                          n_calibration=n_calibration),
                       causes=causes_of(sample, orders), warnings=warnings,
                       cautions=(*doubts, *_cautions(sample, scores, n_bins)))
 
@@ -724,8 +729,9 @@ def _counts(n, n_bins, n_boot, n_resamples, n_mc):
     return counts, planned, n_mc
 
 
-def _settings(sample, scores, distribution, **given):
+def _settings(sample, scores, distribution, n_calibration, **given):
     "What a result was made with."
+    if n_calibration is not None: given["n_calibration"] = n_calibration
     return {"n": sample.n, **given,
             "groups": None if sample.groups is None else sample.groups.labels.size,
             "n_mc": {one.distribution: one.n_mc for score in scores.values()

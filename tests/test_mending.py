@@ -1,0 +1,305 @@
+"""Mends of uncertainties: maps against plain versions, shifts, what is kept and refused, folds that know nothing of what they mend, and a choice that leaves what is right."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from uqcal.cli import main
+from uqcal.factors import average_test
+from uqcal.mending import cross_fitted, make_folds, mend, score_table
+from uqcal.sample import Sample
+from uqcal.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift, credible_means, fit_log_variance,
+                           isotonic_blocks, likely_dof, log_score)
+
+QUICK = dict(n_boot=199, n_resamples=199)
+SCALINGS = {"as stated": AsStated(), "factor": FactorScaling(), "student": FactorScaling("student"), "power": LogLinearScaling(), "power, student": LogLinearScaling("student"),
+            "curve": IsotonicScaling(), "curve, student": IsotonicScaling(likelihood="student"), "group": GroupScaling("kind"), "gamma": GammaScaling(), "gamma, student": GammaScaling(1, "student"),
+            "all": Mend(GroupScaling("kind"), [LinearShift("x"), StepShift("kind", per_u=False), StepShift()])}
+each = pytest.mark.parametrize("scaling", SCALINGS.values(), ids=SCALINGS.keys())
+
+
+def made(n=400, seed=0, size=1.0):
+    rng = np.random.default_rng(seed)
+    u = np.exp(rng.normal(0, 0.5, n))
+    features = {"x": rng.uniform(0, 1, n), "kind": rng.choice(["metal", "oxide", "salt"], n)}
+    return u, size * u * rng.standard_normal(n), features
+
+
+# --- maps ----------------------------------------------------------------------------------------------------------------------------
+
+def test_one_factor_is_the_root_mean_square():
+    u, error, _ = made()
+    plain = (sum((e / s)**2 for e, s in zip(error.tolist(), u.tolist())) / u.size)**0.5
+    assert abs(FactorScaling().fit(u, error).factor_ - plain) < 1e-10
+
+
+def test_the_factor_knows_how_uncertain_it_is():
+    "Its error scatters by 4 % at 300 points and is told; among 300 sets a rate of 95 % ± 2.5 % is two standard errors."
+    inside = 0
+    for seed in range(300):
+        u, error, _ = made(300, seed, 1.4)
+        found = FactorScaling().fit(u, error)
+        inside += abs(found.factor_ - 1.4) < 1.96 * found.standard_error_
+    assert 0.915 < inside / 300 < 0.98
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_isotonic_blocks_are_those_of_pool_adjacent_violators(seed):
+    u, error, _ = made(200, seed)
+    u, blocks = np.round(u, 1) + 0.1, []
+    for value in np.unique(u):
+        own = error[u == value]**2
+        blocks.append([own.size, own.sum()])
+        while len(blocks) > 1 and blocks[-2][1] / blocks[-2][0] >= blocks[-1][1] / blocks[-1][0]:
+            count, total = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + count, blocks[-1][1] + total]
+    found = isotonic_blocks(u, error**2)
+    np.testing.assert_allclose(found["count"], [count for count, _ in blocks])
+    np.testing.assert_allclose(found["variance"], [total / count for count, total in blocks], atol=1e-10)
+
+
+def test_a_rising_curve_rises_and_is_never_zero():
+    u, error, _ = made(300)
+    error[np.argsort(u)[:40]] = 0.0
+    for likelihood in ("normal", "student"):
+        found = IsotonicScaling(likelihood=likelihood).fit(u, error)
+        grid = found.transform(np.geomspace(u.min() / 9, 9 * u.max(), 500))
+        assert np.all(np.diff(grid) > 0) and grid.min() > 0
+    # beyond the ends the factor holds on
+    np.testing.assert_allclose(found.transform([u.max() * 2]) / 2, found.transform([u.max()]), rtol=1e-12)
+
+
+def test_the_power_and_the_regression_are_those_of_a_gamma_model():
+    import statsmodels.api as sm
+    u, error, features = made(500, 3)
+    square, log = (error / u)**2, np.log(u)
+    design = np.column_stack([np.ones(500), log, features["x"]])
+    theirs = sm.GLM(square, design, family=sm.families.Gamma(sm.families.links.Log())).fit(tol=1e-13).params
+    np.testing.assert_allclose(fit_log_variance(design, square), theirs, atol=1e-8)
+    ours = GammaScaling(degree=1).fit(u, error, {"x": features["x"]})
+    np.testing.assert_allclose(2 * np.log(ours.transform(u, {"x": features["x"]}) / u), design @ theirs, atol=1e-7)
+    power = LogLinearScaling().fit(u, error)
+    two = sm.GLM(square, design[:, :2], family=sm.families.Gamma(sm.families.links.Log())).fit(tol=1e-13).params
+    np.testing.assert_allclose(power.coef_[1], 1 + two[1] / 2, atol=1e-8)
+
+
+@each
+def test_what_was_fitted_has_mean_squares_of_one(scaling):
+    u, error, features = made(400, 1, 1.7)
+    if isinstance(scaling, (AsStated, Mend)) or scaling.likelihood == "student": return
+    found = clone(scaling).fit(u, error, features)
+    assert abs(np.mean((error / found.transform(u, features))**2) - 1) < (0.01 if isinstance(scaling, GammaScaling) else 1e-9)
+
+
+@each
+def test_the_unit_of_the_quantity_does_not_matter(scaling):
+    u, error, features = made(400, 2, 1.3)
+    one = clone(scaling).fit(u, error, features).transform(u, features)
+    other = clone(scaling).fit(1000 * u, 1000 * error, features).transform(1000 * u, features)
+    np.testing.assert_allclose(other, 1000 * one, rtol=2e-4)
+
+
+def test_students_likelihood_forgives_an_outlier_and_never_falls():
+    rng = np.random.default_rng(4)
+    z, one = np.append(rng.standard_t(4, 500), 1e4), np.ones(501)
+    robust = FactorScaling("student").fit(one, z)
+    assert robust.factor_ < 10 < FactorScaling().fit(one, z).factor_
+
+    def likelihood(factor, dof): return np.sum(log_score(z / factor, dof) - np.log(factor))
+    best = likelihood(robust.factor_, robust.dof_)
+    assert all(likelihood(robust.factor_ * step, robust.dof_) <= best + 1e-6 for step in (0.99, 1.01))
+    assert likely_dof(np.zeros(10)) == np.inf
+
+
+def test_few_points_are_drawn_to_the_common_factor_and_strangers_get_it():
+    rng = np.random.default_rng(5)
+    kind = np.append(np.repeat([f"k{i}" for i in range(20)], 200), ["tiny"] * 3)
+    z = rng.standard_normal(4003) * np.where(kind == "k7", 1.8, 1.0)
+    z[-3:] = 2.5
+    found = GroupScaling().fit(np.ones(4003), z, {"kind": kind})
+    big, usual, tiny, other = found.transform(np.ones(4), {"kind": np.array(["k7", "k3", "tiny", "new"])})
+    assert abs(big - 1.8) < 0.2 and abs(usual - 1) < 0.1 and other == pytest.approx(found.factor_[-1])
+    assert 1 < tiny < 2 and "in k7" in found.sentence
+
+
+def test_equal_groups_are_hardly_told_apart():
+    rng = np.random.default_rng(6)
+    mean, common = credible_means(rng.standard_normal(2000)**2, np.arange(2000) % 100)
+    assert np.ptp(mean) < 0.4 and abs(common - 1) < 0.1
+    # rows that repeat each other say no more than one of them
+    alone, _ = credible_means(np.repeat(rng.standard_normal(200)**2, 5), np.repeat(np.arange(200) % 20, 5))
+    together, _ = credible_means(np.repeat(rng.standard_normal(200)**2, 5), np.repeat(np.arange(200) % 20, 5), np.repeat(np.arange(200), 5))
+    assert np.ptp(together) < np.ptp(alone)
+
+
+def test_a_group_without_errors_gets_a_positive_uncertainty():
+    u, error, features = made(300)
+    error[features["kind"] == "salt"] = 0.0
+    for scaling in (GroupScaling("kind"), GammaScaling()):
+        assert clone(scaling).fit(u, error, features).transform(u, features).min() > 1e-3
+
+
+# --- shifts --------------------------------------------------------------------------------------------------------------------------
+
+def test_a_line_leaves_no_mean_and_no_correlation():
+    u, error, features = made(300)
+    error = error + 0.5 + features["x"]
+    left = (error - LinearShift("x").fit(u, error, features).predict(u, features)) / u
+    assert abs(left.mean()) < 1e-12 and abs(left @ (features["x"] - 0.5)) < 1e-9
+    flat = LinearShift(slope=False).fit(u, error).predict(u)
+    assert np.ptp(flat) == 0 and abs(np.mean((error - flat) / u)) < 1e-12
+
+
+def test_steps_find_a_group_and_a_wave():
+    u, error, features = made(2000, 7)
+    groups = StepShift("kind", per_u=False).fit(u, error + 0.7 * (features["kind"] == "oxide"), features)
+    assert abs(groups.predict([1.0], {"kind": ["oxide"]})[0] - 0.7) < 0.1 > abs(groups.predict([1.0], {"kind": ["metal"]})[0])
+    wave = np.sin(2 * np.pi * features["x"])
+    found = StepShift("x").fit(u, error + wave * u, features).predict(u, features) / u
+    assert np.sqrt(np.mean((found - wave)**2)) < 0.25
+
+
+def test_a_mend_moves_predictions_the_right_way():
+    u, error, features = made(400)
+    truth, prediction = np.full(400, 20.0), 20.0 - (error + 0.6)
+    model = Mend(FactorScaling(), [LinearShift(slope=False)]).fit(u, truth - prediction)
+    better, own = model.apply(prediction, u)
+    assert abs(np.mean(truth - better)) < abs(np.mean(truth - prediction)) / 3
+    np.testing.assert_allclose(better - prediction, model.shift(u))
+    np.testing.assert_array_equal(own, model.transform(u))
+
+
+# --- what is kept and what is refused ------------------------------------------------------------------------------------------------
+
+@each
+def test_json_clones_and_tables_of_any_kind(scaling):
+    u, error, features = made(300, 8)
+    found = clone(scaling).fit(u, error, features)
+    text = json.dumps(found.to_dict(), allow_nan=False)
+    again = type(scaling).from_dict(json.loads(text))
+    np.testing.assert_array_equal(again.transform(u, features), found.transform(u, features))
+    assert again.sentence == found.sentence and len(found.sentence) > 10
+    frame = pd.DataFrame(features)
+    np.testing.assert_array_equal(found.transform(pd.Series(u), frame), found.transform(u, features))
+    assert not hasattr(clone(found), "n_") and clone(found).get_params().keys() == scaling.get_params().keys()
+    with pytest.raises(ValueError, match="checksum"): type(scaling).from_dict(json.loads(text.replace('"checksum": ', '"checksum": 1')))
+
+
+def test_what_is_missing_or_of_another_kind_is_named():
+    u, error, features = made(300)
+    found = GammaScaling().fit(u, error, features)
+    with pytest.raises(ValueError, match="features must hold 'x' and 'kind', which the fit used"): found.transform(u)
+    with pytest.raises(ValueError, match=r"features\['x'\] must hold numbers as in the fit, got names"): found.transform(u, {"x": features["kind"], "kind": features["kind"]})
+    with pytest.raises(ValueError, match="by must name the feature that holds groups, kind, got 'x'"): GroupScaling("x").fit(u, error, features)
+    with pytest.raises(ValueError, match="along must name a feature, got 'y'"): LinearShift("y").fit(u, error, features)
+    with pytest.raises(ValueError, match="StepShift takes them"): LinearShift("kind").fit(u, error, features)
+    with pytest.raises(ValueError, match="error must not be zero throughout"): FactorScaling().fit(u, 0 * u)
+    with pytest.raises(ValueError, match="likelihood must be one of"): FactorScaling("cauchy").fit(u, error)
+    with pytest.raises(ValueError, match="at least ten rows other than zero for a mend, got 7"): mend(error[:7], u[:7], **QUICK)
+
+
+# --- choosing ------------------------------------------------------------------------------------------------------------------------
+
+@each
+def test_no_point_has_a_part_in_its_own_mend(scaling):
+    u, error, features = made(200, 9)
+    columns = {name: np.asarray(column, dtype=object if name == "kind" else float) for name, column in features.items()}
+    groups = np.arange(200) // 4
+    sample, fold = Sample(error, u, groups), make_folds(Sample(error, u, groups), 5, np.random.default_rng(1))
+    assert all(np.ptp(four) == 0 for four in fold.reshape(-1, 4)) and np.unique(fold).size == 5
+    model = Mend(scaling) if not isinstance(scaling, Mend) else scaling
+    before, mended, _ = cross_fitted(model, sample, columns, fold)
+    changed = np.where(fold == 2, 50 * error, error)
+    after, other, _ = cross_fitted(model, Sample(changed, u, groups), columns, fold)
+    held = fold == 2
+    np.testing.assert_array_equal(mended[held], other[held])
+    np.testing.assert_allclose((error - before)[held], (changed - after)[held], atol=1e-10)
+    assert isinstance(scaling, AsStated) or not np.array_equal(mended[~held], other[~held])
+
+
+def test_scores_are_paired():
+    rng = np.random.default_rng(10)
+    first = rng.normal(size=500)
+    table = score_table({"first": first, "better": first + 0.1}, first)
+    np.testing.assert_allclose(table.loc["better"], [0.1, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(table.loc["first", ["gain", "gap"]], [0, 0.1], atol=1e-12)
+
+
+def test_what_is_wrong_is_mended_and_what_is_right_is_left():
+    u, error, features = made(500, 14)
+    right = mend(error, u, rng=1, **QUICK)
+    assert not right.is_mended and right.after == right.before and right.sentence.startswith("Left as stated")
+    small = mend(2 * error, u, rng=1, **QUICK)
+    assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and "average calibration" in small.faults[0] and not small.faults[1]
+    assert small.scores.at["factor", "gain"] > 5 * small.scores.at["factor", "gain_error"]
+    oxide = mend(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, features=features, rng=1, **QUICK)
+    assert oxide.chosen in ("by kind", "gamma") and oxide.faults[0] and not oxide.faults[1]
+    biased = mend(error + 0.5 * u, u, rng=1, **QUICK)
+    assert biased.model.shifts and "bias" in biased.faults[0] and "bias" not in biased.faults[1]
+    biased.plot(), biased._repr_html_(), biased.to_frame()
+    again = mend(error + 0.5 * u, u, rng=1, n_jobs=2, **QUICK)
+    np.testing.assert_array_equal(again.uncertainty, biased.uncertainty)
+    assert again.sentence == biased.sentence
+
+
+def test_repeats_and_single_rows_do_not_mislead():
+    u, error, _ = made(100, 12)
+    found = mend(np.tile(2 * error, 3), np.tile(u, 3), rng=1, **QUICK)
+    assert found.sample.groups.labels.size == 100 and "repeat an earlier one" in found.sentence
+    u, error, _ = made(600, 12)
+    error[17] = 1e5
+    spoilt = mend(error, u, rng=1, **QUICK)
+    assert not spoilt.is_mended and "row 17" in spoilt.sentence
+
+
+def test_a_fit_makes_the_average_less_certain():
+    "Of 300 factors fitted to 100 errors, 5 % ± 4 % (three standard errors) are rejected by 100 others; without n_calibration three times as many."
+    rejected = np.zeros(2)
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        fitted = np.full(100, np.sqrt(np.mean(rng.standard_normal(100)**2)))
+        error = rng.standard_normal(100)
+        rejected += [average_test(error, fitted, n_boot=99, rng=1, n_calibration=n).pvalue <= 0.05 for n in (100, None)]
+    assert 0.01 < rejected[0] / 300 < 0.09 and rejected[1] / 300 > 0.11
+
+
+# --- command line --------------------------------------------------------------------------------------------------------------------
+
+def run(capsys, *args, code=0):
+    with pytest.raises(SystemExit) as ended: main(list(args))
+    said = capsys.readouterr()
+    assert ended.value.code == code, said.err
+    return said.out if code == 0 else said.err
+
+
+def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    u, error, features = made(300, 13)
+    error = error * np.where(features["kind"] == "oxide", 1.8, 1.0) + 0.5
+    frame = pd.DataFrame({"y": 5 + error, "yhat": 5.0, "E": error, "u": u, **features})
+    frame.to_csv("old.csv", index=False)
+    quick = ["--n-boot", "199", "--n-resamples", "199", "--jobs", "1"]
+    said = run(capsys, "mend", "old.csv", "--error", "E", "--uncertainty", "u", "--feature", "kind", "--out", "mended.csv", "--model", "mend.json", *quick)
+    assert said.startswith("old.csv: 300 points") and "Mended: " in said and "Rows: mended.csv" in said
+    rows, state = pd.read_csv("mended.csv"), json.loads(open("mend.json").read())
+    assert state["n_calibration"] == 300 and list(rows)[0] == "line" and abs(rows["mended_error"].mean()) < abs(error.mean()) / 3
+    model = Mend.from_dict(state["mend"])
+    run(capsys, "mend", "old.csv", "--apply", "mend.json", "--observed", "y", "--predicted", "yhat", "--out", "new.csv")
+    new, (better, own) = pd.read_csv("new.csv"), model.apply(frame["yhat"], frame["u"], frame[["kind"]])
+    np.testing.assert_allclose(new["mended_prediction"], better, rtol=1e-9)
+    np.testing.assert_allclose(new["mended_uncertainty"], own, rtol=1e-9)
+    np.testing.assert_allclose(new["mended_error"], frame["y"] - better, atol=1e-9)
+    assert "line 301" not in run(capsys, "validate", "new.csv", "--error", "mended_error", "--uncertainty", "mended_uncertainty", "--n-calibration", "300", "--n-mc", "99", *quick)
+
+
+def test_the_command_refuses(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"E": [1.0, 2.0], "u": [1.0, 1.0]}).to_csv("few.csv", index=False)
+    names = ["--error", "E", "--uncertainty", "u"]
+    assert "at least ten rows" in run(capsys, "mend", "few.csv", *names, code=2)
+    assert "--apply needs --out" in run(capsys, "mend", "few.csv", "--apply", "few.csv", code=2)
+    assert "is no file that uqcal mend --model wrote" in run(capsys, "mend", "few.csv", "--apply", "few.csv", "--out", "x.csv", code=2)
+    assert "--apply fits nothing" in run(capsys, "mend", "few.csv", "--apply", "few.csv", "--model", "m.json", code=2)
+    assert "would overwrite few.csv" in run(capsys, "mend", "few.csv", *names, "--out", "few.csv", code=2)
