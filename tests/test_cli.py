@@ -148,7 +148,7 @@ def test_page_of_the_command_line_names_every_option(capsys):
     _, out, _ = run(capsys, "validate", "--help")
     prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "70_cli.ipynb").cells if c.cell_type == "markdown")
     options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
-    assert len(options) == 28 and not [option for option in options if f"`{option}" not in prose]
+    assert len(options) == 29 and not [option for option in options if f"`{option}" not in prose]
 
 
 # --- verdicts and exit codes

@@ -294,6 +294,17 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     assert "line 301" not in run(capsys, "validate", "new.csv", "--error", "mended_error", "--uncertainty", "mended_uncertainty", "--n-calibration", "300", "--n-mc", "99", *quick)
 
 
+def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    u, error, features = made(300, 14)
+    pd.DataFrame({"E": error, "2E": 2 * error, "u": u, "kind of rock": features["kind"]}).to_csv("rocks.csv", index=False)
+    quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
+    said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick)
+    assert said.endswith("To mend it:\nuqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock' \\\n  --out mended.csv --model mend.json\n")
+    assert "mend it" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
+
+
 def test_the_command_refuses(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"E": [1.0, 2.0], "u": [1.0, 1.0]}).to_csv("few.csv", index=False)

@@ -459,6 +459,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                            'uqcal.cli._left_out': ('cli.html#_left_out', 'uqcal/cli.py'),
                            'uqcal.cli._list': ('cli.html#_list', 'uqcal/cli.py'),
                            'uqcal.cli._mend': ('cli.html#_mend', 'uqcal/cli.py'),
+                           'uqcal.cli._mend_words': ('cli.html#_mend_words', 'uqcal/cli.py'),
                            'uqcal.cli._mending_text': ('cli.html#_mending_text', 'uqcal/cli.py'),
                            'uqcal.cli._message': ('cli.html#_message', 'uqcal/cli.py'),
                            'uqcal.cli._most_telling': ('cli.html#_most_telling', 'uqcal/cli.py'),

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import sys
@@ -347,7 +348,7 @@ def _validate(
                       features={name: columns[name] for name in feature or ()} or None,
                       groups=columns.get(groups), progress=_shown(progress))
     data = {"source": table.source, "columns": names} | _asked_facts(feature, groups, table)
-    _tell(result, table, data, seed, report, json_file)
+    _tell(result, table, data, seed, report, json_file, source)
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-031
@@ -392,6 +393,24 @@ def _check_features(feature, no_conclusions, as_groups=()):
     if feature and no_conclusions:
         raise ValueError("--feature asks for a conclusion: give it without --no-conclusions")
 
+# %% ../nbs/70_cli.ipynb #cell-092
+def _mend_words(result, data, file):
+    "The command that would mend what was found; empty where nothing was, or the file comes first."
+    answers = list(result.conclusions.values())
+    if all(one.status != "invalid" for one in answers): return ""
+    if any(one.strength != "possible" for one in result.causes) or any(
+            one.rows for one in answers): return ""
+    roles = ("error", "uncertainty") if len(data["columns"]) == 2 else (
+        "observed", "predicted", "uncertainty")
+    named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, data["columns"])]
+    named += [f"--feature {shlex.quote(name)}" for name in data.get("features", ())]
+    if "groups" in data: named.append(f"--groups {shlex.quote(data['groups'])}")
+    lines = [f"uqcal mend {shlex.quote(file or 'FILE')}"]
+    for one in [*named, "--out mended.csv", "--model mend.json"]:
+        if len(lines[-1]) + len(one) < 76: lines[-1] += f" {one}"
+        else: lines.append(f"  {one}")
+    return " \\\n".join(lines)
+
 # %% ../nbs/70_cli.ipynb #cell-031b
 def _fails(result, fail_on):
     """Whether something is invalid, or has the other status that was asked for; conclusions decide
@@ -420,18 +439,21 @@ def _details(data):
             } if "left_out" in data else {}
 
 
-def _tell(result, table, data, seed, report, json_file):
+def _tell(result, table, data, seed, report, json_file, file):
     "Print a validation and write what was asked for."
-    text = f"{_first_words(table, f'{result.sample.n:,} points')}\n\n"
-    _deliver(text + _validation_text(result, _width()), _validation_json(result, data, seed),
-             report, json_file, lambda path: _write_report(result, path, data, seed))
+    mend = _mend_words(result, data, file)
+    parts = [_first_words(table, f"{result.sample.n:,} points"), _validation_text(result, _width())]
+    text = "\n\n".join([*parts, f"To mend it:\n{mend}"] if mend else parts)
+    _deliver(text, _validation_json(result, data, seed), report, json_file,
+             lambda path: _write_report(result, path, data, seed, mend))
 
 
-def _write_report(result, path, data, seed):
+def _write_report(result, path, data, seed, mend):
     from uqcal.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if "groups" in data: details["Column of groups"] = data["groups"]
+    if mend: details["What would mend it"] = mend.replace(" \\\n ", "")
     details |= _details(data)
     write_report(result, path, details=details)
 
@@ -482,7 +504,7 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
         where = locate(SETS[name])
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
-# %% ../nbs/70_cli.ipynb #cell-085
+# %% ../nbs/70_cli.ipynb #cell-094
 _MEND = """Mend standard uncertainties, and predictions where they are biased.
 
 FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
@@ -512,7 +534,7 @@ _Used = Annotated[list[str] | None, _said(
     "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
 
-# %% ../nbs/70_cli.ipynb #cell-086
+# %% ../nbs/70_cli.ipynb #cell-095
 @app.command("mend", help=_MEND)
 def _mend(
     file: Annotated[str, _FILE], error: _Error = None, observed: _Observed = None,
@@ -551,7 +573,7 @@ def _mend(
     if out is not None: _write_mended(table, shift, found.uncertainty, roles, out)
     if model is not None: _write_model(found, names, feature, as_groups, model)
 
-# %% ../nbs/70_cli.ipynb #cell-087
+# %% ../nbs/70_cli.ipynb #cell-096
 def _mending_text(found, table, width):
     "What was done, before and after, the candidates, and how to judge it later."
     from uqcal.conclusions import headline_of
@@ -574,7 +596,7 @@ def _write_model(found, names, feature, as_groups, path):
                       n_calibration=found.n, columns=columns, mend=found.model.to_dict()), path)
     typer.echo(f"Model: {_visible(display_name(path))}")
 
-# %% ../nbs/70_cli.ipynb #cell-088
+# %% ../nbs/70_cli.ipynb #cell-097
 def _write_mended(table, shift, uncertainty, roles, path):
     "The columns that were read, and what becomes of them; roles name error, observed, predicted."
     import pandas as pd
