@@ -118,7 +118,7 @@ def test_help_answers_without_compiled_kernels():
 
 # --- help
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], [], ["validate", "--help"], ["datasets", "--help"], ["datasets", "fetch", "--help"]])
+@pytest.mark.parametrize("args", [["--help"], ["-h"], [], ["validate", "--help"], ["mend", "--help"], ["datasets", "--help"], ["datasets", "fetch", "--help"]])
 def test_help_is_plain_and_fits_80_columns(capsys, args):
     code, out, err = run(capsys, *args)
     assert code == 0 and err == "" and "Usage: uqcal" in out

@@ -512,12 +512,13 @@ for CSV on standard input. Its errors choose a mend and judge it: each row is me
 other folds, and --out holds it in that form. --model keeps the mend that all rows make, and
 --apply brings it to the rows of another table.
 
-\\b
+\b
 Examples:
-  uqcal mend errors.csv --error E --uncertainty uE --out mended.csv --model mend.json
+  uqcal mend errors.csv --error E --uncertainty uE \\
+    --out mended.csv --model mend.json
   uqcal mend new.csv --apply mend.json --predicted yhat --out new_mended.csv
-  uqcal validate later.csv --error mended_error --uncertainty mended_uncertainty \\
-    --n-calibration 2040
+  uqcal validate later.csv --error mended_error \\
+    --uncertainty mended_uncertainty --n-calibration 2040
 
 Exit code: 0 done; 2 input or options can't be used.
 """
