@@ -1,11 +1,15 @@
 """What cumulative graphs cost: beside a sort of the scores, and beside the published construction in plain Python.
 
     python benchmarks/cumulative.py            a million members against seven hundred thousand, the drawing, a screen of two hundred groups
-    python benchmarks/cumulative.py --small    the same with a hundredth of the points
+    python benchmarks/cumulative.py --small    the same with a hundredth of the points, and forty groups
 
 The comparison graph must take at most twice numpy's stable argsort of all scores, with everything that the function does: checks,
 sorting, blocks, the estimate of the noise, both p-values. The plain construction walks along the sorted scores and averages blocks
 as the paper's five steps say; it has neither ties, nor weights, nor an estimate of the noise.
+
+Exactness costs time in screens of small groups: where a pair has fewer than 500 effective steps, the limit is not believed and rows that seem significant
+are shuffled. Two hundred groups of 5,000 are not shuffled; of two hundred groups of 500, 19,900 pairs, a screen takes some four minutes of processor time,
+five hundred groups of 100 about as much. The forty of --small show it in seconds.
 """
 import argparse
 import io
@@ -72,15 +76,15 @@ def main(small):
     drawing = seconds(draw, 2, clock=time.process_time)
     print(f"  plot and SVG           {1e3 * drawing:8.1f} ms   {size / 1e3:.0f} kB (at most 1 s, 300 kB)")
 
-    members = 5000 // (10 if small else 1)
-    score = rng.uniform(size=200 * members)
-    frame = pd.DataFrame({"response": (rng.uniform(size=score.size) < score).astype(float), "score": score, "group": np.repeat(np.arange(200), members)})
+    members, n_groups = (500, 40) if small else (5000, 200)
+    score = rng.uniform(size=n_groups * members)
+    frame = pd.DataFrame({"response": (rng.uniform(size=score.size) < score).astype(float), "score": score, "group": np.repeat(np.arange(n_groups), members)})
     names = dict(response="response", score="score", groups="group")
     screen(frame[frame["group"] < 3], **names)
     for jobs in sorted({1, min(2, os.cpu_count() or 1)}):
-        for against, count in (("pairs", 19_900), ("all", 200)):
+        for against, count in (("pairs", n_groups * (n_groups - 1) // 2), ("all", n_groups)):
             taken = seconds(lambda a=against, j=jobs: screen(frame, **names, against=a, n_jobs=j, rng=1), 1)
-            print(f"screen of {count:,} comparisons ({against}), 200 groups of {members:,}, n_jobs={jobs}: {taken:.1f} s")
+            print(f"screen of {count:,} comparisons ({against}), {n_groups} groups of {members:,}, n_jobs={jobs}: {taken:.1f} s")
     failed = not small and (graph > 2 * sort or slow < 5 * graph or size > 300_000 or drawing > 1)
     print("a bound is not met" if failed else "all bounds met" if not small else "bounds are for the full size")
     return int(failed)
@@ -88,5 +92,5 @@ def main(small):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="a hundredth of the points")
+    parser.add_argument("--small", action="store_true", help="a hundredth of the points, and forty groups")
     sys.exit(main(parser.parse_args().small))
