@@ -671,8 +671,9 @@ def _where(test, what):
         rest = "" if at.elsewhere is None else f" and {at.elsewhere:.2f} times in the others"
         return (f"{size} in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
                 f"{rest}")
-    beside = " and ".join(f"{value:.2f} times {side}" for value, side in
-                          ((at.below, "below"), (at.above, "above")) if value is not None)
+    sides = (at.below, "below"), (at.above, "above")
+    beside = " and ".join(f"{value:.2f} times {side} it" for value, side in sides
+                          if value is not None).replace(" it", " this range", 1)
     return (f"{size} where {what} is {at.first:.3g} to {at.last:.3g} ({100 * at.share:.0f} % of "
             f"the points){beside and f', {beside}'}")
 
