@@ -581,7 +581,7 @@ def test_headlines_are_short():
     "The demo's had 600 characters, five sentences of them; what a reader needs stands in three."
     found = validate(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert len(found.headline) <= 400 and found.headline.count(". ") <= 3
-    assert "intervals are too short" in found.headline and any("rank correlation" in one for one in found.cautions)
+    assert "give groups (--groups)" in found.headline and any("rank correlation" in one for one in found.cautions)
 
 
 def test_auto_draws_fewer_shuffles_with_the_same_answers_on_any_number_of_cores():
@@ -607,5 +607,30 @@ def test_references_and_ranges_that_ignore_groups_say_so():
     assert "rows of one group taken as independent" in found.conclusions["error-uncertainty link"].sentence
     assert found.conclusions["error-uncertainty link"].confidence_interval is None
     assert any("take rows of one group as independent" in one for one in found.cautions)
+    for name in ("ence", "zmse"):  # whose references double where rows of a group are alike
+        assert found.scores[name].status == "undecided" and "more if they are alike" in found.scores[name].sentence
+    assert "group" not in found.scores["cc"].sentence + found.scores["zms"].sentence
     alone = validate(u * rng.normal(size=own.size), u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     assert not any("one group" in one for one in alone.cautions) and "one group" not in alone.conclusions["error-uncertainty link"].sentence
+
+
+def test_a_place_that_is_not_sure_is_called_so():
+    "The shuffles may show a difference whose place has limits that hold one: no one should read both as a contradiction."
+    demo = load_demo()
+    found = draw_conclusions(demo.error, demo.uncertainty, n_boot=499, n_resamples=999, rng=1)
+    range_, text = found["consistency"], headline_of(found.values())
+    assert range_.status == "invalid" and range_.confidence_interval.holds(1)
+    assert "just where is less sure" in range_.sentence and "sizes differ, perhaps where u is" in text
+    assert "too high where the uncertainty is 0.0857 to 0.216" in next_step(found.values())
+    rng = np.random.default_rng(3)
+    u = np.exp(0.5 * rng.standard_normal(2000))
+    sure = draw_conclusions(u * np.where(u > np.median(u), 2, 1) * rng.standard_normal(2000), u, n_boot=499, n_resamples=999, rng=1)
+    text = headline_of(sure.values())
+    assert "perhaps" not in text and "sure" not in sure["consistency"].sentence and text.count("as large as stated") == 1
+
+
+def test_limits_are_not_rounded_to_one():
+    from uqcal.conclusions import _times
+    from uqcal.results import Interval
+    for limits, text in (((0.93, 0.997), "0.930 to 0.997"), ((1.0004, 1.2), "1.0004 to 1.2000"), ((0.9, 1.0), "0.90 to 1.00"), ((0.5, 1.9), "0.50 to 1.90")):
+        assert _times(0.98, Interval(*limits)) == f"0.98 times ({text})"

@@ -155,6 +155,12 @@ class _Setup:
         return dict(n_boot=self.n_boot, confidence=1 - self.level, **self.common)
 
     @property
+    def fewer(self) -> _Setup:
+        "The same with draws enough to tell whether another answer would be given."
+        return replace(self, n_boot=min(self.n_boot, 1999),
+                       n_resamples=min(self.n_resamples, 1999))
+
+    @property
     def shuffles(self) -> dict:
         "Options of what draws data that follow a hypothesis."
         return dict(n_resamples=self.n_resamples, **self.common)
@@ -192,18 +198,21 @@ def _digits(x):
 
 
 def _times(factor, interval):
-    "A factor with its interval."
-    return f"{_digits(factor)} times ({_digits(interval.low)} to {_digits(interval.high)})"
+    "A factor with its interval, whose limits are not rounded to one unless they are."
+    near, said = min(abs(one - 1) for one in interval), _digits
+    if 0 < near < 0.005: said = f"{{:.{min(int(np.ceil(-np.log10(near))), 6)}f}}".format
+    return f"{_digits(factor)} times ({said(interval.low)} to {said(interval.high)})"
 
 
-def _mean(mean, interval):
+def _mean(mean, interval, unit=""):
     "A mean of E/u with its interval."
-    if not np.isfinite([*interval]).all(): return f"{mean:+.2f} (with so few points, no limits)"
+    if not np.isfinite([*interval]).all():
+        return f"{mean:+.2f}{unit} (with so few points, no limits)"
     largest = max(abs(interval.low), abs(interval.high))
     if largest < 0.095 or largest >= 1000:
-        return f"{mean:+.2g} ({interval.low:+.2g} to {interval.high:+.2g})"
+        return f"{mean:+.2g}{unit} ({interval.low:+.2g} to {interval.high:+.2g})"
     mean, low, high = (round(x, 2) + 0.0 for x in (mean, *interval))  # no negative zero
-    return f"{mean:+.2f} ({low:+.2f} to {high:+.2f})"
+    return f"{mean:+.2f}{unit} ({low:+.2f} to {high:+.2f})"
 
 
 def _off(interval):
@@ -291,7 +300,6 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
     if at is not None:
         value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
-    brief = _brief(where)
     size = max(-span.low, span.high, *((-interval.low, interval.high) if status != "valid" and
                                        not feature else (0.0,)))
     size, no = np.ceil(100 * size) / 100 + 0.0, "No bias is seen"
@@ -304,7 +312,9 @@ def _bias(test, setup, pvalue, feature=None, note=""):
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
                 f"({share}{found}).")
-        short = f"Biased: errors average {_mean(value, interval)} times the uncertainty u{brief}"
+        brief = where.replace("the uncertainty", "the uncertainty u")
+        unit, more = (" u", "") if brief != where else ("", " times the uncertainty u")
+        short = f"Biased: errors average {_mean(value, interval, unit)}{more}{brief}"
     elif status == "valid":
         says = (f"{no} ({found}){mean}, and {_parts(test, test.along)} "
                 f"{'the mean of E/u' if feature else 'it'} is within {size:.2f} stated "
@@ -395,18 +405,24 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
 
 
 def _wrong_there(test, at, feature, found, over):
-    "Where errors are too large or too small, and by how much."
+    "Where errors are too large or too small, by how much, and whether the place is sure."
     if at is None:
         return f"The errors are {test.where(feature)} ({found})", f"{over}: wrong in places"
-    size, place = _times(at.factor, at.confidence_interval), _place(at, test, feature)
-    share, rest, other = f"{at.count:,} of {test.n:,} points", "", at.elsewhere_interval
+    here, place, other = at.confidence_interval, _place(at, test, feature), at.elsewhere_interval
+    size, brief, rest, is_sure = _times(at.factor, here), place, "", not here.holds(1)
+    says = f"{size} as large as stated {place} ({at.count:,} of {test.n:,} points"
     if other is not None:
-        rest = f" and {_times(at.elsewhere, other)} elsewhere"
-        if at.share > 0.5: size, place = _times(at.elsewhere, other), f"except {place}"
-    if at.confidence_interval.holds(1): found += "; the limits allow for the choice of the place"
-    return (f"The errors are {_times(at.factor, at.confidence_interval)} as large as stated "
-            f"{_place(at, test, feature)} ({share}){rest} ({found})",
-            f"{over} sizes differ: {size} as large as stated {_brief(place)}")
+        rest, is_sure_there = f" and {_times(at.elsewhere, other)} elsewhere", not other.holds(1)
+        if is_sure_there > is_sure or is_sure_there == is_sure and at.share > 0.5:
+            size, brief = _times(at.elsewhere, other), f"except {place}"
+        is_sure = is_sure or is_sure_there
+    sized = f"errors {size} as large as stated"
+    if is_sure:
+        return (f"The errors are {says}){rest} ({found})",
+                f"{over}: {sized} {_brief(brief)}")
+    return (f"The sizes of the errors differ {_change(test, feature)} ({found}), though just where "
+            f"is less sure: they are {says}; the limits allow for the choice of the place){rest}",
+            f"{over} sizes differ, perhaps {_brief(brief)}: {sized}")
 
 # %% ../nbs/50_conclusions.ipynb #cell-015
 def _perfect_link(sample, setup):
@@ -529,11 +545,11 @@ def _answers(sample, features, setup):
         biases = {one.question: one for one in _without_signs(sample, features)}
     else: biases = {BIAS: _asked(BIAS, _whole, sample, setup)} | _along(
         bias_of, "bias", sample, features, setup)
-    sizes = _sizes(sample, features, setup)
     shown = [one.result for one in biases.values() if one.status == "invalid"]
-    if shown:
-        centred = _sizes(centred_of(sample, shown), features, setup)
-        sizes = {name: _without_bias(one, centred[name], setup) for name, one in sizes.items()}
+    if not shown: return _ordered(biases | _sizes(sample, features, setup), features)
+    as_is = _sizes(sample, features, setup.fewer)
+    centred = _sizes(centred_of(sample, shown), features, setup)
+    sizes = {name: _without_bias(one, centred[name], setup) for name, one in as_is.items()}
     return _ordered(biases | sizes, features)
 
 
@@ -892,9 +908,15 @@ def _clauses(answers):
     told = []
     for (_, is_centred), alike in itertools.groupby(
             answers, lambda one: (one.question.startswith(BIAS), one.is_centred)):
-        clause = "; ".join(_lower(one.short) for one in alike)
+        clause = _once("; ".join(_lower(one.short) for one in alike))
         told.append(f"without the bias: {clause}" if is_centred else clause)
     return told
+
+
+def _once(text):
+    "Sizes that say but once as large as what."
+    first, found, rest = text.partition(" as large as stated")
+    return first + found + rest.replace(found, "").replace("; over their range: errors", ", but")
 
 
 def _who(answer):
@@ -943,7 +965,9 @@ def next_step(
         return "Find where the predictions are biased (plot it), correct them, then judge again."
     if biased:
         side = "high" if biased.estimate < 0 else "low"
-        where = "" if biased.estimate == biased.result.estimate else " there"
+        test, where = biased.result, ""
+        if biased.estimate != test.estimate:
+            where = f" {_place(test.stretch, test, biased.feature)}"
         return (f"Correct the predictions first: they are too {side}{where}, if E is reference "
                 "minus prediction. Then judge again.")
     places = [one.feature or "the stated uncertainty" for name, one in wrong.items()

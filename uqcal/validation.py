@@ -220,13 +220,14 @@ def _score(name, interval, references, sample, heavy):
     if name == "nll": known = {"known": _nll_reference(sample)}
     comparisons = tuple(_compare(name, interval, reference, distribution)
                         for distribution, reference in (known | references).items())
-    status = _status(comparisons)
+    is_grouped = sample.groups is not None and name in ("ence", "zmse")
+    status = "undecided" if is_grouped else _status(comparisons)
     doubt = " and ".join(f"{label} is {heavy[label]}" for label in _RESTS_ON.get(name, ())
                          if label in heavy)
     if doubt: doubt = f"It is not fit to decide here: the robust skewness of {doubt}."
+    says = _sentence(name, interval, comparisons, status, is_grouped)
     return Score(statistic=name, status=status, estimate=interval.estimate, interval=interval,
-                 sentence=" ".join(filter(None, (_sentence(name, interval, comparisons, status),
-                                                 doubt))), doubt=doubt or None,
+                 sentence=f"{says} {doubt}".rstrip(), doubt=doubt or None,
                  confidence_interval=interval.confidence_interval, confidence=interval.confidence,
                  references=references, comparisons=comparisons)
 
@@ -238,13 +239,17 @@ _INSTEAD = {"cc": _LINK_TEXT + "Look at how the error shrinks as the least certa
             "zmse": "Look at the reliability diagram (conditional_calibration)"}
 
 
-def _sentence(name, interval, comparisons, status):
+def _sentence(name, interval, comparisons, status, is_grouped):
     "What a status means, in the words of a user."
     one, (low, high) = comparisons[0], interval.confidence_interval
     label = "Correlation" if name == "correlation" else name.upper()
     value = f"{label} is {interval.estimate:.3g}"
     span = f"{100 * interval.confidence:g} % interval {low:.3g} to {high:.3g}"
     references = " and ".join(f"{c.reference:.3g} for {c.errors} errors" for c in comparisons)
+    if is_grouped:
+        return (f"{value} ({span}), but what perfect uncertainties would give is not known: "
+                f"{references} if the rows of one group were independent, more if they are alike. "
+                "The conclusion on consistency keeps groups together.")
     if status == "undecided":
         missed = ("" if any(c.agrees for c in comparisons) else "The interval contains none of "
                   "these, but that of another distribution might lie inside. ")
@@ -306,8 +311,8 @@ def _cautions(sample, scores, n_bins):
         found.append(f"Small bins: {n // n_bins} points in a bin, fewer than 30.")
     if sample.groups is not None and any(score.references for score in defined):
         found.append("Simulated references take rows of one group as independent. If they are "
-                     "alike, perfect uncertainties can give larger ENCE and ZMSE, and a wider "
-                     "range of CC.")
+                     "alike, perfect uncertainties give larger ENCE and ZMSE, which stay undecided "
+                     "therefore, and a wider range of CC about the same mean.")
     return (*found, *itertools.chain(*map(_interval_cautions, defined)))
 
 # %% ../nbs/51_validation.ipynb #cell-026b
@@ -707,11 +712,11 @@ def _independent(sample):
         return sample.with_groups(repeats.groups), (f"{again} and count once.",), tuple(
             f"{one} {counted}" for one in repeats.found)
     near = repeats.lag is not None and repeats.lag <= 3
-    alike = (f"{'Neighbouring rows' if near else f'Rows {repeats.lag:,} apart'} are alike; if "
+    alike = (f"{'Neighbouring rows' if near else f'Rows {repeats.lag:,} apart'} are alike: if "
              "they belong together")
-    if repeats.repeats: alike = f"{again}; if they are copies"
+    if repeats.repeats: alike = f"{again}: if they are copies"
     doubt = "p-values are too small and intervals too short unless the groups are given."
-    return sample, (f"{alike}, intervals are too short.",), tuple(
+    return sample, (f"{alike}, give groups (--groups).",), tuple(
         f"{one} If so, {doubt}" for one in repeats.found)
 
 
