@@ -179,6 +179,7 @@ class _Setup:
         return self.shuffles | {"levels": [self.level * one for one in shares] if is_early else ()}
 
 
+# %% ../nbs/50_conclusions.ipynb #cell-050
 def _drawn(test):
     "How many sets were drawn, and why no more."
     if test.n_resamples == test.n_planned: return f"{test.n_resamples:,}"
@@ -404,6 +405,7 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
                            f"{_drawn(test)} draws")
 
 
+# %% ../nbs/50_conclusions.ipynb #cell-052
 def _wrong_there(test, at, feature, found, over):
     "Where errors are too large or too small, by how much, and whether the place is sure."
     if at is None:
