@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from uqcal.brownian import kuiper_null
-from uqcal.cumulative import compared_groups, least_scale
+from uqcal.cumulative import compared_groups, least_scale, subpopulation_graph
 from uqcal.resampling import shuffle_state
 from uqcal.screening import _tail_pvalue, screen
 
@@ -85,6 +85,18 @@ def test_twelve_groups_one_of_which_differs(n_resamples, rate):
 def test_one_class_of_many_differs_from_everyone():
     found = of_wards([0.95] + [0.05] * 149, 20, against="all", n_resamples=499, n_jobs=2)
     assert found.table.loc[found.table["kuiper_pvalue_holm"] <= 0.05, "a"].tolist() == [0] and found.table["decided"].all()
+
+
+def test_a_small_group_without_an_event_among_very_many_is_no_fault():
+    "From 20,000 points on members alone are drawn: the mean of the others has noise all the same, which decides where no member has an event."
+    rng, found = np.random.default_rng(5), []
+    for k in range(80):
+        n, members, s = 21_000, (5, 15)[k % 2], rng.uniform(size=21_000)
+        y = (rng.uniform(size=n) < 0.02).astype(float)
+        found.append(subpopulation_graph(y, s, np.arange(n) < members, n_resamples=199, rng=rng).kuiper_pvalue)
+    assert np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 80)
+    y[:15] = np.arange(15) % 2
+    assert subpopulation_graph(y, s, np.arange(n) < 15, n_resamples=999, rng=1).kuiper_pvalue <= 0.002
 
 
 def test_without_the_odd_group_the_others_are_alike():

@@ -16,6 +16,7 @@ import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .groups import LEAST_GROUPS
@@ -1260,7 +1261,7 @@ def _group_averages(a, b, width, first, last):
 # %% ../nbs/43_cumulative.ipynb #cell-099
 def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resamples,)
                 ) -> float:  # > 0
-    """The least null scale that a statistic is divided by: half the median of the shuffles'.
+    """The least null scale that a statistic is divided by: half the median of the shuffles', or half their mean where that is more than three times as large.
 
     Parameters
     ----------
@@ -1272,7 +1273,8 @@ def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resampl
     float
         > 0.
     """
-    typical = np.median(scales) or np.mean(scales)
+    typical, mean = np.median(scales), np.mean(scales)
+    if 3 * typical < mean: typical = mean
     return float(typical / 2) if typical > 0 else 1.0
 
 # %% ../nbs/43_cumulative.ipynb #cell-094
@@ -1553,19 +1555,23 @@ def _signed_against_all(state, n_resamples, score, weight, is_member, line, erro
 
 # %% ../nbs/43_cumulative.ipynb #cell-092
 @nb.njit(cache=True, nogil=True)
-def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, total):
+def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, total, others,
+                   normal):
     """Studentised statistics of members who draw their responses from the cells of the pool, count
-    from each, against a mean that stays as it is; both undivided, and the null scale."""
+    from each, against a mean with normal noise, of variance `others` at the last member of each
+    step; both undivided, and the null scale."""
     out, pool, drawn = np.zeros((n_resamples, 5)), pool.copy(), np.empty(score.size)
+    normal, known = normal.copy(), others.sum()
     for r in range(n_resamples):
+        shuffle_last(normal, score.size, state)
         k = 0
         for c in range(count.size):
             shuffle_last(pool[start[c]:start[c + 1]], count[c], state)
             drawn[k:k + count[c]] = pool[start[c + 1] - count[c]:start[c + 1]]
             k += count[c]
-        variance, at, high, low, spread = _local_variance(score, drawn), 0.0, 0.0, 0.0, 0.0
+        variance, at, high, low, spread = _local_variance(score, drawn), 0.0, 0.0, 0.0, known
         for i in range(score.size):
-            at += weight[i] * (drawn[i] - mean[i])
+            at += weight[i] * (drawn[i] - mean[i]) + normal[normal.size - 1 - i] * others[i]**0.5
             spread += weight[i] * weight[i] * variance[i]
             if i + 1 == score.size or score[i + 1] > score[i]:
                 high, low = max(high, at), min(low, at)
@@ -1591,10 +1597,11 @@ def _shuffles_of(everyone, member):
     if rest[3].sum() > 0.02 * own[3].sum(): return whole
     share = _against_all(score, member.astype(float), weight, np.zeros(score.size), member)[4]
     step = np.searchsorted(own[0], score[member])
-    loads = (1 - share)[step]
-    return (_drawn_members, (score[member], loads, own[4][step], response, start,
-                             np.add.reduceat(member.astype(np.int64), start[:-1]),
-                             own[1].sum())), step.size
+    others = np.where(np.diff(step, append=-1) != 0, rest[3][step], 0.0)
+    normal = ndtri((np.arange(20 * step.size + 2000) + 0.5) / (20 * step.size + 2000))
+    return (_drawn_members, (score[member], (1 - share)[step], own[4][step], response, start,
+                             np.add.reduceat(member.astype(np.int64), start[:-1]), own[1].sum(),
+                             others, normal)), step.size
 
 # %% ../nbs/43_cumulative.ipynb #cell-047
 def subpopulation_graph(
