@@ -1171,10 +1171,11 @@ def _graph_details(graph):
     where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
              else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}")
     drawn = f" ({graph.n_resamples:,} resamples)" if graph.n_resamples else ""
-    chance = "; chance alone makes such a stretch" * (graph.kuiper_pvalue >= 0.05)
+    chance = ("chance alone makes such a stretch" if graph.kuiper_pvalue >= 0.05 else
+              "picked as the largest, it is rather too large")
     return (f"{graph.n:,} points make {graph.n_steps:,.0f} steps; p-values: "
             f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
-            f"{steep.value:.3g}{chance}.".replace("-", "−"))
+            f"{steep.value:.3g}; {chance}.".replace("-", "−"))
 
 
 def _graph_text(graph, sides, width):
