@@ -1,4 +1,4 @@
-"""Calibeating: the authors' streams and games, identities, guarantees against an adversary, the monitor's promises, and what is refused."""
+"""Calibeating: the authors' streams and games, identities, guarantees against an adversary, and what is refused."""
 import io
 import json
 import pickle
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import brier_score_loss
 
-from uqcal.calibeating import (CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, _foster_pair, calibration_error, hobs, hops,
+from uqcal.calibeating import (FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, _foster_pair, calibration_error, hobs, hops,
                                refinement, running_calibration_error, running_sharpness, sharpness, tobs, tops)
 from uqcal.online import OnlineBetaScaling, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
@@ -326,58 +326,6 @@ def test_forecasters_without_tickets_take_no_late_outcomes():
     class Plain:
         def predict(self, p): return p
     with pytest.raises(TypeError, match="forecaster must keep tickets"): OneAgainstAll(Plain()).forecast(np.full((1, 2), 0.5), ["a"])
-
-
-def test_the_monitor_keeps_its_promise():
-    rng, alarms = np.random.default_rng(9), 0
-    for _ in range(300):
-        q = rng.choice([0.02, 0.3, 0.5, 0.9], 3000) if _ % 2 else rng.random(3000)
-        alarms += CalibrationMonitor(alpha=0.1).prequential(q, rng.random(3000) < q).alarm is not None
-    assert alarms <= 30 + 3 * np.sqrt(27)
-    monitor, q = CalibrationMonitor(), rng.random(4000)
-    y = rng.random(4000) < np.where(np.arange(4000) < 2000, q, q**2)
-    reading = monitor.prequential(q, y)
-    assert 2000 < reading.alarm < 2300 and monitor.alarm_ == reading.alarm and monitor.calibration_error_ > 0.05
-    assert reading.to_frame()["pvalue"].is_monotonic_decreasing
-
-
-def test_the_monitors_wealth_is_fair_even_at_extreme_forecasts():
-    "One step from any state: the expected factor is 1 when the outcome has the chance that was forecast."
-    for past in (([0.5] * 30, [1] * 30), ([0.2] * 40, [0] * 40), ([1.0, 0.0] * 9, [0, 1] * 9)):
-        for q in (0.0, 1e-7, 0.01, 0.4, 0.999, 1.0):
-            wealth = []
-            for y in (0, 1):
-                monitor = CalibrationMonitor().partial_fit(*past)
-                before = monitor.state_[0]
-                wealth.append(np.exp(monitor.partial_fit(q, y).state_[0] - before))
-            assert (1 - q) * wealth[0] + q * wealth[1] == pytest.approx(1, abs=1e-9)
-
-
-def test_the_alarm_is_the_same_in_single_steps_chunks_and_at_once():
-    """Also where it rings: after the same outcome, with the same wealth to the last bit. It is None before anything was seen."""
-    rng = np.random.default_rng(3)
-    q = rng.beta(1, 2, 400)
-    y = (rng.random(400) < np.where(np.arange(400) < 100, q, q / 4)).astype(float)
-    whole, chunks, steps = CalibrationMonitor(), CalibrationMonitor(), CalibrationMonitor()
-    assert whole.alarm_ is None and clone(whole).alarm_ is None
-    whole.partial_fit(q, y)
-    for part in np.array_split(np.arange(400), 7): chunks.partial_fit(q[part], y[part])
-    for t in range(400): steps.partial_fit(q[t], y[t])
-    assert 100 < whole.alarm_ == chunks.alarm_ == steps.alarm_ < 400
-    assert whole.e_value == chunks.e_value == steps.e_value
-    assert CalibrationMonitor.from_dict(steps.to_dict()).alarm_ == steps.alarm_
-    assert CalibrationMonitor.from_dict(CalibrationMonitor().to_dict()).alarm_ is None
-
-
-def test_a_monitored_stream_continues_and_refuses():
-    p, y = stream()
-    whole = CalibrationMonitor()
-    at_once = whole.prequential(p, y).log_wealth
-    parts = CalibrationMonitor().partial_fit(p[:100], y[:100])
-    with pytest.raises(ValueError, match="y_prob"): parts.partial_fit(1.2, 1)
-    for p_t, y_t in zip(p[100:], y[100:]): parts.partial_fit(p_t, y_t)
-    assert parts.state_[0] == at_once[-1] and parts.alarm_ == whole.alarm_ and parts.e_value == whole.e_value
-    with pytest.raises(ValueError, match="alpha"): CalibrationMonitor(alpha=1.5).partial_fit(0.5, 1)
 
 
 def test_experts_run_alike_with_and_without_prequential():

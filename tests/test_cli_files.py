@@ -1,6 +1,7 @@
 """Files and surroundings of the command line: what comes in is what is judged, what goes out is whole, and no surrounding ends in a traceback."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -281,11 +282,31 @@ def test_rows_without_a_score_are_left_out_where_that_is_asked_for(capsys):
 @pytest.mark.parametrize("options, said", [
     (["--where", "p > 0.1"], "--where can't be used with recalibrate"), (["--decimal", ";"], "--decimal must"), (["--thousands", "x"], "--thousands must"), (["--encoding", "x"], "--encoding is not known"),
     (["--encoding", "ascii"], "made.csv is not ascii text"), (["--encoding", "cp1252", "--name", "日"], "--name must be a name that cp1252 text can hold"), (["--out", "out.csv.gz"], "--out writes CSV"),
+    (["--on-alarm", "stop"], "--on-alarm must be one of 'restart', got 'stop'"), (["--run-length", "0"], "--run-length must be an integer ≥ 1, got 0"),
     (["--encoding", "undefined"], "--encoding is not known"), (["--decimal", ","], "made.csv, line 2: column 'p' must hold a probability, got '0.5'"),
 ])
 def test_what_a_stream_can_not_use_is_refused_by_name(capsys, options, said):
     assert stream(capsys, PLAIN.encode(), *options, code=2).startswith(f"uqcal: {said}")
     assert sorted(os.listdir()) == ["made.csv"]
+
+
+def test_the_summary_has_the_alarm_and_the_restarts(capsys):
+    rng = np.random.default_rng(0)
+    p = np.round(1 / (1 + np.exp(-rng.normal(0, 1.5, 12_000))), 4)
+    y = (rng.random(12_000) < 1 / (1 + (1 - p) / p * np.exp(np.where(np.arange(12_000) < 10_000, 0, 3)))).astype(int)
+    content = ("p,y\n" + "".join(f"{a},{b}\n" for a, b in zip(p, y))).encode()
+    said = stream(capsys, content, "--method", "ops", "--on-alarm", "restart", "--run-length", "200000")
+    found = re.search(r"The monitor of the score rang (\d+) times, first at outcome 10,0\d\d; the forecaster began anew (once|\d+ times)\. Alarm at outcome 10,0", said)
+    assert found and int(found[1]) > 10 and "at most once in 200,000 outcomes, on average" in said
+    assert "began anew" not in stream(capsys, content, "--method", "ops")
+    assert "The monitor of the score never rang.\n" in stream(capsys, b"p,y\n0.5,1\n")
+
+
+def test_alarms_of_a_live_stream_are_said_as_they_ring():
+    rows = "".join(f"0.01,{k % 2}\n" for k in range(400))
+    done = start("recalibrate", "-", "--outcome", "y", "--score", "p", given=f"p,y\n{rows}".encode())
+    alarms = [line for line in done.stderr.decode().splitlines() if line.startswith("uqcal: standard input: Alarm at outcome ")]
+    assert done.returncode == 0 and len(alarms) == 5 and "the probabilities have been too low since about outcome 2, " in alarms[0]
 
 
 def test_a_table_that_is_not_read_row_by_row(capsys):

@@ -20,9 +20,10 @@ from sklearn.linear_model import LogisticRegression
 
 import uqcal
 from uqcal.brownian import kuiper_null
-from uqcal.calibeating import CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
+from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
 from uqcal.datasets import load_demo
 from uqcal.mixture import OnlineMixture
+from uqcal.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 from uqcal.sample import Sample
@@ -66,7 +67,7 @@ WORLDS = {
 
 NOT_STATED = object()
 OPTIONS = {
-    "n_bins": ("count", 3), "num_bins": ("count", 2), "n_boot": ("count", 25), "n_mc": ("count -one", 25), "n_resamples": ("count", 25), "n_points": ("count", 6),
+    "n_bins": ("count", 3), "num_bins": ("count", 2), "n_boot": ("count", 25), "run_length": ("count", 1000), "n_mc": ("count -one", 25), "n_resamples": ("count", 25), "n_points": ("count", 6),
     "min_bin_size": ("count", 2), "fit_above": ("count -zero", 1), "n": ("count", 40), "size": ("count -None", 2), "n_calibration": ("count -None", 40), "n_folds": ("count", 4),
     "confidence": ("fraction", NOT_STATED), "coverage": ("fraction", 0.8), "confidence_level": ("fraction", 0.8), "alpha": ("fraction", NOT_STATED),
     "bin_width": ("fraction -one", 0.25), "dof": ("size", 6.0), "eta": ("real", 2.0), "radius": ("size", 3.0),
@@ -215,8 +216,11 @@ def stated(forecaster):
     return forecaster
 
 
+def restarting(): return RestartingForecaster(OnlinePlattScaling())
+
+
 LATE = {"mixture.OnlineMixture": OnlineMixture, "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
-        "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1), "tickets.OnlineForecaster": Tracking}
+        "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1), "tickets.OnlineForecaster": Tracking, "monitor.RestartingForecaster": restarting}
 SAMPLE = Sample(E, U)
 KINDS = np.array(["a", "b", "c"])[np.arange(N) % 3]
 SCALINGS = [AsStated(), FactorScaling(), LogLinearScaling(), IsotonicScaling(3), GammaScaling(1), LinearShift(), StepShift(), Mend(FactorScaling("student"), [LinearShift()])]
@@ -314,10 +318,13 @@ TABLE = {
     **{key: row for name, make in {
         "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
         "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1),
-        "mixture.OnlineMixture": OnlineMixture, "calibeating.CalibrationMonitor": CalibrationMonitor}.items()
+        "mixture.OnlineMixture": OnlineMixture, "monitor.CalibrationMonitor": CalibrationMonitor, "monitor.RestartingForecaster": restarting}.items()
        for key, row in {
            f"{name}.prequential": Row("binary", of=make), f"{name}.partial_fit": Row("binary", of=make),
-           f"{name}.predict": Row("binary", of=lambda make=make: fitted(make()), kinds={"y_prob": "probabilities -scalar"})}.items() if key != "calibeating.CalibrationMonitor.predict"},
+           f"{name}.predict": Row("binary", of=lambda make=make: fitted(make()), kinds={"y_prob": "probabilities -scalar"})}.items() if key != "monitor.CalibrationMonitor.predict"},
+    **rows("monitor", "CalibrationMonitor.until_alarm", "binary", of=CalibrationMonitor),
+    "monitor.CalibrationMonitor": Row("binary", call=through(CalibrationMonitor, lambda made: made.prequential(P, Y))),
+    "monitor.RestartingForecaster": Row("binary", call=through(RestartingForecaster, lambda made: made.prequential(P, Y)), given={"forecaster": OnlinePlattScaling()}, kinds={"forecaster": "free"}),
     **{f"{name}.{method}": Row("binary", of=make, given={"key": list(range(N))}, kinds={"key": "free", "y_prob": "probabilities -scalar", "y_true": "outcomes -scalar"})
        for name, of in LATE.items() for method, make in (("forecast", of), ("outcome", lambda of=of: stated(of())))},
     **rows("mixture", "OnlineMixture.prequential_experts", "binary", of=OnlineMixture),
@@ -355,7 +362,7 @@ TABLE = {
                                        kinds={"calibrator": "free", "every": "count -None", "warmup": "count"}),
     **{f"calibeating.{cls.__name__}": Row("binary", call=through(cls, lambda made: made.prequential(P, Y)),
                                          given={"expert": None, "initial": None, "initial_weight": 1.0}, kinds={"expert": "free", "initial": "free", "initial_weight": "real"})
-       for cls in (Tracking, Hedging, CalibrationMonitor)},
+       for cls in (Tracking, Hedging)},
     **{f"calibeating.{make.__name__}": Row("binary", call=through(make, lambda made: made.prequential(P, Y)),
                                           given={"initial": None, "initial_weight": 1.0}, kinds={"initial": "free", "initial_weight": "real"}) for make in (tops, tobs, hops, hobs)},
     "calibeating.FosterForecaster": Row("binary", call=through(FosterForecaster, lambda made: made.prequential(Y)), given={"n_cells": 5, "pivot": 1},

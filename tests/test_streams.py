@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from uqcal.calibeating import tops
 from uqcal.mixture import OnlineMixture
+from uqcal.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.cli import main
 from uqcal.streams import RecalibratedClassifier, RecalibratedOnline, make_forecaster, recalibrate_rows
 
@@ -67,14 +68,37 @@ def test_chunks_delimiters_and_line_ends_do_not_matter(delimiter, end, size):
 def test_the_summary_is_that_of_the_whole_stream():
     from sklearn.metrics import brier_score_loss
 
-    from uqcal.calibeating import CalibrationMonitor, calibration_error
+    from uqcal.calibeating import calibration_error
     p, y = stream(3000)
     found, summary = forecasts(Trickle(table(p, y), 5000))
     made = OnlineMixture().prequential(p, y)
     np.testing.assert_allclose([summary.error_before, summary.error_after], [calibration_error(y, p), calibration_error(y, made)], rtol=1e-10)
     np.testing.assert_allclose([summary.brier_before, summary.brier_after], [brier_score_loss(y, p), brier_score_loss(y, made)], rtol=1e-10)
     np.testing.assert_allclose(summary.brier_after, brier_score_loss(y, found), rtol=1e-5)
-    assert summary.alarm == CalibrationMonitor().prequential(p, y).alarm and summary.to_frame()["outcomes"].is_monotonic_increasing
+    assert summary.alarm == CalibrationMonitor().prequential(p, y).alarm is not None and summary.to_frame()["outcomes"].is_monotonic_increasing
+
+
+@pytest.mark.parametrize("size", [50, 100_000])
+def test_an_alarm_is_told_as_its_row_passes_and_begins_the_map_anew(size):
+    """The score's monitor and the forecasts' are two: the score rings again and again, the map begins anew where it can't follow."""
+    rng = np.random.default_rng(0)
+    p = np.round(1 / (1 + np.exp(-rng.normal(0, 1.5, 30_000))), 6)
+    y = (rng.random(30_000) < 1 / (1 + (1 - p) / p * np.exp(np.where(np.arange(30_000) < 28_000, 0, 3)))).astype(int)
+    told = []
+    if size == 50: p, y = p[26_000:], y[26_000:]  # a trickle
+    found, summary = forecasts(Trickle(table(p, y), size), method="ops", on_alarm="restart", run_length=5000, tell=told.append)
+    reading, live = CalibrationMonitor(run_length=5000).prequential(p, y), RestartingForecaster(make_forecaster("ops"), run_length=5000)
+    np.testing.assert_allclose(found, live.prequential(p, y), rtol=1e-5)
+    assert told == list(reading.alarms) and summary.alarms == len(told) > 3 and summary.alarm == told[0]
+    assert summary.restarts == live.restarts_ and (size == 50 or live.restarts_ >= 1)
+    assert f"rang {summary.alarms} times, first at outcome {told[0].outcome:,}" in summary.sentence
+
+
+def test_without_an_alarm_the_summary_says_so():
+    rng = np.random.default_rng(0)
+    p = np.round(rng.random(500), 3)
+    _, summary = forecasts(io.BytesIO(table(p, (rng.random(500) < p).astype(int))))
+    assert summary.alarm is None and summary.alarms == 0 and summary.sentence.endswith("the monitor of the score never rang")
 
 
 def test_rows_without_an_outcome_are_forecast_and_teach_nothing():

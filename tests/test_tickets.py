@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from uqcal.calibeating import CalibrationMonitor, FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
+from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
 from uqcal.mixture import OnlineMixture
+from uqcal.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 from uqcal.tickets import OnlineForecaster, Storable
@@ -21,6 +22,7 @@ MAKE = {"mixture": OnlineMixture, "ops": OnlinePlattScaling, "obs": OnlineBetaSc
         "aioli": lambda: OnlinePlattScaling(optimizer=Aioli((1.0, 0.0))), "gradient": lambda: OnlinePlattScaling(optimizer=OnlineGradientDescent((1.0, 0.0))),
         "aggregating": lambda: Tracking(OnlinePlattScaling(optimizer=AggregatingForecaster((1.0, 0.0)))), "tracking": Tracking, "hedging": lambda: Hedging(rng=5, bin_width=0.25),
         "refit": lambda: PeriodicRefit(PlattScaling(), every=40, warmup=60), "refit beta": lambda: PeriodicRefit(BetaScaling(), every=None, warmup=60),
+        "restarting": lambda: RestartingForecaster(OnlinePlattScaling(), run_length=50),
         "tracked bins": lambda: Tracking(PeriodicRefit(HistogramBinning(4), every=50, warmup=30), initial=0.3, initial_weight=2)}
 each = pytest.mark.parametrize("make", MAKE.values(), ids=MAKE.keys())
 
@@ -176,7 +178,7 @@ def test_an_expert_that_fails_leaves_tickets_and_counts():
     assert live.open_keys == [1, 2] and live.state_[1].sum() == 0
 
 
-STORED = {"monitor": (CalibrationMonitor, lambda m, p, y: m.prequential(p, y).log_wealth),
+STORED = {"monitor": (CalibrationMonitor, lambda m, p, y: m.prequential(p, y).total),
           "foster": (lambda: FosterForecaster(rng=np.random.Generator(np.random.MT19937(2))), lambda m, p, y: m.prequential(y)),
           "one against all": (lambda: OneAgainstAll(hops(rng=1)), lambda m, p, y: m.prequential(np.column_stack([p, 1 - p]), y)),
           "top label": (lambda: TopLabel(tops()), lambda m, p, y: m.prequential(np.column_stack([p, 1 - p]), y)[1]),

@@ -22,6 +22,7 @@ from uqcal import kernels as kernels
 from uqcal import logistic as logistic
 from uqcal import mending as mending
 from uqcal import mixture as mixture
+from uqcal import monitor as monitor
 from uqcal import online as online
 from uqcal import page as page
 from uqcal import rates as rates
@@ -44,7 +45,6 @@ from uqcal import walk as walk
 from uqcal.bias import bias_test as bias_test
 from uqcal.bin_scaling import extrapolate as extrapolate
 from uqcal.bootstrap import bca_interval as bca_interval
-from uqcal.calibeating import CalibrationMonitor as CalibrationMonitor
 from uqcal.calibration import calibration_report as calibration_report
 from uqcal.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.calibration_tests import kuiper_test as kuiper_test
@@ -76,6 +76,7 @@ from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.mending import mend as mend
 from uqcal.mixture import OnlineMixture as OnlineMixture
+from uqcal.monitor import CalibrationMonitor as CalibrationMonitor
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.rates import rate_difference as rate_difference

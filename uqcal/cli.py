@@ -757,6 +757,8 @@ with a forecast that was made before its outcome was used. A row without an
 outcome gets a forecast and teaches nothing. With --key its case is remembered:
 a later row with the same key brings the outcome, and gets the forecast that was
 stated. With --state what was learnt, and what is still out, outlives the run.
+A monitor reads all outcomes and says when the scores can no longer be believed;
+with --on-alarm restart the map begins anew when it is the forecasts that can't.
 
 \b
 Examples:
@@ -782,6 +784,12 @@ _Resume = Annotated[bool, _said("Pass over the rows of FILE that the state has t
                                 None, "--resume")]
 _OnError = Annotated[str, typer.Option(help="What a broken row does: stop, or skip to leave it out "
                                        "and say so.", metavar="WORD", show_default=True)]
+_OnAlarm = Annotated[str | None, _said(
+    "What an alarm of the forecasts' monitor does: restart begins the map anew.  [default: there "
+    "is no such monitor]", "WORD")]
+_RunLength = Annotated[int, typer.Option(
+    help="Outcomes from one false alarm to the next, on average, at least.", metavar="NUMBER",
+    show_default=True)]
 _StreamSeed = Annotated[int | None, _said(
     "Seed of the draws of hops and hobs, for replays.  [default: fresh ones, which nobody can "
     "foresee]", "NUMBER")]
@@ -799,7 +807,7 @@ def _recalibrate(
     name: Annotated[str, _option("Name of the column that is added.", "NAME",
                                  default=True)] = "recalibrated", seed: _StreamSeed = None,
     key: _Key = None, state: _State = None, every: _Every = 1000, resume: _Resume = False,
-    on_error: _OnError = "stop",
+    on_error: _OnError = "stop", on_alarm: _OnAlarm = None, run_length: _RunLength = 1_000_000,
     report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: Annotated[str | None, typer.Option(hidden=True)] = None, drop_missing: Annotated[
@@ -812,6 +820,7 @@ def _recalibrate(
                          f"{name!r}")
     _check_stream(file, out, where, encoding)
     _check_state(state, every, resume, on_error)
+    _check_alarm(on_alarm, run_length)
     NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
     _check_outputs(file, report=report, out=None if out == "-" else out, state=state)
     label = "standard input" if file == "-" else display_name(Path(file).name)
@@ -823,7 +832,8 @@ def _recalibrate(
         summary = _recalibrated(source, write, label, dict(
             score=score, outcome=outcome, method=method, name=name, rng=seed, decimal=decimal,
             thousands=thousands, encoding=found, drop_missing=drop_missing, key=key, state=state,
-            every=every, resume=resume, on_error=on_error))
+            every=every, resume=resume, on_error=on_error, on_alarm=on_alarm,
+            run_length=run_length))
     if report is not None: _recalibration_report(summary, label, report)
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
 
@@ -849,6 +859,12 @@ def _check_state(state, every, resume, on_error):
     check_count(every, "--every")
     check_choice(on_error, "--on-error", ("stop", "skip"))
     if resume and state is None: raise ValueError("--resume needs --state, the file to go on from")
+
+
+def _check_alarm(on_alarm, run_length):
+    from uqcal.inputs import check_choice, check_count
+    if on_alarm is not None: check_choice(on_alarm, "--on-alarm", ("restart",))
+    check_count(run_length, "--run-length")
 
 # %% ../nbs/70_cli.ipynb #cell-043s
 def _stream(file, opened):
@@ -964,13 +980,19 @@ def _watched(source, file, label, progress):
 def _recalibrated(source, write, label, options):
     from uqcal.streams import make_forecaster, recalibrate_rows
     make_forecaster(options["method"], rng=options["rng"])  # what it refuses is no fault of a line
-    skipped = []
+    skipped, rang = [], []
 
     def complain(text):
         "Say what text tells of a row that is left out, for the first five."
         skipped.append(text)
         if len(skipped) <= 5: typer.echo(f"uqcal: {label}, {text}; left out", err=True)
-    try: return recalibrate_rows(source, write, complain=complain, **options)
+
+    def tell(alarm):
+        "Say an alarm as it rings, for the first five."
+        rang.append(alarm)
+        if len(rang) <= 5: typer.echo(f"uqcal: {label}: {alarm.sentence}", err=True)
+    try: return recalibrate_rows(source, write, complain=complain,
+                                 tell=tell if label == "standard input" else None, **options)
     except UnicodeError:
         kind = "UTF-8" if options["encoding"] == "utf-8-sig" else options["encoding"]
         raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
@@ -990,11 +1012,11 @@ def _stream_text(summary):
     gone += f"; outcomes still out: {summary.waiting:,}" if summary.waiting else ""
     known = f"{summary.counted}{gone}."
     if not summary.learnt: return f"{known} Nothing could be learnt."
-    rang = f"after {summary.alarm:,} outcomes" if summary.alarm else "never"
     return (f"{known}\nCalibration error {summary.error_before:.4f} as stated, "
             f"{summary.error_after:.4f} recalibrated ({summary.method}).\nBrier score "
-            f"{summary.brier_before:.4f} as stated, {summary.brier_after:.4f} recalibrated.\nThe "
-            f"monitor of the stated probabilities rang {rang} (at most 5 % false alarms, ever).")
+            f"{summary.brier_before:.4f} as stated, {summary.brier_after:.4f} recalibrated.\n"
+            f"{summary.alarm_text[0].upper()}{summary.alarm_text[1:]}."
+            + (f" {summary.alarm.sentence}" if summary.alarm else ""))
 
 
 def _recalibration_report(summary, label, path):

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from uqcal.bootstrap import bca_interval
 from uqcal.brownian import kuiper_null
-from uqcal.calibeating import CalibrationMonitor, FosterForecaster, OneAgainstAll, Tracking, sharpness
+from uqcal.calibeating import FosterForecaster, OneAgainstAll, Tracking, sharpness
 from uqcal.calibration_tests import spiegelhalter_test
 from uqcal.coverage_counts import coverage_interval
 from uqcal.cumulative import comparison_graph, paired_reliability
@@ -102,10 +102,6 @@ def test_a_narrow_interval_of_coverage_holds_the_coverage(confidence):
     for covered in range(25):
         low, high = coverage_interval(covered, 24, confidence, 40)
         assert low < high and low <= (covered + 0.5) / 24 and (covered - 0.5) / 24 <= high
-
-
-def test_a_monitor_takes_a_fraction():
-    assert CalibrationMonitor(alpha=fractions.Fraction(1, 4)).prequential(P, Y).alarm == CalibrationMonitor(alpha=0.25).prequential(P, Y).alarm
 
 
 def test_clusters_of_impossible_events_are_tested_in_silence():
