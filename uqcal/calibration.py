@@ -718,7 +718,7 @@ def _rare(largest):
     most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
     return most if min(most, 1 - most) < largest.limit else None
 
-
+# %% ../nbs/52_calibration.ipynb #cell-165
 def _unseen(error, largest, tolerance):
     "No fault is shown: what is excluded, what could be there, and what neither limit sees."
     n, limit = _points(largest), _at_most(largest.limit)
@@ -757,7 +757,7 @@ def _mended_by(walk, diagram, level):
         if min(holm(found)) >= level: return name
     return None
 
-
+# %% ../nbs/52_calibration.ipynb #cell-167
 def _next_step(report):
     "What to do about it first."
     largest, tolerance, rows = report.largest, report.tolerance, report.conclusion.rows
@@ -856,7 +856,7 @@ _SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one sid
 def _sentence_case(text):
     return text[0].upper() + text[1:]
 
-
+# %% ../nbs/52_calibration.ipynb #cell-169
 def _report_page(report, path, details):
     from uqcal import __version__
     from uqcal.page import (Finding, Section, Verdict, check_target, draw_picture, render_page,

@@ -976,7 +976,7 @@ def _watched(source, file, label, progress):
     with tqdm(total=size, desc=label, unit="B", unit_scale=True, delay=1,
               disable=not _shown(progress)) as bar: yield _Watched(source, bar)
 
-
+# %% ../nbs/70_cli.ipynb #cell-213
 def _recalibrated(source, write, label, options):
     from uqcal.streams import make_forecaster, recalibrate_rows
     make_forecaster(options["method"], rng=options["rng"])  # what it refuses is no fault of a line
@@ -1187,7 +1187,7 @@ def _graph_rows(graph):
                      f"{p:.2g}"))
     return rows
 
-
+# %% ../nbs/70_cli.ipynb #cell-207
 def _graph_details(graph):
     steep = graph.steepest(0.1)
     where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
@@ -1244,7 +1244,7 @@ def _screening_marks(screening, n_rows):
         ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
     return ["; ".join(marks)] if marks else []
 
-
+# %% ../nbs/70_cli.ipynb #cell-209
 def _apart(result, options):
     """The groups that differ most from everyone, left out one after the other until none differs,
     and what is left; None where no group can have moved the others."""
@@ -1265,7 +1265,7 @@ def _apart_sentence(apart):
     return [f"Without {enumerated(left_out)}, {which}, {_differs(rest).sum():,} of "
             f"{len(rest.table):,} groups differ from everyone."]
 
-
+# %% ../nbs/70_cli.ipynb #cell-211
 def _screening_text(screening, apart, width):
     rows, more = _screening_rows(screening, 20), len(screening.table) - 20
     left = 2 if screening.against == "pairs" else 1

@@ -1581,7 +1581,7 @@ def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, 
         out[r, 4] = np.sqrt(spread) / total
     return out
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-228
 def _shuffles_of(everyone, member):
     "What shuffles a subpopulation, and how many points a shuffle handles."
     key, score, response, weight = everyone

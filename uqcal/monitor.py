@@ -130,7 +130,6 @@ class Alarm(Result):
         Of the stretch, shape (bins, 5): position of a bin that has outcomes, their number,
         sums of what was stated, of what happened and of q(1 − q).
     """
-
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
     likelier: float  # how many times likelier the stretch is under a rival than as stated;
@@ -166,17 +165,15 @@ class Alarm(Result):
                 "enough: there is none where probabilities are right.")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each bin of stated probability that has outcomes in the stretch.
-
-        Columns: low, high, outcomes, stated, happened, and the standard error of the latter.
+        """A row for each bin with outcomes: low, high, outcomes, stated, happened, standard_error.
 
         Returns
         -------
         pd.DataFrame
         """
         b, n, stated, happened, variance = self.sums.T
-        low, high = np.r_[0.0, _EDGES], np.r_[_EDGES, 1.0]
-        return pd.DataFrame({"low": low[b.astype(int)], "high": high[b.astype(int)],
+        return pd.DataFrame({"low": np.r_[0.0, _EDGES][b.astype(int)],
+                             "high": np.r_[_EDGES, 1.0][b.astype(int)],
                              "outcomes": n.astype(int), "stated": stated / n,
                              "happened": happened / n, "standard_error": np.sqrt(variance) / n})
 

@@ -34,7 +34,27 @@ __all__ = ['Screening', 'screen']
 
 # %% ../nbs/47_screen.ipynb #cell-004
 @dataclass(frozen=True, kw_only=True)
-class Screening(Result):
+class _ScreeningFields(Result):
+    "What a screening holds."
+    table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
+                                             # deviation first
+    skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
+                                               # interleave, fewer than six clusters
+    against: str  # "pairs" or "all"
+    data: pd.DataFrame = field(repr=False)  # response, score, group of each point;
+                                            # weight and cluster where given
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        return _sentence(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 10)
+
+# %% ../nbs/47_screen.ipynb #cell-141
+@dataclass(frozen=True, kw_only=True)
+class Screening(_ScreeningFields):
     """All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns.
 
     Attributes
@@ -49,18 +69,6 @@ class Screening(Result):
     data : pd.DataFrame
         Response, score, group of each point; weight and cluster where given.
     """
-    table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
-                                             # deviation first
-    skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
-                                               # interleave, fewer than six clusters
-    against: str  # "pairs" or "all"
-    data: pd.DataFrame = field(repr=False)  # response, score, group of each point;
-                                            # weight and cluster where given
-
-    @property
-    def sentence(self) -> str:
-        "The result in words."
-        return _sentence(self)
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
@@ -145,9 +153,6 @@ class Screening(Result):
         Axes
         """
         return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 10)
 
 # %% ../nbs/47_screen.ipynb #cell-033
 def _sentence(screening):

@@ -41,6 +41,11 @@ from .tickets import Storable, check_keys, locked
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+# %% auto #0
+__all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamSummary',
+           'recalibrate_rows']
+
+# %% ../nbs/53_streams.ipynb #cell-159
 _RiverClassifier: Any = object  # the adapters are of river's classes where river is there
 _RiverTransformer: Any = object
 try:
@@ -50,10 +55,7 @@ except ImportError: pass
 _lock: Any = None  # what keeps a second process away from a state, where the system has it
 try: import fcntl as _lock
 except ImportError: pass
-
-# %% auto #0
-__all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamSummary',
-           'recalibrate_rows']
+_REMEMBERED = 10_000  # keys
 
 # %% ../nbs/53_streams.ipynb #cell-007
 _METHODS: dict[str, Callable[..., Any]] = {
@@ -723,7 +725,27 @@ def _name_of(x):
 
 # %% ../nbs/53_streams.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True)
-class StreamSummary(Result):
+class _StreamSummaryFields(Result):
+    "What a stream is summed up by."
+
+    method: str  # the method's short name
+    rows: int  # rows written
+    learnt: int  # rows that had an outcome
+    brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
+    brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
+    alarm: Alarm | None  # the first of the score's monitor; None if it never rang
+    alarms: int  # how often it rang
+    curve: tuple[tuple[int, float, float], ...] = field(repr=False)  # outcomes seen, calibration
+    # error before and after, at some times of the stream
+    left_out: int = 0  # rows without a score, where they were to be left out
+    skipped: int = 0  # broken rows, where they were to be skipped
+    waiting: int = 0  # forecasts whose outcome has not come yet, where rows have keys
+    restarts: int = 0  # how often the forecaster began anew, at alarms of the forecasts' monitor
+    booked: int = 0  # rows that brought the outcome of an earlier row's forecast
+
+# %% ../nbs/53_streams.ipynb #cell-161
+@dataclass(frozen=True, kw_only=True)
+class StreamSummary(_StreamSummaryFields):
     """What went through `recalibrate_rows`: counts, calibration before and after, and the alarm.
 
     Attributes
@@ -755,21 +777,6 @@ class StreamSummary(Result):
     booked : int
         Rows that brought the outcome of an earlier row's forecast.
     """
-
-    method: str  # the method's short name
-    rows: int  # rows written
-    learnt: int  # rows that had an outcome
-    brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
-    brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
-    alarm: Alarm | None  # the first of the score's monitor; None if it never rang
-    alarms: int  # how often it rang
-    curve: tuple[tuple[int, float, float], ...] = field(repr=False)  # outcomes seen, calibration
-    # error before and after, at some times of the stream
-    left_out: int = 0  # rows without a score, where they were to be left out
-    skipped: int = 0  # broken rows, where they were to be skipped
-    waiting: int = 0  # forecasts whose outcome has not come yet, where rows have keys
-    restarts: int = 0  # how often the forecaster began anew, at alarms of the forecasts' monitor
-    booked: int = 0  # rows that brought the outcome of an earlier row's forecast
 
     @property
     def counted(self) -> str:
@@ -1063,9 +1070,6 @@ class _Passed(Storable):
         key
         """
         return key is None or y != y or not (key in self.booked_ or self.forecaster_.is_open(key))
-
-
-_REMEMBERED = 10_000
 
 # %% ../nbs/53_streams.ipynb #cell-046
 class _StateFile:

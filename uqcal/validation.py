@@ -628,11 +628,11 @@ def validate(
     Raises
     ------
     ValueError, TypeError
-        For bad data or settings, naming the argument.
+        , naming the argument.
 
     References
     ----------
-    Pernot (2024), Fig. 1 and App. A; `uqcal.conclusions`.
+    Pernot (2024), Fig. 1, App. A.
     """
     sample, warnings, doubts = _independent(Sample(error, uncertainty, groups))
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
@@ -645,10 +645,9 @@ def validate(
     found = conclusions_of(
         sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
         n_calibration=n_calibration, **common) if conclusions else {}
-    return Validation(sample=sample, conclusions=found, scores=scores, settings=_settings(
-                          sample, scores, distribution, **counts, n_resamples=planned,
-                          confidence=confidence, tolerance=tolerance,
-                          n_calibration=n_calibration),
+    settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
+                         confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
+    return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
                       causes=causes_of(sample, orders), warnings=warnings,
                       cautions=(*doubts, *_cautions(sample, scores, n_bins)))
 
