@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from uqcal.calibeating import tops
 from uqcal.mixture import OnlineMixture
-from uqcal.monitor import CalibrationMonitor, RestartingForecaster
+from uqcal.monitor import _EDGES, Alarm, CalibrationMonitor, RestartingForecaster
 from uqcal.online import OnlinePlattScaling
 from uqcal.streams import RecalibratedClassifier, make_forecaster
 
@@ -264,3 +264,11 @@ def test_a_classifier_begins_anew_from_what_its_fit_taught():
     assert model.forecaster_.monitor_.outcomes_ == 0 and model.forecaster_.start_.predict(0.3) == taught != 0.3
     model.partial_fit(X[1000:], y[1000:])
     assert model.forecaster_.restarts_ >= 1 and model.predict_proba(X[-50:])[:, 1].mean() == pytest.approx(y[2000:].mean(), abs=0.1)
+
+
+def test_one_odd_case_is_not_where_a_fault_is_clearest():
+    stated, n, happened = np.array([0.009, 0.065, 0.15]), np.array([1, 40, 60]), np.array([1, 11, 9])
+    bins = np.flatnonzero(np.isin(np.round(np.r_[0, _EDGES], 6), (0.003, 0.03, 0.1)))
+    sums = np.column_stack([bins, n, n * stated, happened, n * stated * (1 - stated)])
+    alarm = Alarm(outcome=101, since=1, likelier=1e5, run_length=1000, sums=sums)
+    assert "clearest from 0.03 to 0.1 (0.0650 stated, 11 of 40 happened)" in alarm.sentence

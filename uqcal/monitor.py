@@ -13,6 +13,7 @@ import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import rel_entr
 
 from .inputs import check_binary, check_count
 from .logistic import boxed, sigmoid
@@ -189,7 +190,9 @@ def _stretch_text(alarm):
         return (f"a probability of {_share(alarm.stated)} was stated, and it "
                 f"{'happened' if alarm.happened else 'did not happen'}")
     gap, error = bins["happened"] - bins["stated"], bins["standard_error"]
-    z = gap / error.where(error > 0, np.inf)
+    z = np.sign(gap) * np.sqrt(2 * bins["outcomes"] * (
+        rel_entr(bins["happened"], bins["stated"])
+        + rel_entr(1 - bins["happened"], 1 - bins["stated"])))
     total = (gap * bins["outcomes"]).sum() / np.sqrt(((error * bins["outcomes"])**2).sum())
     way = "too low" if total > 0 else "too high"
     if abs(total) < 2: way = "too low for some cases and too high for others"
