@@ -1,6 +1,7 @@
-"""Run tests as other processors compute them: `python tools/portable.py [PROCESSOR ...] [TEST ...]`.
+"""Run tests as other processors compute them: `python tools/portable.py [PROCESSOR ...] [fast] [TEST ...]`.
 
-Without a processor, under each that this machine can stand in for; without a test, the numeric ones."""
+Without a processor, under each that this machine can stand in for; without a test, the numeric ones, and with `fast` those of
+them that take seconds."""
 import os
 import subprocess
 import sys
@@ -23,11 +24,13 @@ PROCESSORS = {
     "generic": (None, {"NUMBA_CPU_NAME": "generic"} | SCALAR),
 }
 NOT_NUMERIC = ("test_house", "test_notebooks", "test_cli", "test_report", "test_calibration_report", "test_streams", "test_datasets", "test_simref_figures")
+NOT_FAST = ("test_conclusions", "test_designs", "test_mistakes", "test_rates", "test_recalibrate_state", "test_refusals", "test_regression_properties",
+            "test_river", "test_runs", "test_tickets")
 
 
-def numeric_tests():
+def numeric_tests(left_out):
     "Test files about numbers, not about pages, commands and files."
-    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").glob("test_*.py")) if not path.stem.startswith(NOT_NUMERIC)]
+    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").glob("test_*.py")) if not path.stem.startswith(left_out)]
 
 
 def passes(name, tests):
@@ -45,5 +48,6 @@ def passes(name, tests):
 
 if __name__ == "__main__":
     names = [word for word in sys.argv[1:] if word in PROCESSORS]
-    tests = [word for word in sys.argv[1:] if word not in PROCESSORS]
-    sys.exit(not all([passes(name, tests or numeric_tests()) for name in names or PROCESSORS]))
+    tests = [word for word in sys.argv[1:] if word not in PROCESSORS and word != "fast"]
+    numeric = numeric_tests(NOT_NUMERIC + NOT_FAST * ("fast" in sys.argv[1:]))
+    sys.exit(not all([passes(name, tests or numeric) for name in names or PROCESSORS]))
