@@ -15,7 +15,8 @@ from uqcal.cli import app, main
 COMMAND = typer.main.get_command(app)  # made once: it takes longer than many a case
 
 QUICK = {"validate": ["--n-boot", "19", "--n-resamples", "19", "--n-mc", "19", "--n-bins", "4", "--statistics", "zms,ence", "--jobs", "1"],
-         "calibration": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"], "compare": ["--jobs", "1"], "recalibrate": []}
+         "calibration": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"], "compare": ["--jobs", "1"], "recalibrate": [],
+         "mend": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"]}
 
 
 class Said(NamedTuple):
