@@ -291,6 +291,7 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     np.testing.assert_allclose(new["mended_prediction"], better, rtol=1e-9)
     np.testing.assert_allclose(new["mended_uncertainty"], own, rtol=1e-9)
     np.testing.assert_allclose(new["mended_error"], frame["y"] - better, atol=1e-9)
+    assert run(capsys, "mend", "old.csv", "--apply", "mend.json", "--observed", "y", "--predicted", "yhat", "--out", "-") == open("new.csv").read()
     assert "line 301" not in run(capsys, "validate", "new.csv", "--error", "mended_error", "--uncertainty", "mended_uncertainty", "--n-calibration", "300", "--n-mc", "99", *quick)
 
 
@@ -314,3 +315,4 @@ def test_the_command_refuses(tmp_path, monkeypatch, capsys):
     assert "is no file that uqcal mend --model wrote" in run(capsys, "mend", "few.csv", "--apply", "few.csv", "--out", "x.csv", code=2)
     assert "--apply fits nothing" in run(capsys, "mend", "few.csv", "--apply", "few.csv", "--model", "m.json", code=2)
     assert "would overwrite few.csv" in run(capsys, "mend", "few.csv", *names, "--out", "few.csv", code=2)
+    assert "--model must name a file, got -" in run(capsys, "mend", "few.csv", *names, "--model", "-", code=2)

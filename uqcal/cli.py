@@ -78,6 +78,8 @@ def _check_outputs(source, jobs=1, **targets):
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
     if sys.stdout is None: raise ValueError("standard output is closed")
     targets = {option: path for option, path in targets.items() if (option, path) != ("json", "-")}
+    for option, path in targets.items():
+        if path == "-": raise ValueError(f"--{option} must name a file, got -")
     if not any(targets.values()): return
     from uqcal.page import check_target
     written = {option: check_target(path) for option, path in targets.items() if path is not None}
@@ -530,7 +532,8 @@ _Uncertainty = Annotated[str | None, _said(
 _Model = Annotated[str | None, _said("Write the mend to this file, as JSON.", "FILE")]
 _Apply = Annotated[str | None, _said("Bring the mend in this file to the rows of FILE; nothing is "
                                      "fitted.", "FILE", "--apply")]
-_Mended = Annotated[str | None, _said("Write the rows, mended, to this CSV file.", "FILE")]
+_Mended = Annotated[str | None, _said("Write the rows, mended, to this CSV file; - for standard "
+                                      "output.", "FILE")]
 _Used = Annotated[list[str] | None, _said(
     "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
@@ -549,7 +552,7 @@ def _mend(
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     _check_features(feature, False, as_groups)
-    _check_outputs(file, jobs, out=out, model=model)
+    _check_outputs(file, jobs, out=None if out == "-" else out, model=model)
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
     if apply_file is not None:
         if model or feature or groups:
@@ -568,11 +571,11 @@ def _mend(
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
                  groups=columns.get(groups), n_boot=n_boot, tolerance=tolerance, rng=seed,
                  n_jobs=_cores(jobs), progress=_shown(progress), **options)
-    typer.echo(_visible(_mending_text(found, table, _width())))
+    typer.echo(_visible(_mending_text(found, table, _width())), err=out == "-")
     shift = np.asarray(errors) - found.error
     roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))
     if out is not None: _write_mended(table, shift, found.uncertainty, roles, out)
-    if model is not None: _write_model(found, names, feature, as_groups, model)
+    if model is not None: _write_model(found, names, feature, as_groups, model, out == "-")
 
 # %% ../nbs/70_cli.ipynb #cell-096
 def _mending_text(found, table, width):
@@ -590,12 +593,12 @@ def _mending_text(found, table, width):
     return "\n\n".join([*parts, _aligned(rows, (1, 2))])
 
 
-def _write_model(found, names, feature, as_groups, path):
+def _write_model(found, names, feature, as_groups, path, is_quiet):
     from uqcal.page import write_whole
     columns = {"uncertainty": names[-1], "features": feature or [], "as_groups": as_groups or []}
     write_whole(_json(format="uqcal mend 1", sentence=found.model.sentence,
                       n_calibration=found.n, columns=columns, mend=found.model.to_dict()), path)
-    typer.echo(f"Model: {_visible(display_name(path))}")
+    typer.echo(f"Model: {_visible(display_name(path))}", err=is_quiet)
 
 # %% ../nbs/70_cli.ipynb #cell-097
 def _write_mended(table, shift, uncertainty, roles, path):
@@ -608,7 +611,11 @@ def _write_mended(table, shift, uncertainty, roles, path):
     else: frame["shift"] = shift
     if observed: frame["mended_error"] = table.columns[observed] - frame["mended_prediction"]
     if error: frame["mended_error"] = table.columns[error] - shift
-    write_whole(frame.assign(mended_uncertainty=uncertainty).to_csv(index=False), path)
+    rows = frame.assign(mended_uncertainty=uncertainty).to_csv(index=False)
+    if path == "-":
+        typer.echo(rows, nl=False)
+        return
+    write_whole(rows, path)
     typer.echo(f"Rows: {_visible(display_name(path))}")
 
 
@@ -633,7 +640,7 @@ def _applied(source, path, roles, out, how):
                                                for name in columns["features"]} or None
     shift, mended = model.shift(u, features), model.transform(u, features)
     typer.echo(_visible(_first_words(table, f"{mended.size:,} points") + "\n\n"
-                        + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n"))
+                        + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n"), err=out == "-")
     _write_mended(table, shift, mended, roles, out)
 
 # %% ../nbs/70_cli.ipynb #cell-035
