@@ -272,3 +272,7 @@ def test_one_odd_case_is_not_where_a_fault_is_clearest():
     sums = np.column_stack([bins, n, n * stated, happened, n * stated * (1 - stated)])
     alarm = Alarm(outcome=101, since=1, likelier=1e5, run_length=1000, sums=sums)
     assert "clearest from 0.03 to 0.1 (0.0650 stated, 11 of 40 happened)" in alarm.sentence
+
+
+def test_a_run_length_beyond_all_numbers_of_outcomes_is_refused():
+    with pytest.raises(ValueError, match="run_length must be an integer from 1 to 1000000000000000"): CalibrationMonitor(run_length=10**400).partial_fit([0.5], [1])

@@ -289,7 +289,7 @@ class _Detector(Storable):
 
     def _begin(self):
         if "state_" not in vars(self):
-            check_count(self.run_length, "run_length")
+            check_count(self.run_length, "run_length", maximum=10**15)
             self.state_ = _fresh(0)
         elif not self.state_[0].flags.writeable:  # loaded as a map of a file
             self.state_ = tuple(np.array(part) for part in self.state_)
@@ -484,7 +484,7 @@ class _Restarting(OnlineForecaster):
                 raise TypeError("forecaster must be an online forecaster such as OnlineMixture(), "
                                 f"got {type(self.forecaster).__name__}")
             self.monitor_ = CalibrationMonitor(
-                run_length=check_count(self.run_length, "run_length"))
+                run_length=check_count(self.run_length, "run_length", maximum=10**15))
             self.start_, self.restarts_, self.rest_ = copy.deepcopy(self.forecaster), 0, _REST
             self.forecaster_, self.told_ = copy.deepcopy(self.start_), 0.0
         return self.forecaster_
