@@ -252,6 +252,13 @@ def test_repeats_and_single_rows_do_not_mislead():
     error[17] = 1e5
     spoilt = mend(error, u, rng=1, **QUICK)
     assert not spoilt.is_mended and "row 17" in spoilt.sentence
+    rng = np.random.default_rng([26, 77])
+    u = np.exp(rng.normal(0, 0.5, 300))
+    error = 1.5 * u * rng.standard_normal(300)
+    error[rng.integers(300)] *= 30
+    spoilt = mend(error, u, rng=26, **QUICK)
+    assert any(one.rows for one in spoilt.before.values()) and not spoilt.faults[0]
+    assert not spoilt.is_mended and "what a few rows decide" in spoilt.sentence  # not "times 4.8 ± 2"
 
 
 def test_a_fit_makes_the_average_less_certain():

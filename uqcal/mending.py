@@ -210,6 +210,11 @@ def _by_fold(z, dof):
     return out
 
 # %% ../nbs/54_mending.ipynb #cell-061
+def _rests_on_rows(found):
+    "Whether an answer would be another without a few rows."
+    return any(one.rows for one in found.values())
+
+
 def _faults(found, tolerance):
     "How many answers are invalid, and one more where the average lies off without being decided."
     average = found[AVERAGE]
@@ -218,11 +223,13 @@ def _faults(found, tolerance):
     return sum(one.status == "invalid" for one in found.values()) + is_off
 
 
-def _first_without_fault(table, models, judge, is_broken, tolerance):
+def _first_without_fault(table, models, judge, before, tolerance):
     """The simplest near the best after which nothing is invalid, else the one with the fewest
     faults, in doubt the one that scores best; and what it was judged by."""
     near = [name for name in models if table.at[name, "is_near"]]
-    if not is_broken: return near[0], judge(models[near[0]])
+    if not any(one.status == "invalid" for one in before.values()):
+        first = "as stated" if _rests_on_rows(before) else near[0]
+        return first, judge(models[first])
     seen = {}
     for name in dict.fromkeys([*near, "as stated"]):
         seen[name] = judge(models[name])
@@ -240,7 +247,7 @@ def _independent(sample):
     if repeats.groups is not None:
         return sample.with_groups(repeats.groups), (
             f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one and "
-            "count once.",)
+            "stay in one fold.",)
     return sample, ("Rows resemble others; if they belong together, give groups.",)
 
 
@@ -254,7 +261,7 @@ def _check_enough(sample):
                          f"{there}")
 
 
-def _decided_by_rows(found):
+def _told_rows(found):
     "A warning where a few rows would turn an answer."
     where = next((one.where for one in found.values() if one.rows), "")
     return (f"An answer rests on {where} alone: look there first.",) if where else ()
@@ -264,9 +271,13 @@ def _told(found):
     before, after = found.faults
     row = found.scores.loc[found.chosen]
     if not found.is_mended:
-        says = ("no fault is shown, and no candidate is better by more than a standard error"
-                if not before else f"{enumerated(list(before))} invalid, and no candidate has "
-                "fewer faults on held-out points")
+        if before:
+            says = (f"{enumerated(list(before))} invalid, and no candidate near the best has fewer "
+                    "faults on held-out points")
+        elif _rests_on_rows(found.before):
+            says = "no fault is shown, and what a few rows decide is no ground for a mend"
+        else:
+            says = "no fault is shown, and no candidate is better by more than a standard error"
         return " ".join([f"Left as stated: {says}.", *found.warnings])
     gain = f"{row['gain']:+.3f} ± {row['gain_error']:.3f}".replace("-", "−")
     wrong = f"Invalid before: {enumerated(list(before)) or 'nothing'}; after, on held-out points: "
@@ -463,7 +474,7 @@ def mend_of(
 
     before = conclusions_of(sample, orders, **options)
     fold = make_folds(sample, n_folds, rng)
-    warnings += _decided_by_rows(before)
+    warnings += _told_rows(before)
     part, few = _part(sample, columns, rng)
     inner = make_folds(part, n_folds, rng)
     shifts = _chosen_shifts(part, few, inner, before)
@@ -472,9 +483,8 @@ def mend_of(
     held, dof = _held_scores(part, few, inner, {"": Mend(AsStated())} | models)
     table = score_table(held, held.pop(""), part.groups)
     table["is_near"], table["faults"] = table["gap"] <= table["gap_error"], -1
-    is_broken = any(one.status == "invalid" for one in before.values())
-    chosen, (after, error, mended) = _first_without_fault(table, models, judged, is_broken,
-                                                            check_tolerance(tolerance))
+    chosen, (after, error, mended) = _first_without_fault(table, models, judged, before,
+                                                          check_tolerance(tolerance))
     return Mending(sample=sample, model=clone(models[chosen]).fit_of(sample, columns),
                    chosen=chosen, before=before, after=after, error=error, uncertainty=mended,
                    scores=table, dof=dof, n_folds=n_folds, n_scored=part.n, warnings=warnings)
