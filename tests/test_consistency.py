@@ -421,8 +421,8 @@ def test_link_shows_itself_and_refuses_what_does_not_vary():
     assert link_of(Sample(error, uncertainty), n_resamples=99, rng=1) == result
     plt.close("all")
     for call, message, reason in ((lambda: link_test([1.0, 2, 3], [1.0, 2, 3]), "at least four", "only 3 points"),
-                                  (lambda: link_test(np.ones(9), np.arange(1.0, 10)), "the absolute errors are all 1", "all absolute errors are equal"),
-                                  (lambda: link_test(np.arange(9.0), np.ones(9)), "the uncertainties are all 1", "all uncertainties are equal")):
+                                  (lambda: link_test(np.ones(9), np.arange(1.0, 10)), "error must vary for a rank correlation: the 9 absolute errors are all 1", "all absolute errors are equal"),
+                                  (lambda: link_test(np.arange(9.0), np.ones(9)), "uncertainty must vary for a rank correlation: the 9 uncertainties are all 1", "all uncertainties are equal")):
         with pytest.raises(NothingToTest, match=message) as refusal:
             call()
         assert refusal.value.reason.startswith(reason)

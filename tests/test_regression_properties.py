@@ -96,7 +96,7 @@ def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
     (lambda: bootstrap.bca_interval("zms", [1.0], [1.0]), "two"),
     (lambda: bootstrap.bca_interval(lambda e, u: e, GOOD, U), "statistic"), (lambda: bootstrap.bca_interval(lambda e, u: 1.0, GOOD, U, by=U), "by"),
     (lambda: validation.validate(GOOD, U, n_bins=0), "n_bins"), (lambda: validation.validate(GOOD, U, tolerance=1), "tolerance"),
-    (lambda: validation.validate(GOOD, U, groups=list("aaaaaa")), "groups"), (lambda: validation.validate(GOOD, U, statistics="zms"), "statistics"),
+    (lambda: validation.validate(GOOD, U, groups=list("aaaaaa")), "groups"), (lambda: validation.validate(GOOD, U, statistics=("zms", 1)), "statistics"),
     (lambda: validation.validate(GOOD, U, statistics=("nll",)), "nll"),
     (lambda: validation.validate(GOOD, U, n_bins=2, distributions=("normal",)), "distributions"), (lambda: validation.validate(GOOD, U, n_bins=2, distribution="t2"), "distribution"),
     (lambda: validation.validate(GOOD, U, n_bins=2, features=[1, 2]), "features"),

@@ -20,7 +20,8 @@ from scipy.stats import linregress
 from .consistency import (binned_plan, check_groups, check_shuffles, hypothesis_of,
                                 under_hypothesis)
 from .distributions import distribution_name, read_number, standard_distribution
-from .inputs import (check_choice, check_count, check_fraction, check_generator, read_vector)
+from .inputs import (check_choice, check_choices, check_count, check_fraction,
+                          check_generator, read_vector)
 from .resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue, run_chunks)
 from .results import Interval, Result, SignificanceTest, new_axes
 from .sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
@@ -440,7 +441,7 @@ def simulate_bin_scaling(
     ----------
     Pernot (2024), App. B.
     """
-    names = _names(statistic)
+    names = check_choices(statistic, "statistic", SCALING)
     sizes, n_bins = (_counts(values, name) for values, name in ((n, "n"), (n_bins, "n_bins")))
     dofs = [read_number(value, "dof", minimum=0.5) for value in _several(dof, "dof", "number")]
     n_mc, rng, frozen = (check_count(n_mc, "n_mc", minimum=2), check_generator(rng),
@@ -461,14 +462,6 @@ def simulate_bin_scaling(
                                 limits=limits, rows=pd.concat(tables, ignore_index=True))
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-030
-def _names(statistic):
-    "One name or several, without repetition."
-    names = (statistic,) if isinstance(statistic, str) else tuple(dict.fromkeys(statistic))
-    if not names:
-        raise ValueError(f"statistic must name at least one of {SCALING}, got none")
-    return [check_choice(name, "statistic", SCALING) for name in names]
-
-
 def _several(values, name, kind):
     "One value or several, as a list."
     several = list(values) if isinstance(values, Iterable) and getattr(values, "ndim", 1) else [

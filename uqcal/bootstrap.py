@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from .groups import check_group_number, group_draws, without_groups
-from .inputs import check_choice, check_count, check_fraction
+from .inputs import check_choice, check_choices, check_count, check_fraction
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result, new_axes
 from .sample import Ordering, Sample, bin_starts
@@ -521,10 +521,7 @@ def intervals_of(
     DiCiccio & Efron (1996).
     """
     _check_two(sample)
-    if not isinstance(names, Iterable):
-        raise TypeError(f"names must be a sequence of statistics, got {names!r:.40}")
-    names = tuple(check_choice(name, "statistic", NAMED) for name in names)
-    if not names: raise ValueError("names must hold at least one statistic, got none")
+    names = check_choices(names, "names", NAMED)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
     along = numeric_order(sample, along)
     estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins) for name in names}
@@ -625,8 +622,9 @@ def bca_interval(
     """
     common = dict(n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic):
-        return bca_intervals((statistic,), error, uncertainty, n_bins=n_bins, by=by, groups=groups,
-                             **common)[statistic]
+        name = check_choice(statistic, "statistic", NAMED)
+        return bca_intervals((name,), error, uncertainty, n_bins=n_bins, by=by, groups=groups,
+                             **common)[name]
     if by is not None:
         raise ValueError("by goes with named statistics only: a function must do its own binning")
     return _callable_interval(statistic, Sample(error, uncertainty, groups), **common)

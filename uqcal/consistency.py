@@ -79,9 +79,11 @@ def check_shuffles(
                             f"in {(1, 1, 2, 6)[n]} way{'s' * (n > 1)} only, and no test of level "
                             "5 % can reject", f"only {n} points, and no test of level 5 % exists "
                             "for fewer than four")
-    if not sample.error.any():
-        raise NothingToTest(f"error must not be all zero: {n} zeros say nothing about where "
-                            "uncertainties are wrong", "all errors are zero")
+    if not sample.zms:
+        few = "errors next to zero" if sample.error.any() else "zeros"
+        raise NothingToTest(f"error must not be all zero: {n} {few} say nothing about where "
+                            "uncertainties are wrong", "all errors are next to zero"
+                            if sample.error.any() else "all errors are zero")
     if along is not None and along.kind != "uncertainty" and along.is_constant:
         raise NothingToTest(f"by must vary: all {n} values are equal, so there is nothing to "
                             "compare", "all its values are equal, so there is nothing to compare")
@@ -1071,12 +1073,11 @@ def link_of(
         raise NothingToTest(f"error must hold at least four points, got {n}: with fewer no test of "
                             "level 5 % can reject", f"only {n} points, and no test of level 5 % "
                             "exists for fewer than four")
-    for order, name in ((sample.by_error_size, "the absolute errors"),
-                        (sample.by_uncertainty, "the uncertainties")):
+    for order, name, words in ((sample.by_error_size, "error", "absolute errors"),
+                               (sample.by_uncertainty, "uncertainty", "uncertainties")):
         if order.is_constant:
-            raise NothingToTest(f"a rank correlation needs values that differ: {name} are all "
-                                f"{order.labels[0]:.6g} ({n} values)",
-                                f"all {name.removeprefix('the ')} are equal")
+            raise NothingToTest(f"{name} must vary for a rank correlation: the {n} {words} are all "
+                                f"{order.labels[0]:.6g}", f"all {words} are equal")
     check_groups(sample)
     n_resamples, hypothesis = affordable(n_resamples, n), hypothesis_of(sample, True, "the link")
     plan = _rank_plan(sample.by_error_size.ranks, sample.by_uncertainty.ranks)

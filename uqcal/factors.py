@@ -823,7 +823,8 @@ def _largest_share(units):
 
 
 def _nothing(sample, units):
-    if not sample.error.any(): return "all errors are zero"
+    if not sample.zms:
+        return "all errors are " + ("next to zero" if sample.error.any() else "zero")
     count = units.units.sum() if isinstance(units, _Points) else units.x.shape[0]
     if count < 4: return f"only {count} independent points"
     return None

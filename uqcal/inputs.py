@@ -10,7 +10,7 @@ import difflib
 import numbers
 import operator
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 __all__ = ['refuse', 'printable', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
            'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
            'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'place_labels', 'check_count',
-           'check_jobs', 'check_fraction', 'check_choice', 'check_generator']
+           'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator']
 
 # %% ../nbs/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -487,7 +487,10 @@ def read_labels(
     if len(kinds) > 1:
         raise TypeError(f"{name} must hold labels of one kind, got "
                         + " and ".join(sorted(kind.__name__ for kind in kinds.values())))
-    plain = array if str in kinds else np.array(array.tolist())
+    if str in kinds: return array
+    array = array.copy()
+    array[:] = [value.item() if isinstance(value, np.generic) else value for value in array]
+    plain = np.array(array.tolist())
     return plain if plain.dtype.kind in "biu" else array
 
 # %% ../nbs/00_inputs.ipynb #cell-081
@@ -928,6 +931,42 @@ def check_choice(
     close = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=0.4)
     hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
     raise ValueError(f"{name} must be one of {known}, got {value!r:.60}{hint}")
+
+
+def check_choices(
+    values: Iterable[str] | str,  # one or more names that the user typed
+    name: str,  # what the caller calls them
+    choices: Sequence[str],  # the known ones
+) -> tuple[str, ...]:  # the same without repetition
+    """One or more of the known choices.
+
+    Parameters
+    ----------
+    values : Iterable[str] | str
+        One or more names that the user typed.
+    name : str
+        What the caller calls them.
+    choices : Sequence[str]
+        The known ones.
+
+    Returns
+    -------
+    tuple[str, ...]
+        The same without repetition.
+
+    Raises
+    ------
+    TypeError
+        For anything but text or a sequence of it.
+    ValueError
+        For another choice and for none.
+    """
+    try: several = (values,) if isinstance(values, str) else tuple(dict.fromkeys(values))
+    except TypeError:
+        raise TypeError(f"{name} must be one or more names, got {values!r:.40} "
+                        f"({type(values).__name__})") from None
+    if not several: raise ValueError(f"{name} must name at least one of {choices}, got none")
+    return tuple(check_choice(one, name, choices) for one in several)
 
 # %% ../nbs/00_inputs.ipynb #cell-039
 def check_generator(

@@ -287,7 +287,7 @@ def _told(found):
                      f"Log score {gain} per held-out point.",
                      f"{wrong}{enumerated(list(after)) or 'nothing'}{left}.", *found.warnings])
 
-
+# %% ../nbs/54_mending.ipynb #cell-065b
 def _as_html(found):
     parts = [f"<p><b>{escape(found.sentence)}</b></p>"]
     for name, those in (("Before", found.before), ("After", found.after)):

@@ -626,15 +626,15 @@ class AggregatingForecaster(_Optimizer):
             start, radius, n_points, method, rng)
 
     def _begin(self, start):
-        d, n = start.size, check_count(self.n_points, "n_points")
+        d, n, radius = start.size, check_count(self.n_points, "n_points"), float(self.radius)
         if check_choice(self.method, "method", ("grid", "sampling")) == "grid":
-            side = np.linspace(-self.radius, self.radius, max(1, int(n**(1 / d) + 1e-9)))
+            side = np.linspace(-radius, radius, max(1, int(n**(1 / d) + 1e-9)))
             points = start + np.stack(np.meshgrid(*[side] * d, indexing="ij"),
                                       axis=-1).reshape(-1, d)
         else:
             draw = check_generator(self.rng)
             direction = draw.normal(size=(n, d))
-            lengths = self.radius * draw.random((n, 1))**(1 / d)
+            lengths = radius * draw.random((n, 1))**(1 / d)
             points = start + lengths * direction / np.linalg.norm(direction, axis=1, keepdims=True)
         return np.ascontiguousarray(points), np.zeros(points.shape[0])
 

@@ -24,7 +24,7 @@ from .statistics import (bucket_table, nll_reference, numeric_order, product_roo
                               rank_correlation_of_products)
 
 # %% auto #0
-__all__ = ['SIMULATED', 'zeta_score', 'SimulatedReference', 'references_of', 'check_n_mc', 'simulated_reference']
+__all__ = ['SIMULATED', 'zeta_score', 'zeta_of', 'SimulatedReference', 'references_of', 'check_n_mc', 'simulated_reference']
 
 # %% ../nbs/22_references.ipynb #cell-007
 def zeta_score(
@@ -68,6 +68,35 @@ def zeta_score(
     if low > high or spread < 0:
         raise ValueError("interval must have low ≤ high and reference_uncertainty must be ≥ 0, "
                          f"got ({low}, {high}) and {spread}")
+    return zeta_of(estimate, reference, low, high, spread)
+
+
+def zeta_of(estimate: float,  # the statistic of the data, finite
+            reference: float,  # what it should be
+            low: float,  # where its interval begins
+            high: float,  # where its interval ends
+            spread: float,  # standard error of the reference, ≥ 0
+            ) -> float:  # as of `zeta_score`
+    """`zeta_score` of checked numbers.
+
+    Parameters
+    ----------
+    estimate : float
+        The statistic of the data, finite.
+    reference : float
+        What it should be.
+    low : float
+        Where its interval begins.
+    high : float
+        Where its interval ends.
+    spread : float
+        Standard error of the reference, ≥ 0.
+
+    Returns
+    -------
+    float
+        As of `zeta_score`.
+    """
     distance = estimate - reference
     half = np.hypot((high if distance <= 0 else low) - estimate, 2 * spread)
     if half > 1e-300 * abs(distance): return float(distance / half)

@@ -139,8 +139,9 @@ def _is_central(sample, rows):
 def _exact(sample, rng):
     "What repeats, how many rows repeat an earlier one, and a label for each row."
     error, none = sample.error, (None, 0, None)
-    unit = 1e-12 * (np.median(np.abs(error[error != 0])) if error.any() else 1.0)
-    size = Ordering.of(np.rint(np.abs(error) / unit))  # differences leave noise in the last digits
+    size = np.abs(error)
+    unit = max(1e-12 * np.median(size[size > 0]), 1e-300 * size.max(), 5e-324) if size.any() else 1
+    size = Ordering.of(np.rint(size / unit))  # differences leave noise in the last digits
     if size.labels.size == size.n:
         scaled = sample.by_scaled_size
         is_found = scaled.labels.size < sample.n and _is_repeated(

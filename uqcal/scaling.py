@@ -320,9 +320,9 @@ class FactorScaling(_Scaling):
 
     def _learn(self, sample, columns, square):
         self.factor_ = float(np.sqrt(np.mean(square)))
-        units = square - self.factor_**2
+        units = square / self.factor_**2 - 1
         if sample.groups is not None: units = np.bincount(sample.groups.codes, units)
-        self.standard_error_ = float(np.sqrt(units @ units) / (2 * self.factor_ * square.size))
+        self.standard_error_ = self.factor_ * float(np.sqrt(units @ units) / (2 * square.size))
 
     def _log_factor(self, uncertainty, columns):
         return np.full(uncertainty.size, np.log(self.factor_))

@@ -25,8 +25,8 @@ from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, check_toleranc
                                planned_resamples, read_features)
 from .distributions import distribution_name, standard_distribution
 from .groups import LEAST_GROUPS
-from .inputs import check_choice, check_count, check_fraction, check_generator
-from .references import SimulatedReference, check_n_mc, references_of, zeta_score
+from .inputs import check_choices, check_count, check_fraction, check_generator
+from .references import SimulatedReference, check_n_mc, references_of, zeta_of
 from .repeats import repeats_of
 from .resampling import affordable
 from .results import Interval, Result, enumerated, html_table, new_axes
@@ -177,10 +177,11 @@ def _compare(name, interval, reference, distribution="known"):
     if isinstance(reference, SimulatedReference):
         simulated = dict(reference_se=reference.standard_error,
                          simulated_interval=reference.simulated_interval,
-                         zeta_simulated=reference.zeta(estimate))
+                         zeta_simulated=0.0 - zeta_of(reference.value, estimate,
+                                                      *reference.simulated_interval, 0.0))
         reference = reference.value
-    zeta = zeta_score(estimate, reference, interval,
-                      reference_uncertainty=simulated.get("reference_se", 0.0))
+    zeta = zeta_of(estimate, reference, *interval.confidence_interval,
+                   simulated.get("reference_se", 0.0))
     return Comparison(statistic=name, distribution=distribution, reference=reference, zeta=zeta,
                       **simulated)
 
@@ -657,14 +658,7 @@ _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 
 def _check_statistics(names, distribution):
     "Known statistics without repetition; NLL only where errors are stated to be normal."
-    if isinstance(names, str):
-        raise TypeError(f"statistics must be a sequence of names, got the string {names!r}; write "
-                        f"({names!r},)")
-    if not isinstance(names, Iterable):
-        raise TypeError(f"statistics must be a sequence of names, got {names!r:.40}")
-    names = tuple(dict.fromkeys(check_choice(name, "statistics", _STATISTICS) for name in names))
-    if not names:
-        raise ValueError("statistics must name at least one statistic, got none")
+    names = check_choices(names, "statistics", _STATISTICS)
     if "nll" in names and distribution != "normal":
         raise ValueError('statistics may hold "nll" only with distribution="normal", whose '
                          f'likelihood it is; got distribution={distribution!r}')

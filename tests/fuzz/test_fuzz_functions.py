@@ -10,16 +10,20 @@ import test_refusals as table
 from cases import blocks
 from sklearn.linear_model import LogisticRegression
 
-from uqcal.bootstrap import bca_interval
+from uqcal.bootstrap import bca_interval, bca_intervals
 from uqcal.brownian import kuiper_null
 from uqcal.calibeating import FosterForecaster, OneAgainstAll, Tracking, sharpness
 from uqcal.calibration_tests import spiegelhalter_test
+from uqcal.conclusions import draw_conclusions
+from uqcal.consistency import link_test
 from uqcal.coverage_counts import coverage_interval
 from uqcal.cumulative import comparison_graph, paired_reliability
 from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
 from uqcal.intervals import classification_mean_width_score, regression_mean_width_score
-from uqcal.online import Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
+from uqcal.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.reliability import classwise_ece
+from uqcal.repeats import find_repeats
+from uqcal.scaling import FactorScaling
 from uqcal.statistics import cc
 from uqcal.streams import RecalibratedClassifier
 from uqcal.validation import validate
@@ -93,6 +97,9 @@ FOUND = {
     "clusters of two kinds": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
         Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.arange(Y.size).astype("M8[D]"))),
     "a masked list of distributions": ("distributions must be", lambda: validate(table.E, table.U, distributions=np.ma.masked)),
+    "a masked list of statistics": ("statistics must be one or more names", lambda: validate(table.E, table.U, statistics=np.ma.masked)),
+    "no list of names": ("names must be one or more names", lambda: bca_intervals(np.array(0.0), table.E, table.U)),
+    "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
 }
 
@@ -119,6 +126,19 @@ def test_found(name):
     with warnings.catch_warnings(), pytest.raises((ValueError, TypeError), match=message):
         warnings.simplefilter("error")
         call()
+
+
+@pytest.mark.parametrize("run", [
+    lambda: find_repeats(table.E * 1e-300 * 1e-23, table.U), lambda: draw_conclusions(table.E * 1e-300, table.U, n_boot=20, n_resamples=20, rng=1),
+    lambda: validate(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
+    lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
+    lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
+    lambda: AggregatingForecaster(np.zeros(2), radius=fractions.Fraction(1, 3), n_points=9, method="sampling").prequential(X, Y)],
+    ids=["denormal errors", "errors of 1e-300", "an error of 1e100", "an uncertainty of 1e-100", "numbers of many kinds", "a fraction"])
+def test_numbers_at_the_end_of_the_range_do_no_harm(run):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run()
 
 
 @pytest.mark.parametrize("forecaster", [Aioli(np.zeros(2)), OnlineNewtonStep(np.zeros(2))])
