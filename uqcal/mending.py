@@ -54,7 +54,8 @@ def make_folds(sample: Sample,  # errors and uncertainties, with groups where ro
         The fold of each row, from 0, shape (n,); groups are whole.
     """
     unit = np.arange(sample.n) if sample.groups is None else sample.groups.codes
-    return (rng.permutation(unit.max() + 1) % n_folds)[unit]
+    order = rng.permutation(unit.max() + 1)
+    return (order % min(n_folds, order.size))[unit]
 
 
 def cross_fitted(model: Mend,  # what to fit
@@ -252,9 +253,9 @@ def _independent(sample):
 
 
 def _check_enough(sample):
-    "Refuse fewer than ten independent errors other than zero."
+    "Refuse fewer than ten independent errors other than zero, or next to it."
     unit = np.arange(sample.n) if sample.groups is None else sample.groups.codes
-    there = np.unique(unit[sample.error != 0]).size
+    there = np.unique(unit[sample.scaled**2 > 0]).size
     if there < 10:
         what = "rows" if sample.groups is None else "groups"
         raise ValueError(f"error must hold at least ten {what} other than zero for a mend, got "

@@ -20,6 +20,7 @@ from uqcal.coverage_counts import coverage_interval
 from uqcal.cumulative import comparison_graph, paired_reliability
 from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
 from uqcal.intervals import classification_mean_width_score, regression_mean_width_score
+from uqcal.mending import mend
 from uqcal.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.reliability import classwise_ece
 from uqcal.repeats import find_repeats
@@ -100,6 +101,7 @@ FOUND = {
     "a masked list of statistics": ("statistics must be one or more names", lambda: validate(table.E, table.U, statistics=np.ma.masked)),
     "no list of names": ("names must be one or more names", lambda: bca_intervals(np.array(0.0), table.E, table.U)),
     "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
+    "errors next to zero": ("error must hold at least ten rows", lambda: mend(table.E * 1e-300 * 1e-23, table.U)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
 }
 
@@ -133,8 +135,9 @@ def test_found(name):
     lambda: validate(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
     lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
     lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
+    lambda: mend(table.E, table.U, n_folds=10**400, n_boot=20, n_resamples=20, rng=1),
     lambda: AggregatingForecaster(np.zeros(2), radius=fractions.Fraction(1, 3), n_points=9, method="sampling").prequential(X, Y)],
-    ids=["denormal errors", "errors of 1e-300", "an error of 1e100", "an uncertainty of 1e-100", "numbers of many kinds", "a fraction"])
+    ids=["denormal errors", "errors of 1e-300", "an error of 1e100", "an uncertainty of 1e-100", "numbers of many kinds", "more folds than rows", "a fraction"])
 def test_numbers_at_the_end_of_the_range_do_no_harm(run):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
