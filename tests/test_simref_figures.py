@@ -1,8 +1,9 @@
-"""The stored references of the study of figures are what its function gives."""
+"""What the study of figures stores, references and grids, is what its functions give."""
 import numpy as np
 import pandas as pd
 import pytest
 from notebooks import ROOT
+from uqcal.bin_scaling import simulate_bin_scaling
 from uqcal.datasets import load_errors
 from uqcal.references import simulated_reference
 
@@ -37,3 +38,23 @@ def test_stored_normal_references_are_reproduced(name):
 @pytest.mark.parametrize("distribution", ["t3", "t6", "t20"])
 def test_stored_student_references_are_reproduced(distribution):
     check("8 logP_10k_a_LS-GCN", distribution)
+
+
+GRIDS = pd.read_csv(ROOT / "nbs" / "studies" / "simref_grids.csv").set_index("distribution")
+
+
+def check_grid(distribution, sizes):
+    found = simulate_bin_scaling(distribution=distribution, n=sizes, n_bins=(10, 20, 30, 40, 50), dof=(6, 8, 10, 12, 24, 48), n_mc=5000, rng=1, n_jobs=2).to_frame()
+    stored = GRIDS.loc[distribution].query("n in @sizes").reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, stored, rtol=1e-9, check_dtype=False)
+
+
+@pytest.mark.parametrize("distribution", ["normal", "t6"])
+def test_stored_means_of_2000_points_are_reproduced(distribution):
+    check_grid(distribution, (2000,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("distribution", ["normal", "t6"])
+def test_stored_grids_are_reproduced(distribution):
+    check_grid(distribution, (2000, 4000, 8000, 12000, 16000))
