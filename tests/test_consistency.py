@@ -226,9 +226,8 @@ def test_level_is_five_percent_for_every_distribution_and_size(case):
     n, distribution = CASES[case]
     rates = np.mean(many_pvalues(n, distribution, 2000, 39, seed=case) <= 0.05, axis=0)
     assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(STATISTICS, rates))
-    if n >= 500:          # the notebook shows these
-        shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "23_consistency_level.csv", index_col=["n", "distribution"])
-        np.testing.assert_allclose(rates, shown.loc[(n, distribution), list(STATISTICS)], atol=0.001)
+    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "23_consistency_level.csv", index_col=["n", "distribution"])
+    np.testing.assert_allclose(rates, shown.loc[(n, distribution), list(STATISTICS)], atol=0.001)
 
 
 @pytest.mark.slow
