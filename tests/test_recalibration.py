@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
+from uqcal.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
 
 OPS = Path(__file__).parent / "published" / "ops"
 
@@ -58,7 +58,7 @@ def test_estimates_and_standard_errors_are_those_of_statsmodels(kind, scores):
     np.testing.assert_allclose(table["standard_error"], expected.bse, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, HistogramBinning])
+@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, HistogramBinning, IsotonicCalibration])
 def test_integer_weights_count_points(kind, scores):
     p, y = scores
     w = np.random.default_rng(1).integers(0, 3, p.size)
@@ -67,7 +67,7 @@ def test_integer_weights_count_points(kind, scores):
     np.testing.assert_allclose(weighted.predict(p), repeated.predict(p), rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, HistogramBinning])
+@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, HistogramBinning, IsotonicCalibration])
 @pytest.mark.parametrize("p, y", [([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]), ([0.1, 0.2, 0.8, 0.9], [1, 1, 0, 0]), ([0.1, 0.5, 0.5, 0.9], [0, 0, 1, 1]),
                                   ([0.1, 0.4, 0.8], [1, 1, 1]), ([0.1, 0.4, 0.8], [0, 0, 0]), ([0.3] * 5, [0, 1, 1, 0, 1]), ([0.3, 0.6] * 4, [0, 1, 1, 0] * 2),
                                   ([0.0, 1.0, 0.0, 1.0], [0, 1, 1, 0]), ([0.0, 1.0], [0, 1]), ([0.5], [1]), ([0.0] * 3, [0, 0, 1])])
@@ -76,6 +76,62 @@ def test_degenerate_data_give_finite_maps_without_warnings(kind, p, y):
         warnings.simplefilter("error")
         q = kind().fit(p, y).predict(np.linspace(0, 1, 11))
     assert np.all((q >= 0) & (q <= 1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_staircase_is_that_of_scikit_learn_with_half_a_counterexample_at_each_end(seed):
+    from sklearn.isotonic import IsotonicRegression
+    rng = np.random.default_rng(seed)
+    p, w = rng.random(120).round(2), rng.integers(0, 4, 120)
+    y = (rng.random(120) < p**2).astype(int)
+    fit = IsotonicCalibration().fit(p, y, w)
+    other = IsotonicRegression().fit(np.r_[-1, p, 2], np.r_[1, y, 0], sample_weight=np.r_[0.5, w, 0.5])
+    known = w > 0
+    np.testing.assert_allclose(fit.predict(p[known]), other.predict(p[known]), atol=1e-12)
+    assert 0 < fit.mean_[0] and fit.mean_[-1] < 1 and np.all(np.diff(fit.predict(np.linspace(0, 1, 1001))) >= 0)
+    n = (w * (p <= p[(y == 1) & known].min()))[y == 0].sum()  # rows below the first event
+    assert fit.predict(0.0) <= max(0.5 / (n + 0.5), fit.mean_[0]) + 1e-12
+
+
+def test_isotonic_sentences_and_state_survive_json():
+    import json
+    p, y = np.linspace(0.05, 0.95, 40), np.arange(40) % 3 > 0
+    for made in (PlattScaling().fit(p, y), BetaScaling().fit(p, y), IsotonicCalibration().fit(p, y)):
+        again = type(made).from_dict(json.loads(json.dumps(made.to_dict())))
+        assert again.sentence == made.sentence and np.array_equal(again.predict(p), made.predict(p))
+    assert IsotonicCalibration().fit([0.3] * 4, [0, 1, 1, 0]).sentence == "0.500 throughout"
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
+def test_a_temperature_is_found_again_and_is_that_of_a_bounded_search(temperature):
+    from scipy.optimize import minimize_scalar
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(4000, 5)) * 2
+    true = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    label = (true.cumsum(axis=1) > rng.random((4000, 1))).argmax(axis=1)
+    stated = np.exp(logits * temperature)
+    stated /= stated.sum(axis=1, keepdims=True)
+    fit = TemperatureScaling().fit(stated, label)
+    assert abs(fit.temperature_ - temperature) < 4 * fit.standard_error_ < 0.3 * temperature
+
+    def loss(t):
+        q = stated**(1 / t)
+        return -np.mean(np.log(q[np.arange(4000), label] / q.sum(axis=1)))
+    plain = minimize_scalar(loss, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-9}).x
+    assert fit.temperature_ == pytest.approx(plain, rel=1e-6)
+    curvature = (loss(1 / (1 / plain + 1e-4)) + loss(1 / (1 / plain - 1e-4)) - 2 * loss(plain)) / 1e-8 * 4000
+    assert fit.standard_error_ == pytest.approx(plain**2 / np.sqrt(curvature), rel=1e-3)
+    np.testing.assert_allclose(fit.predict(stated[:5]).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_a_temperature_stays_finite_and_knows_its_classes():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TemperatureScaling().fit([[0.9, 0.1], [0.2, 0.8]], [0, 1]).temperature_ == pytest.approx(0.01)
+        assert TemperatureScaling().fit([[0.9, 0.1], [0.2, 0.8]], [1, 0]).temperature_ == pytest.approx(100)
+        fit = TemperatureScaling().fit([[1.0, 0.0], [0.0, 1.0], [0.3, 0.7]], ["b", "b", "a"], classes=["a", "b"])
+    assert np.isfinite(fit.predict([[1.0, 0.0]])).all()
+    with pytest.raises(ValueError, match="a column for each of the 2 classes of the fit, got 3"): fit.predict([[0.2, 0.3, 0.5]])
 
 
 def test_separated_points_give_platts_smoothed_targets():

@@ -25,7 +25,7 @@ from uqcal.datasets import load_demo
 from uqcal.mixture import OnlineMixture
 from uqcal.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
-from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
+from uqcal.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
 from uqcal.sample import Sample
 from uqcal.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
 from uqcal.streams import RecalibratedClassifier
@@ -312,9 +312,11 @@ TABLE = {
            "BrownianDistribution.isf", "single", of=lambda: kuiper_null),
 
     # maps from probabilities to probabilities
-    **{key: row for cls in (PlattScaling, BetaScaling, HistogramBinning) for key, row in {
+    **{key: row for cls in (PlattScaling, BetaScaling, HistogramBinning, IsotonicCalibration) for key, row in {
         **rows("recalibration", f"{cls.__name__}.fit", "binary", of=cls),
         **rows("recalibration", f"{cls.__name__}.predict", "binary", of=lambda cls=cls: fitted(cls()), kinds={"y_prob": "probabilities -scalar"})}.items()},
+    **rows("recalibration", "TemperatureScaling.fit", "classes", of=TemperatureScaling),
+    **rows("recalibration", "TemperatureScaling.predict", "classes", of=lambda: TemperatureScaling().fit(CLASSES, LABEL)),
     **{key: row for name, make in {
         "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
         "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1),

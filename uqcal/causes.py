@@ -318,11 +318,12 @@ def _step(x):
     if size.size == 0: return 0.0
     values = np.unique(size)
     top = int(np.floor(np.log10(values[-1])))
-    found = [10.0**k for k in range(top, top - 6, -1) if _all_multiples(values, 10.0**k)][:1]
+    found = [10.0**k for k in range(top, max(top - 6, -300), -1)
+             if _all_multiples(values, 10.0**k)][:1]
     if 4 * values.size <= size.size:  # many are equal: the steps need not be powers of ten
         gaps = np.diff(np.append(0, values))
         step = float(gaps[gaps > 1e-9 * values[-1]].min())
-        if _all_multiples(values, step): found.append(step)
+        if step > 1e-300 and _all_multiples(values, step): found.append(step)
     return max(found, default=0.0)
 
 
