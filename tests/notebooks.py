@@ -5,9 +5,13 @@ Differences below an absolute floor of 1e-12 don't count, since rounding noise a
 numbers matter (tails of distributions), the prose states "absolute tolerance of 1e-300" and that is taken. Whole numbers agree
 exactly. The words between the numbers agree too, whatever the white space. Pictures aren't compared, only that they are there.
 """
+import contextlib
 import html
 import os
 import re
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +21,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
+COPIED = str(Path(__file__).with_name("copied_kernel.py"))
 FLOOR = 1e-12
 FLOAT = r"[-+−]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 NUMBER = re.compile(FLOAT)
@@ -42,17 +47,39 @@ def read(path):
     return nbformat.read(path, as_version=4)
 
 
-def run(path, timeout=1800):
+@contextlib.contextmanager
+def prepared_kernels():
+    "The address of a process that is copied for each kernel, where processes can be copied; see copied_kernel.py."
+    if not sys.platform.startswith("linux"):
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        address = str(Path(folder) / "kernels")
+        with subprocess.Popen([sys.executable, COPIED, "serve", address], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            yield address
+            process.stdin.close()
+
+
+class _CopiedKernelManager(AsyncKernelManager):
+    address = None
+
+    def format_kernel_cmd(self, extra_arguments=None):
+        return [sys.executable, "-I", "-S", COPIED, "ask", self.address, self.connection_file]
+
+
+def run(path, timeout=1800, prepared=None):
     "The notebook of a file executed afresh, in its folder."
-    return execute(read(path), path.parent, timeout)
+    return execute(read(path), path.parent, timeout, prepared)
 
 
-def execute(notebook, folder, timeout=1800):
-    "The same notebook, executed in a new kernel of this interpreter that is started in a folder."
+def execute(notebook, folder, timeout=1800, prepared=None):
+    "The same notebook, executed in a new kernel of this interpreter that is started in a folder; prepared is an address of `prepared_kernels`."
     for cell in notebook.cells:
         if cell.cell_type == "code": cell.outputs, cell.execution_count = [], None
     specs = KernelSpecManager(kernel_dirs=[], ensure_native_kernel=True)  # no kernel that a user may have installed
-    kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=specs)
+    kernel = (_CopiedKernelManager if prepared else AsyncKernelManager)(kernel_name="python3", kernel_spec_manager=specs)
+    kernel.address = prepared
     profile = ROOT / ".cache" / "ipython"  # nor a user's startup files, nor another place for figures than the notebook
     profile.mkdir(parents=True, exist_ok=True)
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"} | {"IPYTHONDIR": str(profile)}

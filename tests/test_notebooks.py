@@ -1,4 +1,5 @@
 """Every notebook runs afresh, in its own process, and prints what it holds; and the comparison notices when it doesn't."""
+import contextlib
 import os
 import re
 import sys
@@ -18,13 +19,20 @@ def _refuse(faults, said):
     if faults: pytest.fail(f"{said}:\n" + "\n".join(faults[:40]), pytrace=False)
 
 
+@pytest.fixture(scope="session")
+def prepared(request):
+    "A process that has imported what notebooks import, where many of them are run."
+    many = sum(item.name.startswith("test_notebook[") for item in request.session.items) > 3
+    with notebooks.prepared_kernels() if many else contextlib.nullcontext() as address: yield address
+
+
 @pytest.mark.parametrize("path", notebooks.every_notebook(), ids=_id)
-def test_notebook(path):
+def test_notebook(path, prepared):
     stored = notebooks.read(path)
     allowed = notebooks.tolerance(stored)
     _refuse(notebooks.blemishes(stored), "stored outputs hold what they must not")
     if allowed is None and notebooks.holds_numbers(stored): pytest.fail('the prose must say how far the stored numbers hold: "relative tolerance of 1e-6"', pytrace=False)
-    try: fresh = notebooks.run(path)
+    try: fresh = notebooks.run(path, prepared=prepared)
     except CellExecutionError as error:
         if error.ename == "DatasetUnavailable" and "UQCAL_DATA_DIR" not in os.environ: pytest.skip(error.evalue)
         pytest.fail(re.sub(r"\x1b\[[0-9;]*m", "", str(error)), pytrace=False)
@@ -121,10 +129,16 @@ def test_tolerance_is_read_from_the_prose():
     assert stated("no such sentence") is None
 
 
-def test_a_notebook_runs_in_its_own_process_and_folder(tmp_path):
+def test_a_notebook_runs_in_its_own_process_and_folder_with_its_own_imports(tmp_path):
     path = tmp_path / "where.ipynb"
-    cell = new_code_cell("import os, sys\nprint(os.getpid(), os.getcwd(), sys.executable, sep='|')")
-    nbformat.write(new_notebook(cells=[cell]), path)
-    pid, folder, interpreter = notebooks.run(path).cells[0].outputs[0].text.strip().split("|")
-    assert int(pid) != os.getpid() and os.path.samefile(folder, tmp_path)
-    assert interpreter == sys.executable
+    cells = [new_code_cell("import os, sys\nprint(os.getpid(), os.getcwd(), sys.executable, sep='|')"),
+             new_code_cell("print([name for name in ('np', 'pd', 'plt', 're') if name in globals()], [name for name in sys.modules if name.startswith('uqcal')])")]
+    nbformat.write(new_notebook(cells=cells), path)
+    with notebooks.prepared_kernels() as address:
+        found = [notebooks.run(path, prepared=one) for one in (None, address, address)]
+        nbformat.write(new_notebook(cells=[new_code_cell("np.zeros(3)")]), path)
+        with pytest.raises(CellExecutionError, match="name 'np' is not defined"): notebooks.run(path, prepared=address)
+    where = [one.cells[0].outputs[0].text.strip().split("|") for one in found]
+    assert len({str(os.getpid()), *(pid for pid, _, _ in where)}) == 4
+    assert all(os.path.samefile(folder, tmp_path) and interpreter == sys.executable for _, folder, interpreter in where)
+    assert all(one.cells[1].outputs[0].text.split() == ["[]", "[]"] for one in found)

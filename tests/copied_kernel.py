@@ -1,0 +1,70 @@
+"""Kernels of notebooks as copies of one process that has imported what most of them need.
+
+To import numpy, pandas, scipy, matplotlib, numba and scikit-learn takes seconds, and each notebook has a process of its own. So one process
+imports them and is copied (forked) for each notebook; uqcal itself is imported by the notebook. A copy has no names of its own: a notebook
+that forgets an import fails as in any other kernel. `serve` is the process, `ask` stands between it and the manager of a kernel.
+"""
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+
+IMPORTED = ("numpy", "pandas", "scipy.stats", "scipy.optimize", "scipy.special", "matplotlib.figure", "matplotlib.backends.backend_agg",
+            "numba", "joblib", "tqdm", "sklearn.isotonic", "sklearn.linear_model", "sklearn.model_selection",
+            "sklearn.ensemble", "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell")
+
+
+def serve(address):
+    "Import, then copy this process for each connection, until standard input is closed."
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"   # as kernels have it, before matplotlib is imported
+    for name in IMPORTED: importlib.import_module(name)
+    sys.modules["pandas"].set_option("display.max_columns", 20)              # as pandas has it where it is imported in a kernel
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        print("ready", flush=True)
+        os.dup2(2, 1)
+        while sys.stdin not in select.select([server, sys.stdin], [], [])[0]:
+            connection, _ = server.accept()
+            while ended(): pass
+            if os.fork(): connection.close()
+            else:
+                server.close()
+                return connection
+
+
+def ended():
+    "Whether a copy has ended that had not been waited for."
+    try: return os.waitpid(-1, os.WNOHANG)[0]
+    except ChildProcessError: return False
+
+
+def run(connection):
+    "Be the kernel that a connection asks for, until it is asked to end or the connection is closed."
+    asked = json.loads(connection.makefile().readline())
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    threading.Thread(target=lambda: (connection.recv(1), os._exit(1)), daemon=True).start()
+    from ipykernel.kernelapp import launch_new_instance
+    launch_new_instance(["-f", asked["file"], f"--IPKernelApp.parent_handle={os.getppid()}"])
+
+
+def ask(address, file):
+    "Ask for a kernel, and last as long as it does."
+    signal.signal(signal.SIGINT, signal.SIG_IGN)   # the manager interrupts before it asks the kernel to end
+    environment = {key: value for key, value in os.environ.items() if key != "JPY_PARENT_PID"}
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        connection.sendall(json.dumps({"folder": os.getcwd(), "environment": environment, "file": file}).encode() + b"\n")
+        connection.recv(1)
+
+
+if __name__ == "__main__":
+    del sys.path[0]   # the folder of tests
+    if sys.argv[1] == "ask": ask(*sys.argv[2:])
+    elif connection := serve(sys.argv[2]): run(connection)
