@@ -255,7 +255,7 @@ def _independent(sample):
 def _check_enough(sample):
     "Refuse fewer than ten independent errors other than zero, or next to it."
     unit = np.arange(sample.n) if sample.groups is None else sample.groups.codes
-    there = np.unique(unit[sample.scaled**2 > 0]).size
+    there = np.unique(unit[sample.scaled**2 > 1e-280]).size
     if there < 10:
         what = "rows" if sample.groups is None else "groups"
         raise ValueError(f"error must hold at least ten {what} other than zero for a mend, got "
