@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 import uqcal
 from uqcal.brownian import kuiper_null
 from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
+from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.datasets import load_demo
 from uqcal.mixture import OnlineMixture
 from uqcal.monitor import CalibrationMonitor, RestartingForecaster
@@ -286,6 +287,27 @@ TABLE = {
     **rows("intervals", "coverage_test+sets size_stratified_coverage+sets feature_stratified_coverage+sets", "sets", given={"y_intervals": SETS},
            kinds={"y_intervals": "sets", "num_bins": "count -None"}),
 
+    **rows("intervals", "check_bounds", "intervals"),
+    **rows("intervals", "check_statement", "intervals", given=NUMBERED, kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans"}),
+    **rows("intervals", "check_statement+sets", "sets", given={"y_intervals": SETS}, kinds={"y_intervals": "sets"}),
+
+    # intervals and sets from scores
+    **rows("conformal", "conformal_threshold", "single", given={"scores": E, "level": 0.5}, kinds={"scores": "numbers", "level": "fraction"}),
+    **rows("conformal", "conformal_threshold+groups", "single", given={"scores": E, "level": 0.5, "groups": np.arange(N) // 3},
+           kinds={"scores": "numbers", "level": "fraction", "groups": "array -None"}),
+    **rows("conformal", "ConformalIntervals.fit", "errors", of=lambda: ConformalIntervals(0.5)),
+    **rows("conformal", "ConformalIntervals.fit+groups", "errors", of=lambda: ConformalIntervals(0.5), given={"groups": np.arange(N) // 3}, kinds={"groups": "array -None"}),
+    **rows("conformal", "ConformalIntervals.predict", "errors", of=lambda: ConformalIntervals(0.5, scaling=FactorScaling(), rng=1).fit(U, E), given={"prediction": E},
+           kinds={"prediction": "numbers"}),
+    **rows("conformal", "ConformalBounds.fit", "intervals", of=lambda: ConformalBounds(0.5), given={"features": {"x": X}}, kinds={"features": "table -None"}),
+    **rows("conformal", "ConformalBounds.fit+groups", "intervals", of=lambda: ConformalBounds(0.5), given={"groups": np.arange(N) // 3, "features": None},
+           kinds={"groups": "array -None", "features": "free"}),
+    **rows("conformal", "ConformalBounds.predict", "intervals", of=lambda: ConformalBounds(0.5).fit(E, BOUNDS), given={"features": {"x": X}}, kinds={"features": "table -None"}),
+    **rows("conformal", "ConformalSets.fit", "classes", of=lambda: ConformalSets(0.5), given={"features": {"x": X}}, kinds={"features": "table -None"}),
+    **rows("conformal", "ConformalSets.fit+groups", "classes", of=lambda: ConformalSets(0.5), given=NUMBERED | {"groups": np.arange(N) // 3, "features": None},
+           kinds=FREE_CLASSES | {"groups": "array -None", "features": "free"}),
+    **rows("conformal", "ConformalSets.predict", "classes", of=lambda: ConformalSets(0.5).fit(LABEL, CLASSES), given={"features": {"x": X}}, kinds={"features": "table -None"}),
+
     # probabilities
     **rows("reliability", "reliability_diagram ece_test debiased_squared_error calibration_error_interval", "binary"),
     **rows("reliability", "expected_calibration_error", "binary", given=NUMBERED, kinds=FREE_CLASSES),
@@ -412,7 +434,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("ties", "constant", "one point", "two points"):
         "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
-        "sample.Sample.with_groups sample.RegressionErrors.with_groups",
+        "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups",
 }.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled"}  # takes what a simulation made, undefined values included
 
@@ -446,7 +468,7 @@ def signature(name):
 def prepared(name):
     "The call of a row, its valid arguments, and the kind of each."
     row = TABLE[name]
-    call = row.call or (PUBLIC[name.split("+")[0]] if row.of is None else getattr(row.of(), name.split(".")[-1]))
+    call = row.call or (PUBLIC[name.split("+")[0]] if row.of is None else getattr(row.of(), name.split("+")[0].split(".")[-1]))
     arguments, kinds = {}, {}
     for parameter in signature(name):
         kind, value = WORLDS[row.world].get(parameter) or OPTIONS.get(parameter) or ("unknown", NOT_STATED)

@@ -38,6 +38,7 @@ _CONTENTS = {
     "brownian": [],
     "intervals": ["coverage_test", "size_stratified_coverage", "feature_stratified_coverage", "hsic_test", "regression_coverage_score",
                   "regression_mean_width_score", "regression_mwi_score", "classification_coverage_score", "classification_mean_width_score"],
+    "conformal": ["ConformalBounds", "ConformalIntervals", "ConformalSets"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "mending": ["mend"],
     "calibration": ["calibration_report"],

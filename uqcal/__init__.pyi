@@ -9,6 +9,7 @@ from uqcal import causes as causes
 from uqcal import cli as cli
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
+from uqcal import conformal as conformal
 from uqcal import consistency as consistency
 from uqcal import coverage_counts as coverage_counts
 from uqcal import cumulative as cumulative
@@ -52,6 +53,9 @@ from uqcal.calibration_tests import spiegelhalter_test as spiegelhalter_test
 from uqcal.causes import find_causes as find_causes
 from uqcal.conclusions import draw_conclusions as draw_conclusions
 from uqcal.confidence_curves import confidence_curve as confidence_curve
+from uqcal.conformal import ConformalBounds as ConformalBounds
+from uqcal.conformal import ConformalIntervals as ConformalIntervals
+from uqcal.conformal import ConformalSets as ConformalSets
 from uqcal.consistency import consistency_test as consistency_test
 from uqcal.consistency import link_test as link_test
 from uqcal.cumulative import calibration_graph as calibration_graph

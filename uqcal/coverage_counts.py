@@ -15,9 +15,34 @@ from .resampling import ALTERNATIVES
 from .inputs import check_choice
 
 # %% auto #0
-__all__ = ['promised_coverage', 'count_tails', 'tail_pvalue', 'coverage_interval', 'GroupPvalues', 'group_pvalues']
+__all__ = ['conformal_rank', 'promised_coverage', 'count_tails', 'tail_pvalue', 'coverage_interval', 'GroupPvalues',
+           'group_pvalues']
 
 # %% ../nbs/17_coverage_counts.ipynb #cell-007
+def conformal_rank(level: float,  # the coverage that is wanted, in (0, 1)
+                   n_calibration: int,  # points of the calibration, ≥ 0
+                   ) -> int:  # from 1 on; beyond `n_calibration` where the points are too few
+    """Which of the sorted scores of a calibration is the threshold, counted from 1.
+
+    Parameters
+    ----------
+    level : float
+        The coverage that is wanted, in (0, 1).
+    n_calibration : int
+        Points of the calibration, ≥ 0.
+
+    Returns
+    -------
+    int
+        From 1 on; beyond `n_calibration` where the points are too few.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021), § 3.2.
+    """
+    return max(_up((n_calibration + 1) * level), 1)
+
+
 def promised_coverage(level: float,  # the coverage that was stated, in (0, 1)
                       n_calibration: int | None,  # points of the calibration; None for none
                       ) -> float:  # `level` itself without a calibration
@@ -45,7 +70,7 @@ def promised_coverage(level: float,  # the coverage that was stated, in (0, 1)
     Angelopoulos & Bates (2021), § 3.2.
     """
     if n_calibration is None: return level
-    rank = _up((n_calibration + 1) * level)
+    rank = conformal_rank(level, n_calibration)
     if rank > n_calibration:
         raise ValueError(f"n_calibration must be at least {_up(level / (1 - level))} for a level "
                          f"of {level}, got {n_calibration}")

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['regression_mean_width_score', 'regression_coverage_score', 'classification_mean_width_score',
-           'classification_coverage_score', 'CoverageTest', 'coverage_test', 'regression_ssc_score', 'regression_ssc',
-           'classification_ssc_score', 'classification_ssc', 'StratifiedCoverage', 'size_stratified_coverage',
-           'feature_stratified_coverage', 'hsic', 'HsicTest', 'hsic_test', 'coverage_width_based',
-           'regression_mwi_score']
+__all__ = ['check_bounds', 'regression_mean_width_score', 'regression_coverage_score', 'classification_mean_width_score',
+           'classification_coverage_score', 'Statement', 'check_statement', 'CoverageTest', 'coverage_test',
+           'regression_ssc_score', 'regression_ssc', 'classification_ssc_score', 'classification_ssc',
+           'StratifiedCoverage', 'size_stratified_coverage', 'feature_stratified_coverage', 'hsic', 'HsicTest',
+           'hsic_test', 'coverage_width_based', 'regression_mwi_score']
 
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
@@ -49,8 +49,28 @@ def _as_array(values, name, expected):
     return array
 
 
-def _check_bounds(y_intervals):
-    "Lower and upper bounds, each of shape (n, k), and whether there was but one level."
+def check_bounds(
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
+) -> tuple[np.ndarray, np.ndarray, bool]:  # lower and upper bounds, each of shape (n, k), and
+                                           # whether there was but one level
+    """Bounds as float64, none of them crossed.
+
+    Parameters
+    ----------
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, bool]
+        Lower and upper bounds, each of shape (n, k), and whether there was but one level.
+
+    Raises
+    ------
+    ValueError
+        For crossed bounds and for what `uqcal.inputs.read_vector` refuses. Raises TypeError
+        for anything but an array.
+    """
     expected = "(n, 2) or (n, 2, k)"
     array = _as_array(y_intervals, "y_intervals", expected)
     if array.shape[1] != 2:
@@ -72,7 +92,7 @@ def _check_intervals(y_true, y_intervals, sample_weight=None):
     """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
     but one level."""
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, sample_weight=sample_weight)
-    y, (low, up, single) = read_vector(y_true, "y_true"), _check_bounds(y_intervals)
+    y, (low, up, single) = read_vector(y_true, "y_true"), check_bounds(y_intervals)
     if y.size != len(low):
         raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                          f"{len(low)}")
@@ -135,7 +155,7 @@ def regression_mean_width_score(
         For crossed bounds and for what `uqcal.inputs.read_vector` refuses.
     """
     check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
-    low, up, single = _check_bounds(y_intervals)
+    low, up, single = check_bounds(y_intervals)
     return _mean(up - low, check_weights(sample_weight, len(low)), single)
 
 
@@ -236,8 +256,20 @@ def classification_coverage_score(
     return _mean(covered, check_weights(sample_weight, len(covered)), single)
 
 # %% ../nbs/30_intervals.ipynb #cell-021
-class _Statement(NamedTuple):
-    "Intervals or sets that were checked, of k levels."
+class Statement(NamedTuple):
+    """Intervals or sets that were checked, of k levels.
+
+    Attributes
+    ----------
+    covered : np.ndarray
+        Booleans, shape (n, k).
+    size : np.ndarray
+        Widths or numbers of classes, shape (n, k).
+    rounding : np.ndarray
+        Rounding error of a size, shape (k,).
+    n_classes : int
+        0 for intervals.
+    """
 
     covered: np.ndarray  # booleans, shape (n, k)
     size: np.ndarray  # widths or numbers of classes, shape (n, k)
@@ -245,16 +277,44 @@ class _Statement(NamedTuple):
     n_classes: int  # 0 for intervals
 
 
-def _check_statement(y_true, y_intervals, classes=None):
+def check_statement(
+    y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
+                             # classes) or (n, classes, k)
+    classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
+                                       # given
+) -> Statement:  # which points are covered, and how large intervals or sets are
+    """True values inside their intervals or sets, and the sizes of these.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or classes for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    Statement
+        Which points are covered, and how large intervals or sets are.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+    """
     array = _as_array(y_intervals, "y_intervals", "(n, 2), or (n, classes) of booleans")
     truths = array.dtype.kind == "b" or (array.dtype.kind == "O" and all(
         isinstance(v, (bool, np.bool_)) for v in array.ravel()))
     if truths or classes is not None:
         covered, size, n_classes, _ = _check_sets(y_true, y_intervals, None, "y_intervals", classes)
-        return _Statement(covered, size, np.zeros(size.shape[1]), n_classes)
+        return Statement(covered, size, np.zeros(size.shape[1]), n_classes)
     _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
     largest = np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
-    return _Statement(covered, up - low, 4 * np.finfo(float).eps * largest, 0)
+    return Statement(covered, up - low, 4 * np.finfo(float).eps * largest, 0)
 
 
 def _check_levels(coverage, k):
@@ -429,7 +489,7 @@ def coverage_test(
     confidence = check_fraction(confidence, "confidence")
     check_choice(alternative, "alternative", ALTERNATIVES)
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
-    inside = _check_statement(y_true, y_intervals, classes).covered
+    inside = check_statement(y_true, y_intervals, classes).covered
     levels, single = _check_levels(coverage, inside.shape[1])
     found = tuple(_coverage_tested(inside[:, j], level, alternative, confidence, n_calibration)
                   for j, level in enumerate(levels))
@@ -861,7 +921,7 @@ def size_stratified_coverage(
     Angelopoulos & Bates (2021); Westfall & Young (1993).
     """
     options = _checked_options(alternative, confidence, n_calibration)
-    checked = _check_statement(y_true, y_intervals, classes)
+    checked = check_statement(y_true, y_intervals, classes)
     levels, single = _check_levels(coverage, checked.size.shape[1])
     maximum = checked.n_classes + 1 if checked.n_classes else None
     if num_bins is not None: num_bins = check_count(num_bins, "num_bins", maximum=maximum)
@@ -950,7 +1010,7 @@ def feature_stratified_coverage(
     """
     options = _checked_options(alternative, confidence, n_calibration)
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, by=by)
-    checked = _check_statement(y_true, y_intervals, classes)
+    checked = check_statement(y_true, y_intervals, classes)
     levels, single = _check_levels(coverage, checked.size.shape[1])
     group, place, kind = _feature_groups(by, len(checked.covered), num_bins)
     found = tuple(_stratified(inside, group, place, kind, level, options)
@@ -1314,7 +1374,7 @@ def hsic_test(
     Gretton et al. (2007), with permutation.
     """
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    checked = _check_statement(y_true, y_intervals)
+    checked = check_statement(y_true, y_intervals)
     if checked.n_classes:
         raise TypeError("y_intervals must hold bounds, got booleans; compare label sets by "
                         "size_stratified_coverage")
