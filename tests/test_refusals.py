@@ -308,6 +308,13 @@ TABLE = {
            kinds=FREE_CLASSES | {"groups": "array -None", "features": "free"}),
     **rows("conformal", "ConformalSets.predict", "classes", of=lambda: ConformalSets(0.5).fit(LABEL, CLASSES), given={"features": {"x": X}}, kinds={"features": "table -None"}),
 
+    **rows("coverage", "interval_report", "intervals", given=NUMBERED | {"y_pred": X, "features": {"x": X}},
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "features": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
+    **rows("coverage", "interval_report+groups", "intervals", given=NUMBERED | {"y_pred": None, "features": None, "n_calibration": None, "groups": np.arange(N) // 3},
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "free", "features": "free", "sort_bounds": "flag", "n_calibration": "free", "groups": "array -None"}),
+    **rows("coverage", "interval_report+sets", "sets", given={"y_intervals": SETS, "y_pred": None, "features": None},
+           kinds={"y_intervals": "sets", "y_pred": "free", "features": "free", "sort_bounds": "flag", "n_calibration": "count -None"}),
+
     # probabilities
     **rows("reliability", "reliability_diagram ece_test debiased_squared_error calibration_error_interval", "binary"),
     **rows("reliability", "expected_calibration_error", "binary", given=NUMBERED, kinds=FREE_CLASSES),
@@ -418,7 +425,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
+        "coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",
     ("certain",):
@@ -434,7 +441,8 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("ties", "constant", "one point", "two points"):
         "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
-        "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups",
+        "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups "
+        "coverage.interval_report+groups",
 }.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled"}  # takes what a simulation made, undefined values included
 

@@ -41,6 +41,7 @@ _CONTENTS = {
     "conformal": ["ConformalBounds", "ConformalIntervals", "ConformalSets"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "mending": ["mend"],
+    "coverage": ["interval_report"],
     "calibration": ["calibration_report"],
     "walk": [],
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],

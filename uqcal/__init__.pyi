@@ -11,6 +11,7 @@ from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
 from uqcal import conformal as conformal
 from uqcal import consistency as consistency
+from uqcal import coverage as coverage
 from uqcal import coverage_counts as coverage_counts
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
@@ -58,6 +59,7 @@ from uqcal.conformal import ConformalIntervals as ConformalIntervals
 from uqcal.conformal import ConformalSets as ConformalSets
 from uqcal.consistency import consistency_test as consistency_test
 from uqcal.consistency import link_test as link_test
+from uqcal.coverage import interval_report as interval_report
 from uqcal.cumulative import calibration_graph as calibration_graph
 from uqcal.cumulative import comparison_graph as comparison_graph
 from uqcal.cumulative import subpopulation_graph as subpopulation_graph

@@ -31,7 +31,8 @@ import typer
 
 from . import __version__
 from .tables import (NumberReader, Table, UnknownColumn, check_encoding, display_name,
-                          encoding_of, open_table, read_errors, read_probabilities, read_table)
+                          encoding_of, open_table, read_errors, read_intervals,
+                          read_probabilities, read_table)
 
 # %% auto #0
 __all__ = ['app', 'main']
@@ -755,6 +756,190 @@ def _write_calibration(result, data, seed, report, json_file, points):
                    next_step=result.next_step, n=n, numbers=numbers),
              report, json_file, lambda path: result.to_html(path, details=details))
 
+# %% ../nbs/70_cli.ipynb #cell-085
+_INTERVALS = """Judge the intervals, or sets of labels, that a model states.
+
+FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
+for CSV on standard input. Intervals are two columns. Sets of labels are a column of 0 and 1
+for each label, named like it (--set), or one column of JSON lists such as ["cat", "dog"]
+(--sets).
+
+\b
+Examples:
+  uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9
+  uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9 \\
+    --predicted yhat --feature T --feature material --report report.html
+  uqcal intervals pets.csv --observed animal --set cat --set dog --level 0.95
+
+Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
+"""
+_Bound = Annotated[str | None, _said("Column of these bounds.  [default: lower, upper]", "NAME")]
+_SetColumns = Annotated[list[str] | None, _said(
+    "Column of 0 and 1 that says whether this label is in the set; to be repeated.", "NAME",
+    "--set")]
+_SetLists = Annotated[str | None, _said("Column of JSON lists of the labels in each set.", "NAME",
+                                        "--sets")]
+_SortBounds = Annotated[bool, _said("Swap bounds that are crossed, in place of refusing them.",
+                                    None, "--sort-bounds")]
+_Level = Annotated[float, typer.Option(help="Coverage that was stated, from 0 to 1.",
+                                       metavar="NUMBER", show_default=False)]
+_Away = Annotated[float | None, _said(
+    "Difference in coverage that does no harm.  [default: a fifth of what is stated to be missed]",
+    "NUMBER")]
+_FewFitted = Annotated[int | None, _option(
+    "Points on which a conformal method calibrated the intervals; asks about the method, not "
+    "these very intervals.", "NUMBER", "--n-calibration")]
+
+# %% ../nbs/70_cli.ipynb #cell-086
+@app.command("intervals", help=_INTERVALS)
+def _intervals(
+    file: Annotated[str, _FILE], level: _Level, observed: Annotated[
+        str, _option("Column of the true values, or labels.", "NAME", default=True)] = "value",
+    lower: _Bound = None, upper: _Bound = None, set_columns: _SetColumns = None,
+    sets: _SetLists = None, predicted: Annotated[str | None, _option(
+        "Column of predictions, along which coverage is judged too.", "NAME")] = None,
+    feature: Annotated[list[str] | None, _option(
+        "Column along which coverage is judged: numbers, or text for groups; may be repeated.",
+        "NAME", "--feature")] = None, as_groups: _AsGroups = None,
+    groups: Annotated[str | None, _GROUPS] = None, sort_bounds: _SortBounds = False,
+    n_calibration: _FewFitted = None, tolerance: _Away = None,
+    confidence: Annotated[float, _option("Level of the intervals of coverage and of the verdict.",
+                                         "NUMBER", default=True)] = 0.95,
+    n_resamples: Annotated[int, _option("Shuffles for each question.", "NUMBER",
+                                        default=True)] = 9999,
+    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
+    report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
+    fail_on: Annotated[str | None, _option(
+        "With invalid: end with exit code 1 if a fault is shown; with undecided, also if that is "
+        "not decided.", "STATUS", "--fail-on")] = None,
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
+    from uqcal.inputs import check_choice
+    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
+    _check_features(feature, False, as_groups)
+    _check_outputs(file, jobs, report=report, json=json_file)
+    _check_sizes(n_resamples=n_resamples)
+    roles = _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_bounds)
+    read = _read_stated(file, roles, sort_bounds, _with_groups(feature, groups, roles["columns"]),
+                        [*(as_groups or ()), *([groups] if groups else [])],
+                        _how(decimal, thousands, encoding, where, drop_missing, progress))
+    y, stated, classes, table = read
+    from uqcal.coverage import interval_report
+    result = interval_report(
+        y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
+        features={name: table.columns[name] for name in feature or ()} or None,
+        groups=table.columns.get(groups), sort_bounds=sort_bounds, n_calibration=n_calibration,
+        tolerance=tolerance, confidence=confidence, n_resamples=n_resamples, rng=seed,
+        n_jobs=_cores(jobs), progress=_shown(progress))
+    _tell_intervals(result, table, {"source": table.source, "columns": roles["columns"]}
+                    | _asked_facts(feature, groups, table), seed, report, json_file)
+    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
+
+# %% ../nbs/70_cli.ipynb #cell-088
+def _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_bounds):
+    "The columns of intervals or sets, in their roles."
+    if set_columns and sets: raise ValueError("give either --set or --sets, not both")
+    if set_columns or sets:
+        if lower or upper or predicted or sort_bounds:
+            raise ValueError("--lower, --upper, --predicted and --sort-bounds belong to intervals: "
+                             "give them without --set and --sets")
+        stated = list(set_columns or [sets])
+        if set_columns and len(stated) < 2: raise ValueError("--set must name two labels or more")
+    else: stated = [lower or "lower", upper or "upper"]
+    names = [observed, *stated, *filter(None, [predicted])]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
+    return {"observed": observed, "stated": stated, "predicted": predicted, "columns": names,
+            "kind": "columns" if set_columns else "lists" if sets else "bounds"}
+
+
+def _read_stated(source, roles, sort_bounds, asked, labels, how):
+    "True values, bounds or sets, the labels of sets, and the table they come from."
+    further = {"features": [name for name in asked if name not in labels],
+               "groups": [name for name in asked if name in labels]}
+    observed, stated = roles["observed"], roles["stated"]
+    if roles["kind"] != "bounds":
+        return _read_sets(source, observed, stated, roles["kind"] == "lists", further, how)
+    if roles["predicted"]: further["features"].append(roles["predicted"])
+    try:
+        y, bounds, table = read_intervals(source, value=observed, lower=stated[0], upper=stated[1],
+                                          crossed=sort_bounds, **further, **how)
+    except UnknownColumn as error:
+        raise ValueError(f"{error}; name them with --observed, --lower and --upper") from None
+    except ValueError as error:
+        hint = "; --sort-bounds swaps them" if " is above " in str(error) else ""
+        raise ValueError(f"{error}{hint}") from None
+    return y, bounds, None, table
+
+# %% ../nbs/70_cli.ipynb #cell-089
+def _text_label(value):
+    "A label as text, whole numbers without a point."
+    if isinstance(value, (float, np.floating)) and value == int(value): value = int(value)
+    return str(value)
+
+
+def _read_sets(source, observed, stated, as_lists, further, how):
+    "True labels, sets as booleans, and the label of each of their columns."
+    further["groups"] = [observed, *(stated if as_lists else []), *further["groups"]]
+    kinds = dict.fromkeys([*further["groups"], *further["features"]], "number")
+    if not as_lists: kinds |= dict.fromkeys(stated, "outcome")
+    table = read_table(source, [] if as_lists else stated, kinds=kinds, **further, **how)
+    label = np.array([_text_label(one) for one in table.columns[observed]], dtype=object)
+    if not as_lists:
+        sets = np.column_stack([table.columns[name] for name in stated]) == 1
+        if stray := sorted(set(label) - set(stated)):
+            place = table.places[[one == stray[0] for one in label]][0]
+            raise ValueError(f"{table.source}, {table.place} {place}: the label {stray[0]!r} of "
+                             f"column {observed!r} has no --set column")
+        return label, sets, stated, table
+    held = [_listed_labels(cell, table, k, stated[0])
+            for k, cell in enumerate(table.columns[stated[0]])]
+    classes = sorted(set(label).union(*held))
+    if len(classes) < 2: raise ValueError(f"{table.source} holds one label only, {classes[0]!r}")
+    return label, np.array([[one in held_by for one in classes] for held_by in held]), np.array(
+        classes, dtype=object), table
+
+
+def _listed_labels(cell, table, k, name):
+    "The labels in one cell."
+    try: found = json.loads(str(cell))
+    except ValueError: found = None
+    if not isinstance(found, list) or any(isinstance(one, (list, dict)) for one in found):
+        raise ValueError(f"{table.source}, {table.place} {table.places[k]}: column {name!r} must "
+                         f"hold JSON lists of labels, got {str(cell)[:40]!r}")
+    return {_text_label(one) for one in found}
+
+# %% ../nbs/70_cli.ipynb #cell-090
+def _tell_intervals(result, table, data, seed, report, json_file):
+    "The verdict and its numbers, on the terminal and in the files that were asked for."
+    from uqcal.coverage import shown_parts
+    from uqcal.results import three_digits
+    shown, width = shown_parts(result, 12), _width()
+    rows = [tuple(shown.columns), *shown.itertuples(index=False, name=None)]
+    size = "labels in a set" if result.n_classes else "width"
+    more = "" if result.score is None else f", Winkler score {three_digits(result.score)}"
+    parts = [_first_words(table, f"{result.n:,} points"), _wrapped(result.headline, width)
+             + "\n\n" + _wrapped(f"Next: {result.next_step}", width, rest="  "),
+             *(_wrapped(f"{question}: {one.status}. {one.sentence}", width, rest="  ")
+               for question, one in result.conclusions.items()),
+             *(_wrapped(one, width) for one in result.cautions),
+             f"Mean {size} {three_digits(result.mean_size)}{more}.", _aligned(rows, range(2, 7))]
+    questions = {question: {"status": one.status, "sentence": one.sentence, "pvalue": one.pvalue,
+                            "estimate": one.estimate, **one.confidence_interval._asdict()}
+                 for question, one in result.conclusions.items()}
+    numbers = _json(
+        data=data, seed=seed, verdict=result.verdict, headline=result.headline,
+        next_step=result.next_step, n=result.n, covered=result.covered, stated=result.coverage,
+        mean_size=result.mean_size, winkler_score=result.score, crossed=result.n_crossed,
+        cautions=list(result.cautions), questions=questions,
+        parts=result.to_frame().to_dict("records"),
+        mends=None if result.mends is None else result.mends.to_dict("records"))
+    details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
+               "Seed": str(seed)} | _details(data)
+    if "groups" in data: details["Column of groups"] = data["groups"]
+    _deliver("\n\n".join(parts), numbers, report, json_file,
+             lambda path: result.to_html(path, details=details))
+
 # %% ../nbs/70_cli.ipynb #cell-041
 _RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.
 
@@ -1363,7 +1548,7 @@ _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors 
 _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
-             "n_calibration": "--n-calibration",
+             "n_calibration": "--n-calibration", "coverage": "--level",
              "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance",
              "rng": "--seed", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",

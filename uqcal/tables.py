@@ -987,7 +987,8 @@ def read_intervals(
     value: str = "value",  # the column of true values
     lower: str = "lower",  # the column of lower bounds
     upper: str = "upper",  # the column of upper bounds
-    **options: Any,  # of `read_table`: decimal, encoding, drop_missing and so on
+    crossed: bool = False,  # whether pairs whose lower bound is above the upper one may be there
+    **options: Any,  # of `read_table`: features, decimal, encoding, drop_missing and so on
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # values, shape (n,); bounds, shape (n, 2); the table
     """True values and the intervals that were stated for them, from a file.
 
@@ -1001,8 +1002,10 @@ def read_intervals(
         The column of lower bounds.
     upper : str, default "upper"
         The column of upper bounds.
+    crossed : bool, default False
+        Whether pairs whose lower bound is above the upper one may be there.
     **options : Any
-        Of `read_table`: decimal, encoding, drop_missing and so on.
+        Of `read_table`: features, decimal, encoding, drop_missing and so on.
 
     Returns
     -------
@@ -1012,12 +1015,14 @@ def read_intervals(
     Raises
     ------
     ValueError, OSError
-        As `read_table`, for crossed bounds too.
+        As `read_table`, for crossed bounds too unless they are allowed.
     """
-    table = read_table(source, [value, lower, upper],
-                       kinds=dict.fromkeys((value, lower, upper), "error"), **options)
+    kinds = dict.fromkeys((value, lower, upper), "error")
+    kinds |= {name: "number" for key in ("features", "groups") for name in options.get(key, ())
+              if name not in kinds}
+    table = read_table(source, [value, lower, upper], kinds=kinds, **options)
     low, high = table.columns[lower], table.columns[upper]
-    if (wrong := low > high).any():
+    if not crossed and (wrong := low > high).any():
         faults = _Faults(table.source, table.place)
         for where in table.places[wrong].tolist():
             faults.add("crossed", where, f"{lower!r} is above {upper!r}")

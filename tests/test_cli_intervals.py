@@ -1,0 +1,120 @@
+"""`uqcal intervals`: from a table of values and bounds, or sets of labels, to a verdict, or one line that says what is wrong."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal.cli import main
+from uqcal.coverage import interval_report
+
+QUICK = ["--n-resamples", "199"]
+BOUNDS = ["--observed", "y", "--lower", "lo", "--upper", "hi", "--level", "0.9"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = np.random.default_rng(1)
+    u, mean = np.exp(rng.normal(0, 0.5, 500)), rng.normal(size=500)
+    y = (mean + u * rng.standard_normal(500)).round(4)
+    frame = pd.DataFrame({"y": y, "lo": (mean - 1.645 * u).round(4), "hi": (mean + 1.645 * u).round(4), "yhat": mean.round(4), "T": rng.uniform(300, 900, 500).round(1),
+                          "kind": rng.choice(["a", "b"], 500), "who": np.arange(500) // 2, "low": (mean - 0.8 * u).round(4)})
+    frame.to_csv("stated.csv", index=False)
+    frame.assign(lo=np.where(np.arange(500) % 100 == 3, frame["hi"], frame["lo"]), hi=np.where(np.arange(500) % 100 == 3, frame["lo"], frame["hi"])).to_csv("crossed.csv", index=False)
+    label, member = rng.choice(["cat", "dog", "7"], 200), rng.random((200, 3)) < 0.7
+    names = ["cat", "dog", "7"]
+    pd.DataFrame({"animal": label, **{name: member[:, k].astype(int) for k, name in enumerate(names)},
+                  "listed": [json.dumps([int(one) if one == "7" else one for one, there in zip(names, row) if there]) for row in member]}).to_csv("pets.csv", index=False)
+
+
+def run(capsys, *args):
+    with pytest.raises(SystemExit) as ended: main(["intervals", *args])
+    out, err = capsys.readouterr()
+    return ended.value.code, out, err
+
+
+def numbers(capsys, *args):
+    code, out, err = run(capsys, *args, *QUICK, "--json", "-")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_verdict_and_numbers_are_those_of_the_report(capsys):
+    found, table = numbers(capsys, "stated.csv", *BOUNDS, "--predicted", "yhat", "--feature", "T", "--feature", "kind", "--seed", "3"), pd.read_csv("stated.csv")
+    report = interval_report(table["y"], table[["lo", "hi"]], 0.9, y_pred=table["yhat"], features=table[["T", "kind"]], n_resamples=199, rng=3)
+    assert (found["verdict"], found["headline"], found["next_step"], found["winkler_score"], found["covered"]) == (report.verdict, report.headline, report.next_step, report.score, report.covered)
+    assert list(found["questions"]) == ["coverage", "width", "prediction", "feature: T", "feature: kind"] and found["data"]["features"] == ["T", "kind"]
+    for name, one in report.conclusions.items():
+        assert found["questions"][name] == {"status": one.status, "sentence": one.sentence, "pvalue": one.pvalue, "estimate": one.estimate, **one.confidence_interval._asdict()}
+    assert found["parts"] == report.to_frame().to_dict("records")
+
+
+def test_report_and_numbers_are_written(capsys):
+    args = ["stated.csv", "--observed", "y", "--lower", "low", "--upper", "hi", "--level", "0.9", "--feature", "kind"]
+    code, out, _ = run(capsys, *args, *QUICK, "--report", "r.html", "--json", "n.json")
+    assert code == 0 and "do not hold as stated" in out and "\n\nNext: " in out and "Report: r.html" in out and max(map(len, out.splitlines())) <= 80
+    page = open("r.html", encoding="utf-8").read()
+    assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "stated.csv" in page and "Groups of kind" in page and "held-out" in page
+
+
+@pytest.mark.parametrize(("lower", "more", "code"), [("lo", ["invalid"], 0), ("low", ["invalid"], 1), ("lo", ["undecided"], 1), ("low", ["undecided"], 1)])
+def test_fail_on(capsys, lower, more, code):
+    assert run(capsys, "stated.csv", "--observed", "y", "--lower", lower, "--upper", "hi", "--level", "0.9", *QUICK, "--fail-on", *more)[0] == code
+
+
+def test_crossed_bounds_are_named_by_line_or_swapped_and_counted(capsys):
+    code, _, err = run(capsys, "crossed.csv", *BOUNDS)
+    assert code == 2 and "crossed.csv, line 5: 'lo' is above 'hi', and in 4 more lines; --sort-bounds swaps them" in err and len(err.splitlines()) == 1
+    found, straight = numbers(capsys, "crossed.csv", *BOUNDS, "--sort-bounds"), numbers(capsys, "stated.csv", *BOUNDS)
+    assert found["crossed"] == 5 and "5 of 500 pairs of bounds were crossed" in found["cautions"][0] and straight["crossed"] == 0
+    assert found["parts"] == straight["parts"]
+
+
+def test_groups_and_calibration_reach_the_report(capsys):
+    table = pd.read_csv("stated.csv")
+    for args, options in ((["--groups", "who"], dict(groups=table["who"])), (["--n-calibration", "100"], dict(n_calibration=100)), (["--tolerance", "0.3"], dict(tolerance=0.3))):
+        report = interval_report(table["y"], table[["lo", "hi"]], 0.9, n_resamples=199, rng=0, **options)
+        found = numbers(capsys, "stated.csv", *BOUNDS, *args)
+        assert found["headline"] == report.headline and found["questions"]["coverage"]["low"] == report.conclusions["coverage"].confidence_interval.low
+    assert numbers(capsys, "stated.csv", *BOUNDS, "--where", "kind == 'a'")["n"] == int((table["kind"] == "a").sum())
+    assert "feature: who" in numbers(capsys, "stated.csv", *BOUNDS, "--feature", "who", "--as-groups", "who")["questions"]
+
+
+def test_sets_in_columns_and_in_lists_say_the_same(capsys):
+    columns = numbers(capsys, "pets.csv", "--observed", "animal", "--set", "cat", "--set", "dog", "--set", "7", "--level", "0.7")
+    lists = numbers(capsys, "pets.csv", "--observed", "animal", "--sets", "listed", "--level", "0.7")
+    table = pd.read_csv("pets.csv", dtype={"animal": str})
+    covered = sum(row[row["animal"]] for row in table.to_dict("records"))
+    assert columns["covered"] == lists["covered"] == covered and columns["parts"] == lists["parts"] and columns["winkler_score"] is None
+    assert columns["questions"] == lists["questions"] and "set size" in columns["questions"]
+
+
+def test_a_table_on_standard_input_is_judged(capsys, monkeypatch):
+    import io
+    import sys
+    text = open("stated.csv", "rb").read()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    code, out, err = run(capsys, "-", *BOUNDS, *QUICK)
+    assert (code, err) == (0, "") and "standard input: 500 points" in out
+
+
+@pytest.mark.parametrize(("args", "message"), [
+    (["stated.csv"], "level"), (["stated.csv", "--level", "0.9"], "name them with --observed, --lower and --upper"), (["stated.csv", *BOUNDS[:-1], "90"], "--level must lie strictly between 0 and 1"),
+    (["stated.csv", *BOUNDS, "--upper", "lo"], "the columns must differ"), (["stated.csv", *BOUNDS, "--feature", "nothing"], "no column 'nothing'"), (["stated.csv", *BOUNDS, "--tolerance", "2"], "--tolerance must"),
+    (["stated.csv", *BOUNDS, "--groups", "y"], "--groups must name a column of its own"), (["stated.csv", *BOUNDS, "--groups", "who", "--n-calibration", "50"], "--n-calibration must be left out"),
+    (["stated.csv", "--observed", "kind", "--lower", "lo", "--upper", "hi", "--level", "0.9"], "line 2: column 'kind' must hold numbers"), (["stated.csv", *BOUNDS, "--fail-on", "bad"], "--fail-on"),
+    (["pets.csv", "--observed", "animal", "--set", "cat", "--level", "0.9"], "--set must name two labels or more"), (["pets.csv", "--observed", "animal", "--set", "cat", "--set", "dog", "--level", "0.9"], "the label '7' of column 'animal' has no --set column"),
+    (["pets.csv", "--observed", "animal", "--sets", "listed", "--lower", "x", "--level", "0.9"], "belong to intervals"), (["pets.csv", "--observed", "cat", "--sets", "animal", "--level", "0.9"], "line 2: column 'animal' must hold JSON lists of labels"),
+    (["pets.csv", "--observed", "animal", "--set", "cat", "--sets", "listed", "--level", "0.9"], "either --set or --sets"), (["stated.csv", "--observed", "kind", "--set", "T", "--set", "y", "--level", "0.9"], "must hold 0 or 1"),
+])
+def test_what_is_wrong_is_said_in_one_line(capsys, args, message):
+    code, out, err = run(capsys, *args)
+    assert (code, out) == (2, "") and message in err and len(err.splitlines()) == 1, err
+
+
+def test_help_names_every_option(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0 and all(name in out for name in ("--sort-bounds", "--sets", "--set ", "--level", "--as-groups", "--n-calibration", "--report"))

@@ -1,0 +1,252 @@
+"""The verdict on intervals and label sets: counts against plain ones, levels, faults that must be seen and differences that "valid" must exclude, groups, repeats, crossed bounds, edges."""
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from uqcal.coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
+from uqcal.coverage import effective_number, interval_report, shown_parts
+from uqcal.intervals import regression_mwi_score
+
+QUICK = dict(n_resamples=199, rng=1)
+
+
+def perfect(n=300, seed=0, level=0.9, power=1.0):
+    "Values, bounds, a prediction and features; widths say too much unless the power is one."
+    rng = np.random.default_rng(seed)
+    u, mean = np.exp(rng.normal(0, 0.5, n)), rng.normal(size=n)
+    y = mean + u**power * rng.standard_t(4, n)
+    bounds = mean[:, None] + stats.t(4).ppf((1 + level) / 2) * u[:, None] * [-1, 1]
+    return y, bounds, mean, {"x": rng.uniform(size=n), "kind": rng.choice(["a", "b", "c"], n)}
+
+
+def asked(n=300, seed=0, **options):
+    y, bounds, mean, features = perfect(n, seed)
+    return interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK | options)
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------------------------
+
+def test_parts_are_counted_as_by_hand():
+    y, bounds, mean, features = perfect(403, 1)
+    report = interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK)
+    inside = [low <= value <= high for value, (low, high) in zip(y, bounds)]
+    for question, column in (("width", bounds[:, 1] - bounds[:, 0]), ("prediction", mean), ("feature: x", features["x"])):
+        fifths = np.array_split(np.argsort(column, kind="stable"), 5)
+        found = report.conclusions[question].result.parts
+        assert found["count"].sum() == 403 and len(found) == 5
+        for part, row in zip(fifths, found.to_dict("records")):
+            assert abs(row["count"] - len(part)) <= 1
+            here = [hit for hit, value in zip(inside, column) if row["first"] * (1 - 1e-10) - 1e-12 <= value <= row["last"] * (1 + 1e-10) + 1e-12 or value == row["first"]]
+            if question != "prediction": assert (len(here), sum(here)) == (row["count"], row["covered"])
+            np.testing.assert_allclose((row["low"], row["high"]), coverage_interval(row["covered"], row["count"]), rtol=1e-12)
+            np.testing.assert_allclose((row["least"], row["most"]), coverage_interval(row["covered"], row["count"], 0.99), rtol=1e-12)
+    kinds = report.conclusions["feature: kind"].result.parts
+    for row in kinds.to_dict("records"): assert row["covered"] == sum(hit for hit, kind in zip(inside, features["kind"]) if kind == row["name"])
+
+
+@pytest.mark.parametrize("n_calibration", [None, 150])
+def test_the_whole_is_tested_exactly(n_calibration):
+    y, bounds, *_ = perfect(250, 3)
+    report = interval_report(y, bounds * 0.9, 0.9, n_calibration=n_calibration, **QUICK)
+    answer, k = report.conclusions["coverage"], report.covered
+    np.testing.assert_allclose(answer.confidence_interval, coverage_interval(k, 250, 0.95, n_calibration))
+    p = tail_pvalue(*count_tails(k, 250, promised_coverage(0.9, n_calibration), n_calibration))
+    other = report.conclusions["width"].result.test.pvalue
+    assert answer.pvalue == pytest.approx(min(1, 2 * p) if p <= other else max(p, min(1, 2 * other)))
+    assert report.score == regression_mwi_score(y, bounds * 0.9, 0.9) and report.mean_size == pytest.approx(np.mean(bounds[:, 1] - bounds[:, 0]) * 0.9)
+
+
+def test_equal_rows_of_a_group_are_worth_one():
+    inside = np.random.default_rng(2).random(300) < 0.88
+    once = effective_number(inside, np.arange(300))
+    for times in (2, 10): assert effective_number(np.repeat(inside, times), np.repeat(np.arange(300), times)) == pytest.approx(once)
+    assert 290 < once <= 300 and effective_number(inside, None) == 300
+    assert effective_number(np.ones(60, bool), np.arange(60) // 3) == 20 and effective_number(inside, np.zeros(300, int)) == 1
+
+
+def test_intervals_of_groups_hold_the_coverage():
+    "500 sets of 40 patients with 3 to 30 rows, whose coverage differs: 95 % ± 2 % are two standard errors, and Clopper and Pearson lie on the safe side."
+    rng, held, plain = np.random.default_rng(4), 0, 0
+    for _ in range(500):
+        person = np.repeat(np.arange(40), rng.integers(3, 30, 40))
+        inside = rng.random(person.size) < rng.beta(9, 1, 40)[person]
+        n = effective_number(inside, person)
+        k = inside.mean() * n
+        held += stats.beta.ppf(0.025, k, n - k + 1) <= 0.9 <= stats.beta.isf(0.025, k + 1, n - k)
+        low, high = coverage_interval(int(inside.sum()), inside.size)
+        plain += low <= 0.9 <= high
+    assert 0.93 <= held / 500 <= 0.985 and plain / 500 < 0.85
+
+
+# --- verdicts ------------------------------------------------------------------------------------------------------------------------
+
+def test_perfect_intervals_fail_in_one_case_of_twenty_at_most():
+    "120 sets, five questions each: 5 % and 3.5 standard errors of 2 %; the page has a thousand."
+    found = [asked(200, seed, rng=seed, n_resamples=99).verdict for seed in range(120)]
+    assert found.count("invalid") <= 0.05 * 120 + 3.5 * np.sqrt(0.05 * 0.95 * 120)
+
+
+@pytest.mark.parametrize(("change", "question", "word"), [
+    (lambda y, b, f: (y, b.mean(axis=1, keepdims=True) + 0.75 * (b - b.mean(axis=1, keepdims=True))), "coverage", "too few"),
+    (lambda y, b, f: (y, b.mean(axis=1, keepdims=True) + 1.6 * (b - b.mean(axis=1, keepdims=True))), "coverage", "too many"),
+    (lambda y, b, f: (b.mean(axis=1) + (y - b.mean(axis=1)) * (b[:, 1] - b[:, 0])**-0.6 * 2.2, b), "width", "depends on the width"),
+    (lambda y, b, f: (np.where(f["kind"] == "c", b.mean(axis=1) + 2.5 * (y - b.mean(axis=1)), y), b), "feature: kind", "% in c"),
+    (lambda y, b, f: (b.mean(axis=1) + (y - b.mean(axis=1)) * (0.4 + 1.4 * f["x"]), b), "feature: x", "depends on x"),
+])
+def test_faults_are_found_and_named(change, question, word):
+    y, bounds, mean, features = perfect(1500, 5)
+    report = interval_report(*change(y, bounds, features), 0.9, features=features, **QUICK)
+    answer = report.conclusions[question]
+    assert report.verdict == answer.status == "invalid" and word in answer.sentence, report.headline
+    assert report.next_step.startswith(("Mend them", "Neither")) and report.mends is not None
+    assert all(one.status != "invalid" for name, one in report.conclusions.items() if name not in (question, "coverage"))
+
+
+def test_valid_means_that_a_part_beyond_the_tolerance_is_excluded():
+    "One fifth of 20,000 points is covered 2.4 % less than the whole: in 12 sets never valid. Of 12 perfect ones most are, else the word has no use."
+    verdicts = {True: [], False: []}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = np.repeat(np.arange(5), 4000)
+        for faulty in verdicts:
+            chance = np.where(x == 0, 0.876, 0.906) if faulty else np.full(20_000, 0.9)
+            y = rng.random(20_000) + np.where(rng.random(20_000) < chance, -0.5, 2)
+            verdicts[faulty].append(interval_report(y, np.tile([-1.0, 1.0], (20_000, 1)), 0.9, features={"x": x}, n_resamples=99, rng=seed).verdict)
+    assert verdicts[True].count("valid") == 0 and verdicts[False].count("valid") > 7
+
+
+def test_an_undecided_answer_says_what_could_be_there():
+    report = asked(120, 8)
+    assert report.verdict == "undecided"
+    answer = report.conclusions["coverage"]
+    low, high = (f"{100 * end:.1f}" for end in answer.confidence_interval)
+    assert low in answer.sentence and high in answer.sentence and "such points might settle it" in answer.sentence
+    needed = int(re.search(r"about ([\d,]+) such", answer.sentence)[1].replace(",", ""))
+    room = 0.02 - abs(answer.estimate - 0.9)
+    assert room > 0 and needed == pytest.approx(answer.estimate * (1 - answer.estimate) * (1.96 / room)**2, rel=0.6)
+
+
+def test_a_slight_difference_of_many_points_is_shown_and_called_slight():
+    rng = np.random.default_rng(0)
+    y = rng.random(100_000) + rng.permutation(np.where(np.arange(100_000) % 1000 < 905, -0.5, 2))
+    report = interval_report(y, np.tile([-1.0, 1.0], (100_000, 1)), 0.9, **QUICK)
+    answer = report.conclusions["coverage"]
+    assert answer.status == "invalid" and "too many" in answer.sentence and "within the tolerance of ± 2 %" in answer.sentence
+    assert list(report.conclusions) == ["coverage"]                          # one width: nothing to compare
+
+
+def test_the_tolerance_follows_the_level():
+    for level, tolerance in ((0.5, 0.1), (0.9, 0.02), (0.99, 0.002), (0.1, 0.02)):
+        y, bounds, *_ = perfect(300, 1, level)
+        assert interval_report(y, bounds, level, **QUICK).tolerance == pytest.approx(tolerance)
+    text = interval_report(*perfect(3000, 1, 0.999)[:2], 0.999, **QUICK).conclusions["coverage"].sentence
+    assert re.search(r"\d\d\.\d{3} %", text), text                            # as many digits as the level asks for
+
+
+# --- what comes in -------------------------------------------------------------------------------------------------------------------
+
+def test_crossed_bounds_are_refused_or_swapped_and_counted():
+    y, bounds, *_ = perfect(100)
+    crossed = bounds.copy()
+    crossed[[3, 50]] = crossed[[3, 50], ::-1]
+    with pytest.raises(ValueError, match="2 of 100 values are crossed"): interval_report(y, crossed, 0.9)
+    report = interval_report(y, crossed, 0.9, sort_bounds=True, **QUICK)
+    assert report.n_crossed == 2 and report.cautions == ("2 of 100 pairs of bounds were crossed and have been swapped.",)
+    pd.testing.assert_frame_equal(report.to_frame(), interval_report(y, bounds, 0.9, **QUICK).to_frame())
+
+
+def test_repeated_rows_count_once():
+    y, bounds, *_ = perfect(200, 4)
+    once, thrice = (interval_report(np.tile(y, k), np.tile(bounds, (k, 1)), 0.9, **QUICK) for k in (1, 3))
+    assert once.n_groups is None and thrice.n_groups == 200 and "repeat an earlier one" in thrice.cautions[0]
+    np.testing.assert_allclose(thrice.conclusions["coverage"].confidence_interval, once.conclusions["coverage"].confidence_interval, atol=2e-3)
+    assert thrice.conclusions["coverage"].pvalue > 0.5 * once.conclusions["coverage"].pvalue
+    assert "repeat" in thrice.next_step
+
+
+def test_groups_of_rows_keep_the_level_that_rows_alone_break():
+    wrong = {True: 0, False: 0}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        person = np.repeat(np.arange(40), 25)
+        y = np.where(rng.random(1000) < rng.beta(4.5, 0.5, 40)[person], rng.uniform(-1, 1, 1000), 1 + rng.exponential(size=1000))
+        for told in wrong:
+            found = interval_report(y, np.tile([-1.0, 1.0], (1000, 1)), 0.9, groups=person if told else None, **QUICK)
+            wrong[told] += found.verdict == "invalid"
+    assert wrong[True] <= 9 and wrong[False] >= 15
+    with pytest.raises(ValueError, match="n_calibration must be left out"): interval_report(y, np.tile([-1.0, 1.0], (1000, 1)), 0.9, groups=person, n_calibration=50)
+
+
+def test_label_sets_are_judged_by_their_size():
+    rng = np.random.default_rng(2)
+    names = np.array(["cat", "dog", "owl"])
+    label, sets = names[rng.integers(0, 3, 400)], rng.random((400, 3)) < 0.6
+    report = interval_report(label, sets, 0.6, classes=names, **QUICK)
+    covered, size = sets[np.arange(400), [list(names).index(one) for one in label]], sets.sum(axis=1)
+    assert report.covered == covered.sum() and report.n_empty == (size == 0).sum() and report.score is None and report.mends is None
+    parts = report.conclusions["set size"].result.parts
+    assert parts["first"].tolist() == sorted(set(size)) and parts["covered"].tolist() == [int(covered[size == k].sum()) for k in sorted(set(size))]
+    assert report.conclusions["set size"].status == "invalid" and "These sets" in report.headline and f"{report.n_empty} of 400 sets are empty." in report.cautions
+
+
+def test_units_and_the_order_of_rows_do_not_matter():
+    y, bounds, mean, features = perfect(300, 6)
+    first = interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK)
+    other = interval_report(1000 * y, 1000 * bounds, 0.9, y_pred=1000 * mean, features=features, **QUICK)
+    again = np.random.default_rng(1).permutation(300)
+    turned = interval_report(y[again], bounds[again], 0.9, y_pred=mean[again], features={name: one[again] for name, one in features.items()}, **QUICK)
+    for question, answer in first.conclusions.items():
+        for report in (other, turned):
+            assert report.conclusions[question].estimate == answer.estimate
+            np.testing.assert_allclose(report.conclusions[question].confidence_interval, answer.confidence_interval)
+    assert other.score == pytest.approx(1000 * first.score)
+
+
+@pytest.mark.parametrize(("y", "bounds", "questions"), [
+    ([0, 0], [[-1, 1], [-1, 2]], ["coverage", "width"]),                      # two points, all covered
+    ([5, 5, 5], [[-1, 1], [-1, 2], [0, 1]], ["coverage", "width"]),           # none covered
+    ([0, 5, 0, 0, 1], [[-1, 1]] * 5, ["coverage"]),                           # one width
+    ([0, 5, 0, 1], [[0, 0], [0, 5], [1, 1], [1, 1]], ["coverage", "width"]),  # no width at all
+])
+def test_few_points_are_answered_with_what_they_say(y, bounds, questions):
+    report = interval_report(y, bounds, 0.9, **QUICK)
+    assert list(report.conclusions) == questions and report.verdict in ("undecided", "invalid")
+    assert len(report.headline) > 40 and len(shown_parts(report)) == len(report.to_frame()) and "<html" in report.to_html()
+
+
+def test_many_groups_and_odd_names_are_shown_whole():
+    y, bounds, mean, _ = perfect(600, 3)
+    names = np.array([f"<b>{k}</b>" for k in np.arange(600) % 60])
+    report = interval_report(y, bounds, 0.9, features={"who": names, "width": mean}, **QUICK)
+    page = report.to_html()
+    assert "<b>1</b>" not in page and len(report.conclusions["feature: who"].result.parts) == 60
+    assert "feature: width (feature)" in report.conclusions and report.conclusions["feature: who"].status == "undecided"
+    assert len(shown_parts(report, 12)) == 1 + 5 + 12 + 5
+
+
+# --- mends ---------------------------------------------------------------------------------------------------------------------------
+
+def test_what_is_proposed_would_help_on_held_out_points():
+    y, bounds, mean, features = perfect(1500, 2)
+    middle = bounds.mean(axis=1, keepdims=True)
+    narrow = middle + 0.6 * (bounds - middle)
+    report = interval_report(y, narrow, 0.9, **QUICK)
+    table = report.mends.set_index("name")
+    assert table.loc["as stated", "score"] == pytest.approx(regression_mwi_score(y, narrow, 0.9)) and table.loc["as stated", "gain"] == 0
+    assert "stretched by" in report.next_step and abs(table.loc["stretched by the same factor", "coverage"] - 0.9) < 0.02
+    kinds = np.where(features["kind"] == "c", 2.5, 1.0)
+    report = interval_report((middle[:, 0] + kinds * (y - middle[:, 0])), np.column_stack([middle - 4, middle + 4]), 0.9, features=features, **QUICK)
+    assert "for each group of kind" in report.next_step
+
+
+def test_nothing_is_proposed_where_nothing_helps():
+    "Coverage depends on an unnamed half of the points, which bounds of one width cannot know: a length for all leaves the score as it is."
+    rng = np.random.default_rng(3)
+    x = rng.uniform(size=2000)
+    y = rng.standard_normal(2000) * (0.5 + x)
+    level = np.mean(np.abs(y) <= 1.8)
+    report = interval_report(y, np.tile([-1.8, 1.8], (2000, 1)), round(float(level), 3), features={"x": x}, **QUICK)
+    assert report.verdict == "invalid" and report.next_step.startswith("Neither")
