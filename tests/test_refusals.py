@@ -386,6 +386,8 @@ TABLE = {
     **{f"scaling.GroupScaling.{method}": Row("errors", of=lambda: GroupScaling().fit(U, E, {"x": KINDS}), given={"features": {"x": KINDS}}, kinds={"groups": "free", "features": "free"})
        for method in ("fit", "transform")},
     **rows("mending", "mend", "errors", nan=True),
+    **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_loss", "binary"),
+    **rows("scores", "interval_score centred_bounds", "intervals"),
 
     # parameters of estimators
     "recalibration.HistogramBinning": Row("binary", call=through(HistogramBinning, lambda made: made.fit(P, Y).predict(P))),

@@ -37,6 +37,7 @@ from uqcal import resampling as resampling
 from uqcal import results as results
 from uqcal import sample as sample
 from uqcal import scaling as scaling
+from uqcal import scores as scores
 from uqcal import screening as screening
 from uqcal import statistics as statistics
 from uqcal import streams as streams
@@ -96,6 +97,9 @@ from uqcal.reliability import top_label_ece as top_label_ece
 from uqcal.repeats import find_repeats as find_repeats
 from uqcal.report import write_report as write_report
 from uqcal.scaling import Mend as Mend
+from uqcal.scores import crps as crps
+from uqcal.scores import interval_score as interval_score
+from uqcal.scores import negative_log_density as negative_log_density
 from uqcal.screening import screen as screen
 from uqcal.statistics import cc as cc
 from uqcal.statistics import conditional_calibration as conditional_calibration
