@@ -24,6 +24,7 @@ from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel
 from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.datasets import load_demo
 from uqcal.mixture import OnlineMixture
+from uqcal.model_comparison import compare_models
 from uqcal.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
@@ -220,6 +221,17 @@ def stated(forecaster):
 def restarting(): return RestartingForecaster(OnlinePlattScaling())
 
 
+def compared_errors(error, uncertainty, dof=np.inf, groups=None, confidence=0.95, n_boot=25, rng=1):
+    return compare_models(None, {"a": (error, uncertainty), "b": (uncertainty, uncertainty)}, dof=dof, groups=groups, confidence=confidence, n_boot=n_boot, rng=rng)
+
+
+def compared_intervals(y_true, y_pred_low, y_pred_up, confidence_level):
+    return compare_models(y_true, {"a": (y_pred_low, y_pred_up), "b": (y_pred_low, y_pred_up)}, score="interval", confidence_level=confidence_level, n_boot=25, rng=1)
+
+
+def compared_outcomes(y_true, y_prob): return compare_models(y_true, {"a": y_prob, "b": y_true}, score="brier", n_boot=25, rng=1)
+
+
 LATE = {"mixture.OnlineMixture": OnlineMixture, "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
         "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1), "tickets.OnlineForecaster": Tracking, "monitor.RestartingForecaster": restarting}
 SAMPLE = Sample(E, U)
@@ -388,6 +400,9 @@ TABLE = {
     **rows("mending", "mend", "errors", nan=True),
     **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_loss", "binary"),
     **rows("scores", "interval_score centred_bounds", "intervals"),
+    "model_comparison.compare_models": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
+    "model_comparison.compare_models+groups": Row("errors", call=compared_errors, nan=True, given={"groups": np.arange(N) % 12}, kinds={"dof": "size -infinite", "groups": "array -None"}),
+    "model_comparison.compare_models+intervals": Row("intervals", call=compared_intervals, nan=True), "model_comparison.compare_models+outcomes": Row("binary", call=compared_outcomes, nan=True),
 
     # parameters of estimators
     "recalibration.HistogramBinning": Row("binary", call=through(HistogramBinning, lambda made: made.fit(P, Y).predict(P))),
@@ -415,7 +430,8 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
-        "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform",
+        "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_models model_comparison.compare_models+intervals "
+        "model_comparison.compare_models+outcomes",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
     ("ties", "constant", "one point", "two points", "zeros"):
@@ -441,7 +457,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points", "zeros"):
         "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
-        "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster "
+        "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster model_comparison.compare_models+groups "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups "
         "coverage.interval_report+groups",

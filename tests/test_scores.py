@@ -15,9 +15,9 @@ def made(n=2000, seed=0):
 
 
 def after_each(scoring, columns, n_units=None, seed=1):
-    "Mean scores as stated and after each step, on held-out points."
+    "Mean scores as stated and after each correction, on held-out points."
     n = columns[0].size
-    steps = scoring.steps(n if n_units is None else n_units)
+    steps = scoring.steps(n if n_units is None else n_units)[:-1]
     found = held_out_points(scoring, columns, steps, split_rows(np.arange(n), np.random.default_rng(seed)))
     return [scoring.points(*columns).mean(), *(found[step].mean() for step in steps)]
 
@@ -93,7 +93,8 @@ def test_nobody_expects_less_from_another_uncertainty(dof):
 def test_shift_and_factor_are_the_best_there_are(scoring):
     error, u, rng = made(700, 3)
     error = error + 0.8
-    for found, score in ((best_shift(scoring, error, u), lambda a: scoring.points(error - a, u).mean()), (best_factor(scoring, error, u), lambda c: scoring.points(error, c * u).mean())):
+    fitting = best_factor(scoring, error - np.median(error), u) * u
+    for found, score in ((best_shift(scoring, error, u), lambda a: scoring.points(error - a, fitting).mean()), (best_factor(scoring, error, u), lambda c: scoring.points(error, c * u).mean())):
         dense = found + np.linspace(-1, 1, 2001) * 0.9 * abs(found)
         assert score(found) <= min(map(score, dense[1:])) + 1e-6 * abs(score(found))
     # in another unit the same mend
@@ -160,5 +161,19 @@ def test_degenerate_columns_have_scores_and_mends(error, width):
 
 
 def test_few_points_teach_less():
-    assert ErrorScoring("log").steps(19) == () and ErrorScoring("log").steps(99) == ("shift", "factor") and ErrorScoring("interval").steps(10**6) == ("shift", "factor")
-    assert OutcomeScoring("brier").steps(50) == ("line",) and OutcomeScoring("brier").steps(100) == ("line", "curve")
+    assert ErrorScoring("log").steps(19) == () and ErrorScoring("log").steps(99) == ErrorScoring("interval").steps(10**6) == ("shift", "factor", "flat")
+    assert OutcomeScoring("brier").steps(50) == ("line", "flat") and OutcomeScoring("brier").steps(100) == ("line", "curve", "flat")
+
+
+def test_flat_widths_know_the_size_of_errors_and_nothing_else():
+    _, u, rng = made(2000, 8)
+    error = u * rng.standard_normal(u.size) + 0.3
+    splits = split_rows(np.arange(2000), rng)
+    for scoring in (ErrorScoring("log"), ErrorScoring("crps"), ErrorScoring("interval")):
+        stated, other = (held_out_points(scoring, (error, widths), ("flat",), splits)["flat"].mean() for widths in (u, 7 * u))
+        assert abs(stated / other - 1) < 1e-4
+    plain = np.log(error.std()) + 0.5 * (1 + math.log(2 * math.pi))
+    assert abs(held_out_points(ErrorScoring("log"), (error, np.ones(2000)), ("flat",), splits)["flat"].mean() - plain) < 0.03
+    y = (rng.random(2000) < 0.3).astype(float)
+    base = held_out_points(OutcomeScoring("brier"), (y, rng.random(2000)), ("flat",), splits)["flat"].mean()
+    assert abs(base - y.mean() * (1 - y.mean())) < 0.001

@@ -43,6 +43,7 @@ _CONTENTS = {
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "mending": ["mend"],
     "coverage": ["interval_report"],
+    "model_comparison": ["compare_models"],
     "calibration": ["calibration_report"],
     "walk": [],
     "calibration_tests": ["kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"],

@@ -24,6 +24,7 @@ from uqcal import kernels as kernels
 from uqcal import logistic as logistic
 from uqcal import mending as mending
 from uqcal import mixture as mixture
+from uqcal import model_comparison as model_comparison
 from uqcal import monitor as monitor
 from uqcal import online as online
 from uqcal import page as page
@@ -83,6 +84,7 @@ from uqcal.intervals import regression_mwi_score as regression_mwi_score
 from uqcal.intervals import size_stratified_coverage as size_stratified_coverage
 from uqcal.mending import mend as mend
 from uqcal.mixture import OnlineMixture as OnlineMixture
+from uqcal.model_comparison import compare_models as compare_models
 from uqcal.monitor import CalibrationMonitor as CalibrationMonitor
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling

@@ -1543,12 +1543,175 @@ def _bins_picture(frame, sides):
     return draw_picture(lambda ax: bins.plot(ax), "Mean response against mean score in bins, for "
                         "both groups.", caption=caption, width=5.2, height=4.2)
 
+# %% ../nbs/70_cli.ipynb #cell-085
+_COMPARE_MODELS = """Say which model states the better uncertainties, by how much and why.
+
+FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
+for CSV on standard input. Each --model names its columns: prediction and uncertainty, error
+and uncertainty without --observed, lower and upper bound with --score interval, or a
+probability with --score brier or log-loss.
+
+\b
+Examples:
+  uqcal compare-models test.csv --observed y --model forest=f,uf --model process=g,ug
+  uqcal compare-models test.csv --observed y --score interval --level 0.9 \\
+    --model cqr=lo1,up1 --model jackknife=lo2,up2 --report models.html
+  uqcal compare-models scores.csv --observed y --score log-loss --model a=pa --model b=pb
+
+Exit code: 0 done; 2 input or options can't be used.
+"""
+_MODEL = _option("A model and its columns, as NAME=COLUMN,COLUMN; at least two.", "NAME=COLUMNS",
+                 "--model")
+_OBSERVED_BY_ALL = _option("Column of what was observed; without it models state their errors.",
+                           "NAME", "--observed")
+_SCORE = _option("log or crps for numbers ± uncertainties, interval, brier or log-loss.", "NAME",
+                 "--score", default=True)
+_DOF = _option("Degrees of freedom, if uncertainties stand for a Student distribution.  "
+               "[default: normal]", "NUMBER", "--dof")
+_LEVEL = _option("Coverage that intervals state, such as 0.9.", "NUMBER", "--level")
+_HARMLESS = _option("Difference in score that does no harm.  [default: what uncertainties wrong "
+                    "by a factor of 1.25 cost, or probabilities by 0.05]", "NUMBER", "--tolerance")
+
+# %% ../nbs/70_cli.ipynb #cell-086
+@app.command("compare-models", help=_COMPARE_MODELS)
+def _compare_models(
+    file: Annotated[str, _FILE], model: Annotated[list[str] | None, _MODEL] = None,
+    observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
+    score: Annotated[str, _SCORE] = "log", dof: Annotated[float | None, _DOF] = None,
+    level: Annotated[float | None, _LEVEL] = None,
+    groups: Annotated[str | None, _GROUPS] = None,
+    tolerance: Annotated[float | None, _HARMLESS] = None,
+    n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
+    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
+    report: Annotated[str | None, _REPORT] = None,
+    json_file: Annotated[str | None, _JSON] = None,
+    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
+    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
+    _check_outputs(file, jobs, report=report, json=json_file)
+    _check_sizes(n_boot=n_boot)
+    score = score.replace("-", " ")
+    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how)
+    from uqcal.model_comparison import compare_models
+    found = compare_models(
+        y_true, predictions, score=score, dof=np.inf if dof is None else dof,
+        confidence_level=level, groups=table.columns[groups] if groups else None,
+        tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=_cores(jobs),
+        progress=_shown(progress))
+    details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
+               "Seed": str(seed)} | _details(_source_facts(table))
+    _deliver(_models_text(found, table, _width()), _json(
+        data=table.source, columns=model, observed=observed, seed=seed, **_source_facts(table),
+        **_models_numbers(found)), report, json_file,
+        lambda path: _write_models_report(found, details, path))
+
+# %% ../nbs/70_cli.ipynb #cell-087
+def _read_models(file, options, observed, score, groups, how):
+    "The table of a file, what was observed by line, and what each model states."
+    from uqcal.inputs import check_choice
+    from uqcal.model_comparison import SCORES
+    check_choice(score.replace(" ", "-"), "--score", [name.replace(" ", "-") for name in SCORES])
+    of_one = score in ("brier", "log loss")
+    if observed is None and score not in ("log", "crps"):
+        raise ValueError(f"--observed must name a column for --score {score.replace(' ', '-')}")
+    models = {}
+    for text in options:
+        name, sign, columns = text.partition("=")
+        parts = columns.split(",")
+        if not (name and sign and all(parts) and len(parts) == 2 - of_one):
+            wanted = "NAME=COLUMN" if of_one else "NAME=COLUMN,COLUMN"
+            raise ValueError(f"--model must be {wanted}, got {text!r:.80}")
+        if name in models: raise ValueError(f"--model must not name {name!r} twice")
+        models[name] = parts
+    if len(models) < 2: raise ValueError(f"--model must be given at least twice, got {len(models)}")
+    kinds = {observed: "outcome" if of_one else "error"} if observed else {}
+    for parts in models.values():
+        own = ["probability"] if of_one else ["error", "error" if score == "interval"
+                                              else "uncertainty"]
+        kinds |= dict(zip(parts, own))
+    table = read_table(file, list(kinds), groups=[groups] if groups else [], kinds=kinds | (
+        {groups: "number"} if groups else {}), **how)
+    import pandas as pd
+    lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
+    stated = {name: [pd.Series(table.columns[part], index=lines) for part in parts]
+              for name, parts in models.items()}
+    return table, None if observed is None else pd.Series(table.columns[observed], index=lines), {
+        name: parts[0] if of_one else tuple(parts) for name, parts in stated.items()}
+
+# %% ../nbs/70_cli.ipynb #cell-088
+def _model_rows(found):
+    "The table of models: score, and its parts where there are any."
+    from uqcal.results import three_digits
+    parts = {"score": "mean score", "miscalibration": "mends would gain",
+             "discrimination": "uncertainties tell", "mended": "once mended", "mend": "by"}
+    if found.score in ("brier", "log loss"): parts["discrimination"] = "probabilities tell"
+    kept = [name for name in parts if name in found.models]
+    rows = [("", *(parts[name] for name in kept))]
+    return rows + [(str(model), *(row[name] if name == "mend" else three_digits(row[name])
+                                  for name in kept)) for model, row in found.models.iterrows()]
+
+
+def _pair_rows(found):
+    "The table of pairs with verdicts."
+    from uqcal.results import three_digits
+    level = f"{100 * found.confidence:g} % interval"
+    rows = [("", "against", "ahead by", level, "p", "verdict")]
+    return rows + [(one["a"], one["b"], three_digits(one["difference"]),
+                    f"{three_digits(one['low'])} to {three_digits(one['high'])}",
+                    f"{one['pvalue']:.2g}", one["verdict"])
+                   for one in found.pairs.head(50).to_dict("records")]
+
+
+def _models_text(found, table, width):
+    points = f"{found.n:,} points" + (f" in {found.n_groups:,} groups" if found.n_groups else "")
+    more = len(found.pairs) - 50
+    parts = [_first_words(table, f"{points}, {len(found.models)} models"),
+             _wrapped(found.sentence, width), _aligned(_model_rows(found), (1, 2, 3, 4)),
+             _aligned(_pair_rows(found), (2, 4))]
+    return "\n\n".join([*parts, *([f"and {more:,} more pairs; --json writes all"] if more > 0
+                                  else [])])
+
+# %% ../nbs/70_cli.ipynb #cell-089
+def _models_numbers(found):
+    "All numbers of a comparison, infinite and missing ones as null."
+    def _plain(value):
+        if value is None or (isinstance(value, float) and not np.isfinite(value)): return None
+        return None if not isinstance(value, (str, list, tuple)) and value != value else value
+    def _rows(frame):
+        return [{key: _plain(value) for key, value in row.items()}
+                for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
+    return {"sentence": found.sentence, "score": found.score, "n": found.n,
+            "n_groups": found.n_groups, "best": found.best, "confidence": found.confidence,
+            "tolerance": found.tolerance, "n_resamples": found.n_resamples, "rows": found.rows,
+            "cautions": list(found.cautions), "models": _rows(found.models.reset_index()),
+            "pairs": _rows(found.pairs)}
+
+
+def _write_models_report(found, facts, path):
+    "One page with the verdict, the picture and both tables."
+    import pandas as pd
+    from uqcal.page import Section, Verdict, draw_picture, render_page, write_whole
+    pictures = ()
+    if "mended" in found.models:
+        pictures = (draw_picture(
+            lambda ax: found.plot(ax), "What mends would gain against the score that would be "
+            "left, for each model.", caption="The lower the better; on the dashed line a model is "
+            "as good as the best one. To the left little could be mended.", width=5.6,
+            height=4.4),)
+    models, pairs = _model_rows(found), _pair_rows(found)
+    sections = [Section("Models", table=pd.DataFrame(models[1:], columns=models[0]),
+                        pictures=pictures),
+                Section("Pairs", table=pd.DataFrame(pairs[1:], columns=pairs[0])),
+                Section("Settings and versions", facts=facts | {"uqcal": __version__})]
+    write_whole(render_page("Which model is better?", Verdict(found.sentence), sections), path)
+
 # %% ../nbs/70_cli.ipynb #cell-062
 _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make
 _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
              "n_calibration": "--n-calibration", "coverage": "--level",
+             "dof": "--dof", "confidence_level": "--level",
              "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance",
              "rng": "--seed", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",

@@ -1,0 +1,329 @@
+"""Models compared: paired means against plain versions, the level of all pairs at once, verdicts that hold, and sentences that one tried to make lie."""
+import itertools
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal.cli import main
+from uqcal.model_comparison import compare_models, mean_differences
+from uqcal.sample import Sample
+from uqcal.scores import crps, negative_log_density
+
+QUICK = dict(rng=1, n_boot=499)
+
+
+def made(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    u = np.exp(rng.normal(0, 0.5, n))
+    return u * rng.standard_normal(n), u, rng
+
+
+# --- paired means --------------------------------------------------------------------------------------------------------------------
+
+def test_means_and_errors_are_those_of_plain_python():
+    rng = np.random.default_rng(0)
+    d, unit = rng.standard_normal(60), np.repeat(np.arange(15), 4)
+    for groups in (np.arange(60), unit):
+        found = mean_differences(d[None], groups, rng=1, n_boot=99)
+        mean = sum(d.tolist()) / 60
+        sums = [sum(d[i] - mean for i in range(60) if groups[i] == g) for g in range(groups.max() + 1)]
+        error = math.sqrt(sum(s * s for s in sums) * len(sums) / (len(sums) - 1)) / 60
+        assert abs(found.mean[0] - mean) < 1e-12 and abs(found.standard_error[0] - error) < 1e-12
+        assert abs((found.high[0] - found.low[0]) / 2 - found.critical * error) < 1e-12
+
+
+def test_the_bootstrap_is_the_one_of_plain_python():
+    "Every draw of three groups of unequal size, 27 in all, against the share of draws by the kernel."
+    d, unit = np.array([1.0, 2.0, -4.0, 0.5]), np.array([0, 0, 1, 2])
+    mean = d.mean()
+    sums, count = np.array([3 - 2 * mean, -4 - mean, 0.5 - mean]), np.array([2.0, 1, 1])
+    large = []
+    for draw in itertools.product(range(3), repeat=3):
+        s, n = sums[list(draw)], count[list(draw)]
+        spread = np.sqrt(np.sum((s - s.sum() / n.sum() * n)**2) * 3 / 2)
+        large.append(np.inf if spread < 1e-9 else abs(s.sum()) / spread)
+    found = mean_differences(d[None], unit, rng=3, n_boot=20_000)
+    expected = np.mean(np.array(large) >= abs(mean) / found.standard_error[0] - 1e-12)
+    assert abs(found.pvalue[0] - expected) < 4 * math.sqrt(0.25 / 20_000)
+
+
+def test_all_pairs_share_one_yardstick():
+    rng = np.random.default_rng(1)
+    d = rng.standard_normal((6, 80))
+    one, all_ = mean_differences(d[:1], np.arange(80), **QUICK), mean_differences(d, np.arange(80), **QUICK)
+    assert all_.critical > one.critical and all_.pvalue[0] >= one.pvalue[0]
+    turned = mean_differences(-d[::-1], np.arange(80), **QUICK)
+    np.testing.assert_allclose(turned.pvalue[::-1], all_.pvalue)
+    assert ((all_.pvalue <= 0.05) == ((all_.low > 0) | (all_.high < 0))).all()
+
+
+@pytest.mark.parametrize("kind, rows, limits", [("normal", 1, (0.03, 0.075)), ("t", 1, (0.02, 0.075)), ("t", 5, (0.02, 0.08))])
+def test_equally_good_models_are_told_apart_in_five_percent(kind, rows, limits):
+    "600 sets of 40 groups; a level of 5 % lies in 3 to 7.5 % in 99 % of such counts, t errors with three degrees of freedom make the test a little shy."
+    count, unit = 0, np.arange(40 * rows) // rows
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        own, shared = (rng.standard_normal((40, k)) if kind == "normal" else rng.standard_t(3, (40, k)) for k in (rows, 1))
+        d = (own + (shared if rows > 1 else 0)).ravel()
+        count += mean_differences(d[None], unit, rng=seed, n_boot=199).pvalue[0] <= 0.05
+    assert limits[0] < count / 600 < limits[1]
+
+
+def test_repeats_taken_as_points_would_lie():
+    "What groups are for: without them the same sets are told apart in far more than 5 %."
+    false = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        d = (rng.standard_normal((40, 5)) + 2 * rng.standard_normal((40, 1))).ravel()
+        false += mean_differences(d[None], np.arange(200), rng=seed, n_boot=199).pvalue[0] <= 0.05
+    assert false / 150 > 0.25
+
+
+def test_twenty_models_of_noise_are_told_apart_in_five_percent_of_sets():
+    "100 sets: 190 pairs, each tested at 5 %, would nearly always hold one; all at once at most 11 % in 99 of 100 counts."
+    any_, unit = 0, np.arange(100)
+    a, b = np.triu_indices(20, 1)
+    for seed in range(100):
+        s = np.random.default_rng(seed).standard_normal((20, 100))
+        any_ += mean_differences(s[b] - s[a], unit, rng=seed, n_boot=199).pvalue.min() <= 0.05
+    assert any_ <= 11
+
+
+def test_a_difference_that_is_there_is_found():
+    "Uncertainties that are 1.5 times too small, 250 points: 0.22 ± 0.056 in theory, so that 97 % of sets show it; 54 of 60 at least in 99.9 % of counts."
+    found = 0
+    for seed in range(60):
+        error, u, _ = made(250, seed)
+        d = negative_log_density(error, u / 1.5) - negative_log_density(error, u)
+        found += mean_differences(d[None], np.arange(250), rng=seed, n_boot=199).pvalue[0] <= 0.05
+    assert found >= 54
+
+
+# --- the door ------------------------------------------------------------------------------------------------------------------------
+
+def test_the_order_of_models_does_not_matter():
+    error, u, rng = made(150)
+    models = {"a": (error, u), "b": (error, 1.4 * u), "c": (error + 0.3 * rng.standard_normal(150), u)}
+    one = compare_models(None, models, **QUICK)
+    for order in (("c", "b", "a"), ("b", "a", "c")):
+        other = compare_models(None, {name: models[name] for name in order}, **QUICK)
+        pd.testing.assert_frame_equal(one.pairs, other.pairs)
+        pd.testing.assert_frame_equal(one.models, other.models)
+        assert one.sentence == other.sentence
+
+
+@pytest.mark.parametrize("score", ["log", "crps"])
+def test_the_unit_of_the_quantity_does_not_matter(score):
+    error, u, rng = made(150)
+    models = {"a": (error, u), "b": (error, 1.4 * u), "c": (error + 0.3 * rng.standard_normal(150), u)}
+    one = compare_models(None, models, score=score, **QUICK)
+    other = compare_models(None, {name: (1000 * e, 1000 * s) for name, (e, s) in models.items()}, score=score, **QUICK)
+    factor = 1000 if score == "crps" else 1
+    assert one.pairs["verdict"].tolist() == other.pairs["verdict"].tolist()
+    np.testing.assert_allclose(other.pairs[["difference", "low", "calibration"]], factor * one.pairs[["difference", "low", "calibration"]], rtol=2e-3, atol=factor * 1e-5)
+    np.testing.assert_allclose(other.tolerance, factor * one.tolerance, rtol=1e-3)
+
+
+def test_predictions_errors_and_samples_are_the_same():
+    error, u, rng = made(60)
+    y = rng.normal(5, 2, 60)
+    found = [compare_models(*given, **QUICK).pairs for given in (
+        (y, {"a": (y - error, u), "b": (y - error, 2 * u)}), (None, {"a": (error, u), "b": (error, 2 * u)}), (None, {"a": Sample(error, u), "b": Sample(error, 2 * u)}))]
+    for other in found[1:]: np.testing.assert_allclose(other["difference"], found[0]["difference"], rtol=1e-9)
+    points = compare_models(y, {"a": (y - error, u), "b": (y - error, 2 * u)}, score="crps", dof=5.0, **QUICK).points
+    np.testing.assert_allclose(points["b"], crps(error, 2 * u, dof=5.0), rtol=1e-9)
+
+
+def test_parts_add_up():
+    error, u, rng = made(300)
+    found = compare_models(None, {"a": (error, u), "b": (error + 0.5, 1.7 * u**1.3)}, **QUICK)
+    pair, models = found.pairs.iloc[0], found.models
+    assert abs(pair["calibration"] + pair["rest"] - pair["difference"]) < 1e-9
+    assert abs(pair["predictions"] + pair["discrimination"] - pair["rest"]) < 1e-9
+    np.testing.assert_allclose(models["flat"] - models["discrimination"] + models["miscalibration"], models["score"], atol=1e-9)
+    np.testing.assert_allclose(models["shift"] + models["factor"] + models["curve"], models["miscalibration"], atol=1e-9)
+
+
+def test_what_a_factor_would_mend_is_said():
+    error, u, _ = made(500)
+    found = compare_models(None, {"process": (error, u), "line": (error, u / 1.9)}, rng=1)
+    assert "All of it is calibration" in found.sentence and "a factor of 1." in found.sentence and "for line" in found.sentence
+    assert found.best == "process" and found.pairs["verdict"][0] == "better"
+    hidden = compare_models(None, {"sharp": (0.7 * error, 0.3 * u), "wide": (error, u)}, rng=1)
+    assert "Mended, sharp would be the better one" in hidden.sentence and "By CRPS it is the other way round" in hidden.sentence
+    told = compare_models(None, {"varied": (error, u), "flat": (error, np.full(500, math.sqrt(np.mean(error**2))))}, rng=1)
+    assert "its predictions being as good" in told.sentence and "its uncertainties telling more" in told.sentence
+
+
+def test_probabilities_and_intervals_are_compared():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.95, 800)
+    y = (rng.random(800) < p).astype(int)
+    bold = 1 / (1 + ((1 - p) / p)**2.5)
+    for score in ("brier", "log loss"):
+        found = compare_models(y, {"honest": p, "bold": bold}, score=score, rng=1)
+        assert found.best == "honest" and found.pairs["verdict"][0] == "better" and "a line in the log-odds would mend for bold" in found.sentence
+    error, u, _ = made(500)
+    found = compare_models(error, {"right": (-1.645 * u, 1.645 * u), "narrow": (-0.6 * u, 0.6 * u)}, score="interval", confidence_level=0.9, rng=1)
+    assert found.best == "right" and "a factor of" in found.sentence and "curve" not in found.models
+
+
+# --- sentences that one tried to make lie ---------------------------------------------------------------------------------------------
+
+def test_copies_are_the_same():
+    error, u, rng = made(100)
+    for other in (u, u * (1 + 1e-15 * rng.integers(-2, 3, 100))):
+        found = compare_models(None, {"a": (error, u), "b": (error, other)}, **QUICK)
+        assert found.sentence == "a and b have the same log score in every row." and found.pairs["verdict"][0] == "the same"
+
+
+@pytest.mark.parametrize("spoilt", [[17], [17, 44], [17, 44, 101]])
+def test_no_row_decides_unseen(spoilt):
+    error, u, _ = made(500)
+    error[spoilt] = [500.0, -400.0, 450.0][:len(spoilt)]
+    found = compare_models(None, {"right": (error, u), "too large": (error, 1.5 * u)}, rng=1)
+    assert found.pairs["verdict"][0] == "undecided" and found.pairs["reason"][0] == "rows"
+    assert found.sentence.startswith("Not decided") and all(f"{row}" in found.rows for row in spoilt) and "Left out: right is better" in found.sentence
+    lines = pd.Index(np.arange(500) + 2, name="line")
+    labelled = compare_models(None, {"right": (pd.Series(error, lines), u), "too large": (error, 1.5 * u)}, rng=1)
+    assert "(line 19)" in labelled.rows
+
+
+def test_rows_that_change_nothing_are_not_blamed():
+    error, u, _ = made(500)
+    assert compare_models(None, {"a": (error, u), "b": (error, 1.5 * u)}, rng=1).rows == ""
+
+
+def test_nearly_infinite_and_nearly_zero_uncertainties():
+    error, u, _ = made(200)
+    for factor in (1e12, 1e-12):
+        for score in ("log", "crps"):
+            found = compare_models(None, {"a": (error, u), "b": (error, factor * u)}, score=score, **QUICK)
+            assert found.best == "a" and found.pairs["verdict"][0] == "better"
+            if score == "log" or factor > 1:
+                assert "of it is calibration" in found.sentence and abs(found.pairs["rest"][0]) < 0.01
+
+
+def test_errors_of_zero_are_told():
+    u = np.exp(np.random.default_rng(0).normal(0, 1, 100))
+    found = compare_models(None, {"a": (np.zeros(100), u), "b": (np.zeros(100), 2 * u)}, **QUICK)
+    assert found.best == "a" and "All errors of a and b are zero." in found.sentence and "calibration" not in found.sentence
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 8])
+def test_few_points_decide_nothing_or_say_that_they_are_few(n):
+    rng = np.random.default_rng(n)
+    error = rng.standard_normal(n)
+    found = compare_models(None, {"a": (error, np.ones(n)), "b": (error + rng.standard_normal(n), np.ones(n))}, rng=1)
+    assert found.pairs["verdict"][0] == "undecided" and "mended" not in found.models
+    if n == 3: assert "3 points are too few for an interval" in found.sentence
+    sure = compare_models(None, {"a": (0 * error, np.ones(n)), "b": (0 * error, np.full(n, 2.0))}, rng=1)
+    assert sure.pairs["verdict"][0] == ("better" if n == 8 else "undecided")
+
+
+def test_repeats_are_found_and_groups_are_respected():
+    rng = np.random.default_rng(5)
+    group = np.repeat(np.arange(60), 10)
+    a, b = rng.standard_normal((2, 60))
+    one = np.ones(600)
+    copied = compare_models(None, {"a": (a[group], one), "b": (b[group], one)}, **QUICK)
+    assert copied.n_groups == 60 and "count together" in copied.sentence
+    near = [x[group] + 0.3 * rng.standard_normal(600) for x in (a, b)]
+    named = compare_models(None, {"a": (near[0], one), "b": (near[1], one)}, groups=group, **QUICK)
+    alone = compare_models(None, {"a": (near[0], one), "b": (near[1], one)}, **QUICK)
+    assert named.pairs["standard_error"][0] > 2 * alone.pairs["standard_error"][0] and "give groups" in alone.sentence and named.n_groups == 60
+
+
+def test_twenty_models_of_noise_have_no_winner():
+    rng = np.random.default_rng(6)
+    found = compare_models(None, {f"m{k}": (rng.standard_normal(150), np.ones(150)) for k in range(20)}, rng=1, n_boot=999)
+    assert len(found.pairs) == 190 and found.sentence.startswith("None of 20 models is shown to be better")
+
+
+def test_alike_better_and_what_would_settle_it():
+    rng = np.random.default_rng(7)
+    z, noise = rng.standard_normal((2, 2000))
+    alike = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, **QUICK)
+    assert alike.pairs["verdict"][0] == "alike" and "within 0.0" in alike.sentence
+    tight = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, tolerance=1e-6, **QUICK)
+    assert tight.pairs["verdict"][0] == "undecided" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6
+    harmless = compare_models(None, {"a": (z, np.ones(2000)), "b": (z, np.full(2000, 1.15))}, **QUICK)
+    assert harmless.pairs["verdict"][0] == "better" and "less than 0.05" in harmless.sentence
+
+
+def test_infinite_and_impossible_input_is_refused():
+    y, p = np.array([0, 1, 1, 0, 1]), np.array([0.5, 0.0, 0.5, 0.5, 0.5])
+    with pytest.raises(ValueError, match=r"predictions\['b'\].*infinite at row 1 .*brier"): compare_models(y, {"a": np.full(5, 0.5), "b": p}, score="log loss")
+    error, u, _ = made(50)
+    two = {"a": (error, u), "b": (error, u)}
+    for given, message in (((None, {"a": (error, u)}), "at least two models"), ((None, [error, u]), "must be a dict"), ((None, {"a": (error, u), "b": error}), "must be a pair"),
+                           ((None, {"a": (error, u), "b": (error[1:], u[1:])}), "the same points"), ((error[:2], {"a": (error[:2], u[:2]), "b": (error[:2], u[:2])}), "at least three points"),
+                           ((None, {"a": (error, u), "b": (error, -u)}), r"predictions\['b'\].*uncertainty must be positive"), ((error[1:], two), "y_pred must have the same length")):
+        with pytest.raises((ValueError, TypeError), match=message): compare_models(*given)
+    for options, message in ((dict(tolerance=0), "tolerance"), (dict(groups=np.arange(50) % 3), "groups"), (dict(confidence_level=0.9), "confidence_level"), (dict(score="interval", confidence_level=0.9), "y_true must be given"),
+                             (dict(score="brier"), "y_true"), (dict(score="nonsense"), "score must be")):
+        with pytest.raises((ValueError, TypeError), match=message): compare_models(None, two, **options)
+    with pytest.raises(ValueError, match="dof is for"): compare_models(y, {"a": p, "b": p}, score="brier", dof=5.0)
+    with pytest.raises(ValueError, match="same index"): compare_models(pd.Series(error), {"a": (pd.Series(error, np.arange(50) + 1), u), "b": (error, u)})
+
+
+def test_the_picture_has_a_dot_for_each_model():
+    import matplotlib
+    matplotlib.use("Agg")
+    error, u, _ = made(150)
+    found = compare_models(None, {"a": (error, u), "b$": (error, 2 * u)}, **QUICK)
+    ax = found.plot()
+    assert {text.get_text() for text in ax.texts} == {"a", r"b\$"} and ax.get_xlabel() == "what mends would gain in log score"
+    with pytest.raises(ValueError, match="fewer than 20"): compare_models(None, {"a": (error[:9], u[:9]), "b": (error[:9], 2 * u[:9])}, **QUICK).plot()
+    assert "<table" in found._repr_html_() and len(found.to_frame()) == 1
+
+
+# --- the command line ----------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    error, u, rng = made(150)
+    y = rng.normal(10, 2, 150)
+    frame = pd.DataFrame({"y": y, "f": y - error, "uf": u, "g": y - error, "ug": 2 * u, "unit": np.arange(150) // 3, "ef": error, "lo": y - 2 * u, "up": y + 2 * u, "lo2": y - u, "up2": y + u,
+                          "came": (rng.random(150) < 0.4).astype(int), "p": 0.4, "q": 0.7})
+    frame.to_csv("test.csv", index=False)
+    return frame
+
+
+def run(capsys, *args, code=0):
+    with pytest.raises(SystemExit) as ended: main(["compare-models", "test.csv", *args])
+    said = capsys.readouterr()
+    assert ended.value.code == code, said.err
+    return said.out if code == 0 else said.err
+
+
+TWO = ["--observed", "y", "--model", "forest=f,uf", "--model", "process=g,ug"]
+
+
+def test_the_command_says_what_the_function_says(table, capsys):
+    said = run(capsys, *TWO, "--groups", "unit", "--n-boot", "499", "--report", "models.html", "--json", "models.json")
+    expected = compare_models(table.y, {"forest": (table.f, table.uf), "process": (table.g, table.ug)}, groups=table.unit.astype(str), n_boot=499, rng=0)
+    assert expected.sentence in " ".join(said.split()) and said.startswith("test.csv: 150 points in 50 groups, 2 models")
+    numbers, page = json.loads(open("models.json").read()), open("models.html").read()
+    assert numbers["sentence"] == expected.sentence and numbers["pairs"][0]["n_needed"] is None and numbers["models"][0]["model"] == "forest"
+    assert "Which model is better?" in page and "data:image/svg" in page
+
+
+def test_the_command_takes_errors_intervals_and_probabilities(table, capsys):
+    assert "forest is better than process" in " ".join(run(capsys, "--model", "forest=ef,uf", "--model", "process=ef,ug", "--score", "crps", "--dof", "6").split())
+    assert "in interval score" in run(capsys, "--observed", "y", "--score", "interval", "--level", "0.95", "--model", "a=lo,up", "--model", "b=lo2,up2")
+    assert "a is better than b" in run(capsys, "--observed", "came", "--score", "log-loss", "--model", "a=p", "--model", "b=q")
+
+
+@pytest.mark.parametrize("args, message", [
+    (["--model", "a=f,uf"], "--model must be given at least twice"), (["--model", "a=f", "--model", "b=g,ug"], "--model must be NAME=COLUMN,COLUMN"),
+    (["--observed", "y", "--model", "a=f,uf", "--model", "a=g,ug"], "must not name 'a' twice"), ([*TWO, "--score", "best"], "--score must be"),
+    ([*TWO, "--score", "brier"], "--model must be NAME=COLUMN"), (["--score", "interval", "--model", "a=lo,up", "--model", "b=lo2,up2"], "--observed must name a column"),
+    ([*TWO, "--level", "0.9"], "--level must"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
+def test_the_command_refuses_by_name(table, capsys, args, message):
+    assert message in run(capsys, *args, code=2)
