@@ -38,6 +38,7 @@ def test_verdict_and_numbers_are_those_of_the_report(capsys):
 def test_report_and_numbers_are_written(capsys):
     code, out, _ = run(capsys, "scores.csv", "--outcome", "y", "--score", "bad", *QUICK, "--report", "r.html", "--json", "n.json")
     assert code == 0 and "not calibrated" in out and "\n\nNext: " in out and "Report: r.html" in out and max(map(len, out.splitlines())) <= 80
+    assert "To mend it:\nuqcal mend scores.csv --outcome y --score bad" in out
     assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "scores.csv" in open("r.html", encoding="utf-8").read()
 
 

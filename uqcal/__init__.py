@@ -42,6 +42,7 @@ _CONTENTS = {
     "scores": ["crps", "interval_score", "negative_log_density"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "mending": ["mend"],
+    "probability_mending": ["mend_probabilities"],
     "coverage": ["interval_report"],
     "model_comparison": ["compare_models"],
     "calibration": ["calibration_report"],

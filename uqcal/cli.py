@@ -508,7 +508,7 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../nbs/70_cli.ipynb #cell-094
-_MEND = """Mend standard uncertainties, and predictions where they are biased.
+_MEND = """Mend standard uncertainties, and predictions where they are biased; or probabilities.
 
 FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
 for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
@@ -522,6 +522,7 @@ Examples:
   uqcal mend new.csv --apply mend.json --predicted yhat --out new_mended.csv
   uqcal validate later.csv --error mended_error \\
     --uncertainty mended_uncertainty --n-calibration 2040
+  uqcal mend cases.csv --outcome y --score p --out mended.csv --model mend.json
 
 Exit code: 0 done; 2 input or options can't be used.
 """
@@ -538,6 +539,10 @@ _Mended = Annotated[str | None, _said("Write the rows, mended, to this CSV file;
 _Used = Annotated[list[str] | None, _said(
     "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
+_Outcome = Annotated[str | None, _said("Column of outcomes, 0 or 1, to mend probabilities.", "NAME")]
+_Score = Annotated[str | None, _said("Column of the stated probabilities of outcome 1.", "NAME")]
+_HARMLESS = _said("Factor between errors and uncertainties that does no harm, > 1; for "
+                  "probabilities the mean difference.  [default: 1.25; 0.05]", "NUMBER")
 
 # %% ../nbs/70_cli.ipynb #cell-095
 @app.command("mend", help=_MEND)
@@ -545,8 +550,9 @@ def _mend(
     file: Annotated[str, _FILE], error: _Error = None, observed: _Observed = None,
     predicted: _Predicted = None, uncertainty: _Uncertainty = None,
     feature: _Used = None, groups: Annotated[str | None, _GROUPS] = None,
+    outcome: _Outcome = None, score: _Score = None, cluster: Annotated[str | None, _CLUSTER] = None,
     out: _Mended = None, model: _Model = None, apply_file: _Apply = None,
-    tolerance: Annotated[float, _TOLERANCE] = 1.25,
+    tolerance: Annotated[float | None, _HARMLESS] = None,
     n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto",
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1, as_groups: _AsGroups = None,
@@ -555,13 +561,20 @@ def _mend(
     _check_features(feature, False, as_groups)
     _check_outputs(file, jobs, out=None if out == "-" else out, model=model)
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    roles = dict(error=error, observed=observed, predicted=predicted, uncertainty=uncertainty)
     if apply_file is not None:
-        if model or feature or groups:
-            raise ValueError("--apply fits nothing: give it without --model, --feature and "
-                             "--groups; the file names the features")
-        _applied(file, apply_file, dict(error=error, observed=observed, predicted=predicted,
-                                        uncertainty=uncertainty), out, how)
-        return
+        if model or feature or groups or outcome or cluster:
+            raise ValueError("--apply fits nothing: give it without --model, --feature, --groups, "
+                             "--outcome and --cluster; the file names the features")
+        return _applied(file, apply_file, roles, score, out, how)
+    if outcome or score or cluster:
+        if any(roles.values()) or feature or groups:
+            raise ValueError("--outcome, --score and --cluster mend probabilities: give them "
+                             "without columns of errors, uncertainties, features and groups")
+        return _mend_scores(file, (outcome or "outcome", score or "score", cluster), out, model, how,
+                            dict(tolerance=0.05 if tolerance is None else tolerance,
+                                 n_boot=n_boot, rng=seed, n_jobs=_cores(jobs),
+                                 progress=_shown(progress)))
     names = _columns(error, observed, predicted, uncertainty)
     options = _checked_options("zms", None, n_resamples=n_resamples)
     options.pop("statistics")
@@ -570,8 +583,8 @@ def _mend(
     errors, stated, table, columns = _read_errors(file, names, not (error or observed), asked, how)
     from uqcal.mending import mend
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
-                 groups=columns.get(groups), n_boot=n_boot, tolerance=tolerance, rng=seed,
-                 n_jobs=_cores(jobs), progress=_shown(progress), **options)
+                 groups=columns.get(groups), n_boot=n_boot, rng=seed,
+                 tolerance=1.25 if tolerance is None else tolerance, n_jobs=_cores(jobs), progress=_shown(progress), **options)
     typer.echo(_visible(_mending_text(found, table, _width())), err=out == "-")
     shift = np.asarray(errors) - found.error
     roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))
@@ -620,13 +633,15 @@ def _write_mended(table, shift, uncertainty, roles, path):
     typer.echo(f"Rows: {_visible(display_name(path))}")
 
 
-def _applied(source, path, roles, out, how):
+def _applied(source, path, roles, score, out, how):
     "Bring the mend in a file to the rows of another one."
     from uqcal.scaling import Mend
     if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
     try: state = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError: state = None
-    if not isinstance(state, dict) or state.get("format") != "uqcal mend 1":
+    known = state.get("format") if isinstance(state, dict) else None
+    if known == "uqcal probability mend 1": return _applied_scores(source, state, score, out, how)
+    if known != "uqcal mend 1":
         raise ValueError(f"--apply {path} is no file that uqcal mend --model wrote")
     model, columns = Mend.from_dict(state["mend"]), state["columns"]
     if roles["observed"] and not roles["predicted"]:
@@ -643,6 +658,57 @@ def _applied(source, path, roles, out, how):
     typer.echo(_visible(_first_words(table, f"{mended.size:,} points") + "\n\n"
                         + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n"), err=out == "-")
     _write_mended(table, shift, mended, roles, out)
+
+# %% ../nbs/70_cli.ipynb #cell-098b
+def _mend_scores(source, columns, out, model, how, options):
+    "Recalibrate probabilities: the whole of `uqcal mend --outcome --score`."
+    outcome, score, cluster = columns
+    y, p, _, table = _read_scores(source, outcome, score, None, cluster, how)
+    from uqcal.page import write_whole
+    from uqcal.probability_mending import mend_probabilities
+    found = mend_probabilities(y, p, cluster=table.columns.get(cluster), **options)
+    rows = [("", "gain in log score", "± ", "near the best", "held-out verdict")]
+    rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
+              "yes" if row["is_near"] else "", row["verdict"])
+             for name, row in found.scores.iterrows()]
+    parts = [_first_words(table, f"{found.n:,} cases"), _wrapped(found.sentence, _width()),
+             _wrapped(f"Before: {found.before.headline}", _width(), rest="  ")]
+    if found.is_mended:
+        parts.append(_wrapped("After, each case mended by others: " + found.after.headline,
+                              _width(), rest="  "))
+    typer.echo(_visible("\n\n".join([*parts, _aligned(rows, (1, 2))])), err=out == "-")
+    if out is not None: _write_scores(table, found.mended, out)
+    if model is not None:
+        state = None if found.model is None else found.model.to_dict()
+        write_whole(_json(format="uqcal probability mend 1", sentence=found.sentence, n=found.n,
+                          score=score, kind=type(found.model).__name__, mend=state), model)
+        typer.echo(f"Model: {_visible(display_name(model))}", err=out == "-")
+
+
+def _write_scores(table, mended, path):
+    "The columns that were read, and the mended probabilities."
+    import pandas as pd
+    from uqcal.page import write_whole
+    frame = pd.DataFrame({table.place: table.places, **table.columns})
+    rows = frame.assign(mended_probability=mended).to_csv(index=False)
+    if path == "-": return typer.echo(rows, nl=False)
+    write_whole(rows, path)
+    typer.echo(f"Rows: {_visible(display_name(path))}")
+
+# %% ../nbs/70_cli.ipynb #cell-098d
+def _applied_scores(source, state, score, out, how):
+    "Bring a map of probabilities to the rows of another table."
+    from uqcal.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
+    score = score or state["score"]
+    table = read_table(source, [score], kinds={score: "probability"}, **how)
+    p, done = table.columns[score], "Left as stated"
+    if state["mend"] is not None:
+        kind = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
+        made = kind[state["kind"]].from_dict(state["mend"])
+        p, done = made.predict(p), f"Mended: {made.sentence}"
+    typer.echo(_visible(_first_words(table, f"{p.size:,} cases") + "\n\n"
+                        + _wrapped(f"{done}.", _width()) + "\n"), err=out == "-")
+    _write_scores(table, p, out)
 
 # %% ../nbs/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
@@ -701,7 +767,8 @@ def _calibration(
     _write_calibration(result, {"source": table.source, "columns": [
         *filter(None, (outcome, score, weight, cluster))]} | _source_facts(table)
         | _contradicted(table, result), seed, report, json_file,
-        _first_words(table, f"{y.size:,} points"))
+        _first_words(table, f"{y.size:,} points"),
+        "" if weight else _scores_mend(result, file, outcome, score, cluster))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
@@ -732,8 +799,17 @@ def _contradicted_places(found):
     return (f"{found['by']}{'s' * (found['count'] > 1)} {shown}"
             f"{f' and {left:,} more' if left else ''}")
 
+# %% ../nbs/70_cli.ipynb #cell-236
+def _scores_mend(result, file, outcome, score, cluster):
+    "The command that would mend the probabilities; empty where nothing is known to."
+    if result.verdict != "invalid" or not result.mended_by: return ""
+    named = zip(("outcome", "score", "cluster"), (outcome, score, cluster))
+    return " ".join([f"uqcal mend {shlex.quote(file)}",
+                     *(f"--{role} {shlex.quote(name)}" for role, name in named if name),
+                     "\\\n  --out mended.csv --model mend.json"])
 
-def _write_calibration(result, data, seed, report, json_file, points):
+
+def _write_calibration(result, data, seed, report, json_file, points, mend):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
     from uqcal.calibration import shown_numbers
     frame = result.to_frame()
@@ -751,6 +827,7 @@ def _write_calibration(result, data, seed, report, json_file, points):
         details["Contradicted"] = _contradicted_places(data["contradicted"])
         headline += "\n" + _wrapped(f"In the file: {details['Contradicted']}.", _width())
     headline += "\n\n" + _wrapped(f"Next: {result.next_step}", _width(), rest="  ")
+    if mend: cautions += f"\n\nTo mend it:\n{mend}"
     _deliver(f"{points}\n\n{headline}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}{cautions}",
              _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline,
                    next_step=result.next_step, n=n, numbers=numbers),
@@ -1543,7 +1620,7 @@ def _bins_picture(frame, sides):
     return draw_picture(lambda ax: bins.plot(ax), "Mean response against mean score in bins, for "
                         "both groups.", caption=caption, width=5.2, height=4.2)
 
-# %% ../nbs/70_cli.ipynb #cell-085
+# %% ../nbs/70_cli.ipynb #df97f35e
 _COMPARE_MODELS = """Say which model states the better uncertainties, by how much and why.
 
 FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
@@ -1572,7 +1649,7 @@ _LEVEL = _option("Coverage that intervals state, such as 0.9.", "NUMBER", "--lev
 _HARMLESS = _option("Difference in score that does no harm.  [default: what uncertainties wrong "
                     "by a factor of 1.25 cost, or probabilities by 0.05]", "NUMBER", "--tolerance")
 
-# %% ../nbs/70_cli.ipynb #cell-086
+# %% ../nbs/70_cli.ipynb #6d503f90
 @app.command("compare-models", help=_COMPARE_MODELS)
 def _compare_models(
     file: Annotated[str, _FILE], model: Annotated[list[str] | None, _MODEL] = None,
@@ -1605,7 +1682,7 @@ def _compare_models(
         **_models_numbers(found)), report, json_file,
         lambda path: _write_models_report(found, details, path))
 
-# %% ../nbs/70_cli.ipynb #cell-087
+# %% ../nbs/70_cli.ipynb #2a3b5396
 def _read_models(file, options, observed, score, groups, how):
     "The table of a file, what was observed by line, and what each model states."
     from uqcal.inputs import check_choice
@@ -1638,7 +1715,7 @@ def _read_models(file, options, observed, score, groups, how):
     return table, None if observed is None else pd.Series(table.columns[observed], index=lines), {
         name: parts[0] if of_one else tuple(parts) for name, parts in stated.items()}
 
-# %% ../nbs/70_cli.ipynb #cell-088
+# %% ../nbs/70_cli.ipynb #5212610f
 def _model_rows(found):
     "The table of models: score, and its parts where there are any."
     from uqcal.results import three_digits
@@ -1671,7 +1748,7 @@ def _models_text(found, table, width):
     return "\n\n".join([*parts, *([f"and {more:,} more pairs; --json writes all"] if more > 0
                                   else [])])
 
-# %% ../nbs/70_cli.ipynb #cell-089
+# %% ../nbs/70_cli.ipynb #c4fca50c
 def _models_numbers(found):
     "All numbers of a comparison, infinite and missing ones as null."
     def _plain(value):

@@ -48,7 +48,7 @@ def _as_array(values, name, expected):
         refuse(f"{name} (row by row)", "hold plain values", hidden, "masked")
     return array
 
-
+# %% ../nbs/30_intervals.ipynb #cell-191
 def check_bounds(
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
 ) -> tuple[np.ndarray, np.ndarray, bool]:  # lower and upper bounds, each of shape (n, k), and

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['make_folds', 'cross_fitted', 'score_table', 'Mending', 'mend_of', 'mend']
+__all__ = ['make_folds', 'random_folds', 'cross_fitted', 'score_table', 'Mending', 'mend_of', 'mend']
 
 # %% ../nbs/54_mending.ipynb #cell-048
 def make_folds(sample: Sample,  # errors and uncertainties, with groups where rows belong together
@@ -53,7 +53,30 @@ def make_folds(sample: Sample,  # errors and uncertainties, with groups where ro
     np.ndarray
         The fold of each row, from 0, shape (n,); groups are whole.
     """
-    unit = np.arange(sample.n) if sample.groups is None else sample.groups.codes
+    return random_folds(np.arange(sample.n) if sample.groups is None else sample.groups.codes,
+                        n_folds, rng)
+
+
+def random_folds(unit: np.ndarray,  # what belongs together, codes from 0 without gaps, shape (n,)
+                 n_folds: int,  # folds, ≥ 2; fewer where there are fewer codes
+                 rng: np.random.Generator,  # a generator, which moves on
+                 ) -> np.ndarray:  # the fold of each row, from 0, shape (n,)
+    """Random folds in which equal codes stay together.
+
+    Parameters
+    ----------
+    unit : np.ndarray
+        What belongs together, codes from 0 without gaps, shape (n,).
+    n_folds : int
+        Folds, ≥ 2; fewer where there are fewer codes.
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    np.ndarray
+        The fold of each row, from 0, shape (n,).
+    """
     order = rng.permutation(unit.max() + 1)
     return (order % min(n_folds, order.size))[unit]
 

@@ -1,0 +1,124 @@
+"""Probabilities mended by held-out cases: what is chosen, what is left alone, and the command."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from uqcal import cli
+from uqcal.mending import random_folds
+from uqcal.probability_mending import cross_fitted_map, mend_probabilities
+from uqcal.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
+
+QUICK = dict(n_boot=99, n_resamples=199)
+
+
+def made(n, seed, bold=1.0):
+    "Outcomes, and probabilities whose log-odds are too large by a factor."
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n)
+    return (rng.random(n) < p).astype(int), 1 / (1 + (1 / p - 1)**bold)
+
+
+def run(monkeypatch, *words):
+    "The exit code of a command."
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit) as ended: cli.main([*words, "--jobs", "1"])
+    return ended.value.code
+
+
+@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, IsotonicCalibration])
+def test_no_case_has_a_part_in_its_own_mend(kind):
+    "Mutation: fitting to all rows, or to the held fold."
+    y, p = made(200, 1, 1.5)
+    fold = random_folds(np.arange(200), 5, np.random.default_rng(1))
+    before = cross_fitted_map(kind, y, p, fold)
+    y[17] = 1 - y[17]
+    after = cross_fitted_map(kind, y, p, fold)
+    assert after[17] == before[17] and np.any(after[fold != fold[17]] != before[fold != fold[17]])
+    np.testing.assert_array_equal(after[fold == fold[17]], before[fold == fold[17]])
+
+
+def test_what_is_wrong_is_mended_as_a_logistic_regression_would():
+    y, p = made(3000, 2, 1.5)
+    found = mend_probabilities(y, p, rng=1, **QUICK)
+    assert found.is_mended and found.before.verdict == "invalid" and found.after.verdict != "invalid"
+    assert found.chosen == "Platt scaling" and found.model.coef_[0] == pytest.approx(1 / 1.5, abs=4 * found.model.standard_error_[0])
+    odds = np.log(p / (1 - p))[:, None]
+    plain = LogisticRegression(C=np.inf, tol=1e-10).fit(odds, y)
+    np.testing.assert_allclose(found.predict(p), plain.predict_proba(odds)[:, 1], atol=1e-5)
+    assert "Mended by Platt scaling: log-odds times 0.6" in found.sentence and "Before: Not calibrated" in found.sentence
+    gain = np.log(np.where(y == 1, found.mended, 1 - found.mended)) - np.log(np.where(y == 1, p, 1 - p))
+    row = found.scores.loc["Platt scaling"]
+    assert row["gain"] == pytest.approx(gain.mean()) and row["gain_error"] == pytest.approx(gain.std(ddof=1) / np.sqrt(3000))
+
+
+def test_what_is_right_is_left():
+    "At most 4 of 30 perfect sets are changed (5 % each and a margin), and what new cases lose by it is small."
+    changed = [mend_probabilities(*made(400, [k, 3]), rng=k, **QUICK).is_mended for k in range(30)]
+    assert sum(changed) <= 5
+
+
+def test_an_impossible_event_is_named_and_many_are_mended():
+    y, p = made(2000, 4)
+    p[7], y[7] = 0.0, 1
+    one = mend_probabilities(y, p, rng=1, **QUICK)
+    assert not one.is_mended and one.rests_on_rows and "row 7 (counted from 0)" in one.sentence and "no ground for a mend" in one.sentence
+    sure = np.round(p)
+    many = mend_probabilities(y, sure, rng=1, **QUICK)
+    assert many.is_mended and not many.rests_on_rows and 0 < many.predict(0.0 * sure).min() and many.predict(1 + 0 * sure).max() < 1
+
+
+def test_clusters_stay_in_one_fold_and_widen_the_errors():
+    y, p = made(150, 5, 1.6)
+    y, p, who = np.repeat(y, 8), np.repeat(p, 8), np.repeat(np.arange(150), 8)
+    plain, known = (mend_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
+    assert known.scores.loc["Platt scaling", "gain_error"] > 2 * plain.scores.loc["Platt scaling", "gain_error"]
+    assert all(np.ptp(known.mended[who == k]) == 0 for k in range(150))
+    assert not (IsotonicCalibration().fit(p, y).predict(p) == known.mended).all()
+
+
+def test_too_few_are_refused_and_arrays_are_owned():
+    y, p = made(60, 6)
+    y[:] = 0
+    y[:9] = 1
+    with pytest.raises(ValueError, match="y_true must hold at least ten events for a mend, or ten clusters of them, got 9"): mend_probabilities(y, p, **QUICK)
+    y[9] = 1
+    with pytest.raises(ValueError, match="ten clusters of them, got 2"): mend_probabilities(y, p, cluster=np.arange(60) // 5, **QUICK)
+    found = mend_probabilities(y, p, rng=1, **QUICK)
+    kept = found.score.copy()
+    p[:] = 0.5
+    np.testing.assert_array_equal(found.score, kept)
+    import matplotlib.pyplot as plt
+    assert found.plot().get_xlabel() == "stated probability" and "<p>" in found._repr_html_()
+    plt.close("all")
+
+
+def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    y, p = made(1200, 7, 1.6)
+    pd.DataFrame({"y": y, "p": p}).to_csv("cases.csv", index=False)
+    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--out", "mended.csv", "--model", "mend.json", "--n-boot", "99") == 0
+    text = capsys.readouterr().out
+    assert "Mended by Platt scaling" in text and "held-out verdict" in text
+    rows, state = pd.read_csv("mended.csv"), json.loads((tmp_path / "mend.json").read_text())
+    assert list(rows) == ["line", "y", "p", "mended_probability"] and state["format"] == "uqcal probability mend 1"
+    pd.DataFrame({"p": [0.1, 0.9]}).to_csv("new.csv", index=False)
+    assert run(monkeypatch, "mend", "new.csv", "--apply", "mend.json", "--out", "-") == 0
+    shown = capsys.readouterr()
+    got = [float(line.split(",")[-1]) for line in shown.out.splitlines()[1:]]
+    np.testing.assert_allclose(got, PlattScaling().fit(p, y).predict([0.1, 0.9]), rtol=1e-9)
+    assert "Mended: log-odds times" in shown.err
+
+
+@pytest.mark.parametrize("words, message", [
+    (("--outcome", "y", "--score", "p", "--uncertainty", "u"), "mend probabilities: give them without"),
+    (("--outcome", "y", "--score", "p", "--tolerance", "0"), "tolerance must lie"),
+    (("--outcome", "y", "--score", "q"), "name them with --outcome, --score"),
+    (("--apply", "mend.json", "--outcome", "y"), "--apply fits nothing")])
+def test_the_command_refuses(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    y, p = made(100, 8)
+    pd.DataFrame({"y": y, "p": p}).to_csv("cases.csv", index=False)
+    assert run(monkeypatch, "mend", "cases.csv", *words) == 2 and message in capsys.readouterr().err
