@@ -295,16 +295,16 @@ def conformal(rng, m, n, level=0.9):
 
 @pytest.mark.parametrize("m", [50, 5000])
 def test_groups_of_conformal_intervals_are_rejected_as_rarely_as_stated(m):
-    "500 calibrations, three functions: 5 % has a standard error of 1 %. Holm's correction of the same p-values rejects 2 % for m = 50."
+    "250 calibrations, three functions: 5 % has a standard error of 1.4 %. Holm's correction of the same p-values rejects 2 % for m = 50."
     rng, count = np.random.default_rng(22), np.zeros(4)
-    for _ in range(500):
+    for _ in range(250):
         y, bounds, feature = conformal(rng, m, 1000)
         by_width = iv.size_stratified_coverage(y, bounds, 0.9, n_calibration=m)
         count += [by_width.pvalue < 0.05, iv.feature_stratified_coverage(y, bounds, feature, 0.9, num_bins=5, n_calibration=m).pvalue < 0.05,
                   iv.feature_stratified_coverage(y, bounds, feature > 0, 0.9, n_calibration=m, alternative="two-sided").pvalue < 0.05,
                   iv.size_stratified_coverage(y, bounds, 0.9).pvalue < 0.05]
-    assert (np.abs(count[:3] / 500 - 0.05) < 0.03).all(), count
-    assert m == 5000 or count[3] > 100              # without the calibration: a quarter and more
+    assert (np.abs(count[:3] / 250 - 0.05) < 0.045).all(), count
+    assert m == 5000 or count[3] > 50              # without the calibration: a quarter and more
 
 
 def test_a_calibration_has_two_intervals_and_the_sentence_names_both():
