@@ -234,6 +234,7 @@ def test_bounds_move_by_the_distance_of_the_score_and_never_cross():
     assert narrow.any() and np.all(bounds[:, 0] <= bounds[:, 1])
     np.testing.assert_allclose(bounds[narrow], np.repeat(y[narrow], 2).reshape(-1, 2))
     np.testing.assert_allclose(bounds[~narrow], stated[~narrow] + [-q, q])
+    np.testing.assert_array_equal(found.predict(stated[:, :, None]), bounds)    # the shape that MAPIE returns for one level
     wide = ConformalBounds(0.9, per_width=True).fit(y + 1, stated).predict([[0.0, 1.0], [0.0, 2.0]])
     np.testing.assert_allclose(2 * wide[0], wide[1])
 

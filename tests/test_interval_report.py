@@ -180,6 +180,28 @@ def test_groups_of_rows_keep_the_level_that_rows_alone_break():
     with pytest.raises(ValueError, match="n_calibration must be left out"): interval_report(y, np.tile([-1.0, 1.0], (1000, 1)), 0.9, groups=person, n_calibration=50)
 
 
+def test_a_series_is_not_taken_for_independent_points():
+    "Perfect intervals of an autoregression with a memory of ten steps: 5 % of 60 sets, and 3.5 standard errors; taken as points, a quarter would be called invalid."
+    wrong = told = plain = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        noise, u = rng.standard_normal(800), np.exp(rng.normal(0, 0.4, 800))
+        for k in range(1, 800): noise[k] = 0.9 * noise[k - 1] + np.sqrt(0.19) * noise[k]
+        report = interval_report(noise * u, 1.645 * u[:, None] * [-1, 1], 0.9, n_resamples=99, rng=1)
+        wrong += report.conclusions["coverage"].status == "invalid"
+        told += "Neighbouring rows are alike" in report.headline
+        low, high = coverage_interval(report.covered, 800)
+        plain += not low <= 0.9 <= high
+    assert wrong <= 9 and told == 60 and plain >= 12
+
+
+def test_one_far_row_is_named_before_anything_is_mended():
+    y, bounds, *_ = perfect(300, 2)
+    y[17] = 1e30
+    report = interval_report(y, 0.6 * bounds, 0.9, **QUICK)
+    assert report.verdict == "invalid" and report.next_step == "Look at row 17 (counted from 0) first; then judge again." and "row 17" in report.cautions[-1].lower()
+
+
 def test_label_sets_are_judged_by_their_size():
     rng = np.random.default_rng(2)
     names = np.array(["cat", "dog", "owl"])

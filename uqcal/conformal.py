@@ -170,9 +170,6 @@ class _Tabled(_Calibrated):
         return pd.DataFrame(rows)
 
 # %% ../nbs/31_conformal.ipynb #cell-016
-def _signed(x): return three_digits(x).replace("-", "−")
-
-
 class _Told(_Tabled):
     "What was learnt, in words."
 
@@ -224,9 +221,12 @@ class _Mended(_Told):
         "What intervals are made of, and what they promise."
         check_is_fitted(self)
         how = "" if self.mend_ is None else f" with u mended ({self.mend_.sentence})"
-        reach = self._by_group(lambda found: f"± {_signed(found[0])} u" if found.size == 1 else
-                               f"{_signed(-found[1])} u to {_signed(found[0])} u")
-        return f"predictions {reach}{how}: {self._promise()}"
+
+        def _reach(found):
+            "How far intervals reach, given the thresholds that were `found`."
+            if found.size == 1: return f"± {three_digits(found[0])} u"
+            return f"{three_digits(-found[1])} u to {three_digits(found[0])} u"
+        return f"predictions {self._by_group(_reach)}{how}: {self._promise()}"
 
 # %% ../nbs/31_conformal.ipynb #cell-019
 class _LearnsErrors(_Mended):
@@ -400,8 +400,8 @@ class _LearnsBounds(_Told):
 
     def _bounds(self, y_intervals):
         "Lower and upper bounds, and the length in which distances from them are measured."
-        low, up, single = check_bounds(y_intervals)
-        if not single:
+        low, up, _ = check_bounds(y_intervals)
+        if low.shape[1] > 1:
             raise ValueError(f"y_intervals must have shape (n, 2), one level, got "
                              f"{low.shape[1]} levels")
         if not self.per_width: return low[:, 0], up[:, 0], 1.0
@@ -479,8 +479,8 @@ class ConformalBounds(_LearnsBounds):
 
         def _moved(found):
             "How far outwards, for the thresholds that were `found`."
-            if found.size == 1: return f"{_signed(found[0])}{of} outwards"
-            return f"{_signed(found[1])} and {_signed(found[0])}{of} outwards"
+            if found.size == 1: return f"{three_digits(found[0])}{of} outwards"
+            return f"{three_digits(found[1])} and {three_digits(found[0])}{of} outwards"
         return f"bounds moved {self._by_group(_moved)}: {self._promise()}"
 
 # %% ../nbs/31_conformal.ipynb #cell-039

@@ -174,7 +174,7 @@ class CoverageAlong(Result):
 # %% ../nbs/55_coverage.ipynb #cell-012
 def _percent(share, level):
     "A share in percent, with as many decimals as the level asks for."
-    digits = max(1, int(np.ceil(-np.log10(min(level, 1 - level)) - 1e-9)))
+    digits = max(1, int(np.ceil(-np.log10(min(level, 1 - level)) - 0.5)))
     text = f"{100 * share:.{digits}f}"
     if float(text) == 100 and share < 1: return f"above {100 - 10.0**-digits:.{digits}f}"
     return text
@@ -298,13 +298,18 @@ def _value(x):
     return f"{x:.0f}".replace("-", "−") if x == round(x) and abs(x) < 1e7 else three_digits(x)
 
 
-def _where(row, found):
-    "A part in words."
-    if found.by_group: return f"in {printable(row['name'])[:40]}"
+def _part_name(row, found):
+    "What a part is called."
+    if found.by_group: return printable(row["name"])[:40]
     first, last = _value(row["first"]), _value(row["last"])
-    return f"at {first}" if first == last else f"from {first} to {last}"
+    return first if first == last else f"{first} to {last}"
 
 
+def _where(row, found):
+    "A part in a sentence."
+    return f"{'in' if found.by_group else 'where it is'} {_part_name(row, found)}"
+
+# %% ../nbs/55_coverage.ipynb #cell-051
 def _along_answer(found, adjusted, feature, options):
     "Whether the coverage is the same along one thing."
     table, level, tolerance = found.parts, found.stated, options["tolerance"]
@@ -314,7 +319,8 @@ def _along_answer(found, adjusted, feature, options):
     span, name = found.span, f"the {found.along}" if feature is None else found.along
     few = int(table["is_small"].sum())
     which = "in each fifth of the points" if len(table) == 5 else "in each part"
-    if found.by_group: which = "in each group" + (f" but the {f'{few} ' * (few > 1)}smallest" * (few > 0))
+    smallest = f" but the {f'{few} ' * (few > 1)}smallest" if few else ""
+    if found.by_group: which = f"in each group{smallest}"
     limits = f"{_percent(span.low, level)} and {_percent(span.high, level)} %"
     reach = f"{three_digits(100 * tolerance).rstrip('0').rstrip('.')} %"
     if adjusted <= 1 - options["confidence"]:
@@ -549,12 +555,14 @@ def _headline(report):
                                                                      unclear[2:]]))
     else:
         parts = [f"These {what} hold as stated: {'; '.join(one.short for one in found[:4])}"]
+    if any(one.startswith(_ALIKE) for one in report.cautions): parts.append(_ALIKE)
     return " ".join(f"{part}." for part in parts)
 
 
 def _asked(answer):
     "A question in few words."
-    return "the coverage" if answer.question == "coverage" else f"along {answer.result.along}"
+    if answer.question == "coverage": return "the coverage"
+    return f"along {'' if answer.feature else 'the '}{answer.result.along}"
 
 # %% ../nbs/55_coverage.ipynb #cell-025
 def _best_mend(report):
@@ -565,8 +573,11 @@ def _best_mend(report):
 
 
 def _next_step(report):
-    if any("repeat" in one for one in report.cautions):
+    if any("repeat an earlier" in one for one in report.cautions):
         return "Look at the rows that repeat others first; leave them out, or give groups."
+    for one in report.cautions:
+        if "alone makes up" in one:
+            return f"Look at {one.split(' alone')[0].lower()} first; then judge again."
     best = _best_mend(report)
     if report.verdict == "invalid" and best is not None:
         first = report.mends["score"].iloc[0]
@@ -624,11 +635,9 @@ def _report_frame(report):
     rows = [{"question": "coverage", "part": "all", "count": report.n, "covered": report.covered,
              "coverage": whole.estimate, **whole.confidence_interval._asdict()}]
     for question, one in report.conclusions.items():
-        if one.result is None: continue
-        rows += [{"question": question, "part": _where(row, one.result).removeprefix(
-            "in ").removeprefix("at ").removeprefix("from "),
-            **{key: row[key] for key in ("count", "covered", "coverage", "low", "high")}}
-            for row in one.result.parts.to_dict("records")]
+        for row in [] if one.result is None else one.result.parts.to_dict("records"):
+            rows.append({"question": question, "part": _part_name(row, one.result), **{
+                key: row[key] for key in ("count", "covered", "coverage", "low", "high")}})
     return pd.DataFrame(rows)
 
 # %% ../nbs/55_coverage.ipynb #cell-027
@@ -796,20 +805,24 @@ def _judged(y_true, stated, level, checked, given, options):
     missed = Sample((~covered).astype(float), np.ones(covered.size), given["groups"])
     cautions = ([f"{given['n_crossed']:,} of {covered.size:,} pairs of bounds were crossed and "
                  "have been swapped."] if given["n_crossed"] else [])
+    stretches = None
     if missed.groups is None and bounds is not None:
-        missed, told = _without_repeats(missed, y, bounds, options["n_calibration"] is not None)
+        missed, stretches, told = _without_repeats(missed, y, bounds,
+                                                   options["n_calibration"] is not None)
         cautions = [*told, *cautions]
+    if bounds is not None: cautions += _far_row(y, bounds, level)
     group = None if missed.groups is None else missed.groups.codes
     promised = promised_coverage(level, options["n_calibration"])
     asked = _asked_along(missed, size, checked, given, options)
-    raw = [_pvalue(covered, group, promised, options["n_calibration"])]
+    whole = group if stretches is None else stretches
+    raw = [_pvalue(covered, whole, promised, options["n_calibration"])]
     count, alpha = 1 + len(asked), 1 - options["confidence"]
     drawn = options["drawn"] | {"levels": tuple(alpha / k for k in range(1, count + 1))}
     found = {name: _along(covered, missed, along, name, level, options | {"drawn": drawn})
              for name, (along, _) in asked.items()}
     raw += [1.0 if one.test is None else one.test.pvalue for one in found.values()]
     adjusted = holm(raw)
-    conclusions = {"coverage": _coverage_answer(covered, group, level, raw[0], float(adjusted[0]),
+    conclusions = {"coverage": _coverage_answer(covered, whole, level, raw[0], float(adjusted[0]),
                                                 options)}
     for (name, one), p in zip(found.items(), adjusted[1:]):
         answer = _along_answer(one, float(p), name if asked[name][1] else None, options)
@@ -835,18 +848,34 @@ def _tried(conclusions, y, bounds, level, asked, group, options):
     return _mends(y, bounds, level, named, group, options["drawn"]["rng"])
 
 
+def _far_row(y, bounds, level):
+    "A warning where one row decides the mean score."
+    out = np.maximum(np.maximum(bounds[:, 0] - y, y - bounds[:, 1]), 0)
+    score = bounds[:, 1] - bounds[:, 0] + 2 / (1 - level) * out
+    share = score.max() / score.sum() if score.any() else 0
+    if y.size < 10 or share <= 0.5: return []
+    return [f"Row {int(score.argmax()):,} (counted from 0) alone makes up {100 * share:.0f} % of "
+            "the Winkler score: look there before the score is used."]
+
+# %% ../nbs/55_coverage.ipynb #cell-059
 def _without_repeats(missed, y, bounds, is_calibrated):
-    "The misses with rows that repeat each other as groups, and what was seen."
+    """The misses with rows that repeat each other as groups, stretches of the file where
+    neighbouring rows are alike, and what was seen."""
     half = (bounds[:, 1] - bounds[:, 0]) / 2
-    if y.size < 4 or not np.all(half > 0): return missed, []
+    if y.size < 4 or not np.all(half > 0): return missed, None, []
     seen = repeats_of(Sample(y - bounds.mean(axis=1), half))
-    if not seen.is_suspect: return missed, []
-    if seen.groups is None or is_calibrated:
-        return missed, ["Rows repeat or resemble others. If they belong together, intervals and "
-                        "p-values here are too sure: give groups."]
-    return missed.with_groups(seen.groups), [
-        f"{seen.repeated:,} of {seen.n:,} {seen.repeats} repeat an earlier one; those that do "
-        "count as one point."]
+    if not seen.is_suspect: return missed, None, []
+    if is_calibrated: return missed, None, [f"{_ALIKE}; the p-value of the coverage is too sure."]
+    if seen.groups is not None:
+        return missed.with_groups(seen.groups), None, [
+            f"{seen.repeated:,} of {seen.n:,} {seen.repeats} repeat an earlier one; those that do "
+            "count as one point."]
+    stretches = np.arange(y.size) * 20 // y.size if y.size >= 40 else None
+    return missed, stretches, [f"{_ALIKE}; for the coverage as a whole, twenty stretches of the "
+                               "file were taken for what varies."]
+
+
+_ALIKE = "Neighbouring rows are alike: if they belong together, give groups"
 
 
 def _asked_along(missed, size, checked, given, options):
