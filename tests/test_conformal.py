@@ -239,6 +239,19 @@ def test_bounds_move_by_the_distance_of_the_score_and_never_cross():
     np.testing.assert_allclose(2 * wide[0], wide[1])
 
 
+def test_a_scaling_of_half_widths_is_that_of_uncertainties():
+    u, error, features = made()
+    bounds = np.column_stack([3 - u, 3 + u])
+    found = ConformalBounds(0.9, scaling=LogLinearScaling(), rng=5).fit(3 + error, bounds, features)
+    other = ConformalIntervals(0.9, scaling=LogLinearScaling(), rng=5).fit(u, error)
+    np.testing.assert_allclose(found.predict(bounds), other.predict(np.full(200, 3.0), u), rtol=1e-9)
+    assert found.to_frame().equals(found.inner_.to_frame()) and "u half their width" in found.sentence
+    again = ConformalBounds.from_dict(json.loads(json.dumps(found.to_dict())))
+    np.testing.assert_array_equal(again.predict(bounds), found.predict(bounds))
+    with pytest.raises(ValueError, match="per_width must be left out"): ConformalBounds(scaling=FactorScaling(), per_width=True).fit(3 + error, bounds)
+    with pytest.raises(ValueError, match="half widths of y_intervals must be positive"): found.predict([[1.0, 1.0]])
+
+
 def test_class_scores_are_those_of_a_plain_loop_with_ties():
     rng = np.random.default_rng(0)
     p = rng.integers(0, 5, (300, 4)) + np.array([1, 0, 0, 0])

@@ -262,6 +262,13 @@ def test_what_is_proposed_would_help_on_held_out_points():
     kinds = np.where(features["kind"] == "c", 2.5, 1.0)
     report = interval_report((middle[:, 0] + kinds * (y - middle[:, 0])), np.column_stack([middle - 4, middle + 4]), 0.9, features=features, **QUICK)
     assert "for each group of kind" in report.next_step
+    # the mend of all points goes to others, and the held-out bounds are what was scored
+    assert report.mends["score"].min() == pytest.approx(regression_mwi_score(middle[:, 0] + kinds * (y - middle[:, 0]), report.held_out, 0.9))
+    other, bounds, _, features = perfect(3000, 9)
+    kinds, middle = np.where(features["kind"] == "c", 2.5, 1.0), bounds.mean(axis=1)
+    mended = report.mend.predict(np.column_stack([middle - 4, middle + 4]), {"kind": features["kind"]})
+    inside = (mended[:, 0] <= middle + kinds * (other - middle)) & (middle + kinds * (other - middle) <= mended[:, 1])
+    for kind in "abc": assert abs(inside[features["kind"] == kind].mean() - 0.9) < 0.04
 
 
 def test_nothing_is_proposed_where_nothing_helps():

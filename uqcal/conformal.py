@@ -356,7 +356,8 @@ class ConformalIntervals(_LearnsErrors):
 
 # %% ../nbs/31_conformal.ipynb #cell-033
 class _LearnsBounds(_Told):
-    "Thresholds of distances from bounds."
+    "Thresholds of distances from bounds, or of errors over half widths that are mended first."
+    inner_ = None
 
     def fit(self,
             y_true: ArrayLike,  # true values, shape (n,)
@@ -391,12 +392,24 @@ class _LearnsBounds(_Told):
         low, up, unit_length = self._bounds(y_intervals)
         check_labels_agree(y_true=y_true, y_intervals=y_intervals, groups=groups)
         y = check_column(y_true, low.size, "y_true")
+        if self.scaling is not None:
+            if self.per_width: raise ValueError("per_width must be left out beside scaling")
+            self.inner_ = ConformalIntervals(self.level, self.by, self.scaling, self.symmetric,
+                                             rng=self.rng)
+            self.inner_.fit(self._half(low, up), y - (low + up) / 2, features, groups)
+            for name in ("labels_", "clustered_", "points_", "threshold_"):
+                setattr(self, name, getattr(self.inner_, name))
+            return self
         columns = read_columns(features, y.size, y_true=y_true, y_intervals=y_intervals,
                                groups=groups)
         above, below = (y - up) / unit_length, (low - y) / unit_length
         self._calibrate((np.maximum(above, below),) if self.symmetric else (above, below),
                         *self._cells(columns, y.size), _units(groups, y.size))
         return self
+
+    def _half(self, low, up):
+        "Half widths, in the place of uncertainties."
+        return read_vector((up - low) / 2, "the half widths of y_intervals", positive=True)
 
     def _bounds(self, y_intervals):
         "Lower and upper bounds, and the length in which distances from them are measured."
@@ -423,6 +436,12 @@ class ConformalBounds(_LearnsBounds):
         False: each bound is moved by a length of its own.
     per_width : bool, default False
         Whether lengths are shares of each interval's width.
+    scaling : Any, optional
+        A map of half widths, as of uncertainties, or a `Mend`, fitted to half the points:
+        bounds then lie around middles.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, which draws that half; None draws fresh entropy: numbers differ
+        from run to run.
 
     References
     ----------
@@ -435,8 +454,13 @@ class ConformalBounds(_LearnsBounds):
                                          # of its own; None for the same for all
                  symmetric: bool = True,  # False: each bound is moved by a length of its own
                  per_width: bool = False,  # whether lengths are shares of each interval's width
+                 scaling: Any = None,  # a map of half widths, as of uncertainties, or a `Mend`,
+                                       # fitted to half the points: bounds then lie around middles
+                 rng: int | np.random.Generator | None = None,  # seed or generator, which draws
+                                                                # that half
                  ):
         self.level, self.by, self.symmetric, self.per_width = level, by, symmetric, per_width
+        self.scaling, self.rng = scaling, rng
 
     def predict(self,
                 y_intervals: ArrayLike,  # bounds that the model states, shape (m, 2), lower first
@@ -464,6 +488,8 @@ class ConformalBounds(_LearnsBounds):
         """
         check_is_fitted(self)
         low, up, unit_length = self._bounds(y_intervals)
+        if self.inner_ is not None:
+            return self.inner_.predict((low + up) / 2, self._half(low, up), features)
         reach = self._thresholds(read_columns(features, low.size, y_intervals=y_intervals),
                                  low.size)
         low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
@@ -475,6 +501,9 @@ class ConformalBounds(_LearnsBounds):
     def sentence(self) -> str:
         "How bounds are moved, and what they promise."
         check_is_fitted(self)
+        if self.inner_ is not None:
+            return self.inner_.sentence.replace("predictions", "middles of bounds, u half their "
+                                                "width,", 1)
         of = " of the width" if self.per_width else ""
 
         def _moved(found):

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from .conclusions import Conclusion, read_features
-from .conformal import ConformalBounds, ConformalIntervals
+from .conformal import ConformalBounds
 from .consistency import NothingToTest, consistency_of
 from .coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
 from .inputs import (check_column, check_count, check_fraction, check_generator,
@@ -352,46 +352,47 @@ def _swapped(y_intervals):
 
 
 def _candidates(bounds, level, columns):
-    "What could mend intervals, by name: models, and whether they take the middle and half width."
-    found = {"moved by the same length": (ConformalBounds(level), False)}
+    "What could mend intervals, by name."
+    found = {"moved by the same length": ConformalBounds(level)}
     widths = eleven_digits(bounds[:, 1] - bounds[:, 0])
     if widths.min() > 0:
-        found["stretched by the same factor"] = ConformalBounds(level, per_width=True), False
+        found["stretched by the same factor"] = ConformalBounds(level, per_width=True)
     if widths.min() > 0 and np.ptp(widths) > 0:
-        found["stretched by a power of the width"] = ConformalIntervals(
-            level, scaling=LogLinearScaling(), rng=0), True
+        found["stretched by a power of the width"] = ConformalBounds(
+            level, scaling=LogLinearScaling(), rng=0)
     for name in columns:
-        by_group = ConformalBounds(level, by=name)
-        found[f"moved by a length for each group of {name}"] = by_group, False
+        found[f"moved by a length for each group of {name}"] = ConformalBounds(level, by=name)
     return found
 
 
-def _held_out(y, bounds, model, is_centred, columns, group, fold):
+def _held_out(y, bounds, model, columns, group, fold):
     "The bounds of each fold, mended by what all other folds taught."
-    made, middle = np.empty_like(bounds), bounds.mean(axis=1)
-    half = (bounds[:, 1] - bounds[:, 0]) / 2
+    made = np.empty_like(bounds)
     for k in range(int(fold.max()) + 1):
         rest, held = fold != k, fold == k
         there, here = ({name: one[part] for name, one in columns.items()} for part in (rest, held))
-        own = None if group is None else group[rest]
-        if is_centred:
-            model.fit(half[rest], (y - middle)[rest], there, own)
-            made[held] = model.predict(middle[held], half[held], here)
-        else:
-            model.fit(y[rest], bounds[rest], there, own)
-            made[held] = model.predict(bounds[held], here)
+        model.fit(y[rest], bounds[rest], there, None if group is None else group[rest])
+        made[held] = model.predict(bounds[held], here)
     return made
 
-# %% ../nbs/55_coverage.ipynb #cell-021
+# %% ../nbs/55_coverage.ipynb #cell-045
 def _mends(y, bounds, level, columns, group, rng):
-    "Held-out coverage and score of what could mend intervals; the first is as stated."
+    "Held-out scores of what could mend intervals, those bounds, and the best one, fitted to all."
     unit = np.arange(y.size) if group is None else group
     fold = (rng.permutation(int(unit.max()) + 1) % 5)[unit]
-    made = {"as stated": bounds}
-    for name, (model, is_centred) in _candidates(bounds, level, columns).items():
-        try: found = _held_out(y, bounds, model, is_centred, columns, group, fold)
+    made, models = {"as stated": bounds}, _candidates(bounds, level, columns)
+    for name, model in models.items():
+        try: found = _held_out(y, bounds, model, columns, group, fold)
         except ValueError: continue  # too few points, or groups, for this one
         if np.isfinite(found).all(): made[name] = found
+    table = _scored(y, made, level, unit)
+    best = table.loc[table["score"].idxmin()]
+    if best["gain"] <= best["gain_error"]: return table, None, None
+    return table, made[best["name"]], models[best["name"]].fit(y, bounds, columns, group)
+
+
+def _scored(y, made, level, unit):
+    "Coverage, width, score and gain of each candidate's held-out bounds."
     rows, first = [], None
     for name, one in made.items():
         width, out = one[:, 1] - one[:, 0], np.maximum(one[:, 0] - y, y - one[:, 1])
@@ -425,6 +426,10 @@ class _Report(Result):
     confidence: float  # level of intervals and verdict
     mends: pd.DataFrame | None = field(repr=False)  # what would mend them: name, coverage, width,
     # score, gain, gain_error (of the score), all held out; None where nothing was tried
+    held_out: np.ndarray | None = field(repr=False, compare=False)  # bounds by the best of them, of
+    # each fold by a mend that has not seen it, shape (n, 2); None where none helps
+    mend: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
+    # points: `.predict(y_intervals, features)` mends others; None where none helps
     cautions: tuple[str, ...]  # what else the rows show
 
     @property
@@ -432,21 +437,6 @@ class _Report(Result):
         "One of \"valid\", \"invalid\" and \"undecided\"."
         found = {one.status for one in self.conclusions.values()}
         return next(one for one in ("invalid", "undecided", "valid") if one in found)
-
-    @property
-    def headline(self) -> str:
-        "The verdict in a few sentences."
-        return _headline(self)
-
-    @property
-    def sentence(self) -> str:
-        "The headline."
-        return self.headline
-
-    @property
-    def next_step(self) -> str:
-        "What to do about it first."
-        return _next_step(self)
 
 # %% ../nbs/55_coverage.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
@@ -484,9 +474,30 @@ class IntervalReport(_Report):
     mends : pd.DataFrame | None
         What would mend them: name, coverage, width, score, gain, gain_error (of the score),
         all held out; None where nothing was tried.
+    held_out : np.ndarray | None
+        Bounds by the best of them, of each fold by a mend that has not seen it, shape (n,
+        2); None where none helps.
+    mend : ConformalBounds | None
+        The best, fitted to all points: `.predict(y_intervals, features)` mends others; None
+        where none helps.
     cautions : tuple[str, ...]
         What else the rows show.
     """
+
+    @property
+    def headline(self) -> str:
+        "The verdict in a few sentences."
+        return _headline(self)
+
+    @property
+    def sentence(self) -> str:
+        "The headline."
+        return self.headline
+
+    @property
+    def next_step(self) -> str:
+        "What to do about it first."
+        return _next_step(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for all points and for each part: question, part, count, covered, coverage, low, high.
@@ -565,23 +576,16 @@ def _asked(answer):
     return f"along {'' if answer.feature else 'the '}{answer.result.along}"
 
 # %% ../nbs/55_coverage.ipynb #cell-025
-def _best_mend(report):
-    "The mend that scores best, if it is better than none by more than a standard error."
-    if report.mends is None: return None
-    best = report.mends.loc[report.mends["score"].idxmin()]
-    return best if best["gain"] > best["gain_error"] else None
-
-
 def _next_step(report):
     if any("repeat an earlier" in one for one in report.cautions):
         return "Look at the rows that repeat others first; leave them out, or give groups."
     for one in report.cautions:
         if "alone makes up" in one:
             return f"Look at {one.split(' alone')[0].lower()} first; then judge again."
-    best = _best_mend(report)
-    if report.verdict == "invalid" and best is not None:
-        first = report.mends["score"].iloc[0]
-        return (f"Mend them: bounds {best['name']} (uqcal.conformal) cover "
+    if report.verdict == "invalid" and report.mend is not None:
+        first, best = report.mends["score"].iloc[0], report.mends.loc[
+            report.mends["score"].idxmin()]
+        return (f"Mend them: bounds {best['name']} (`.mend`) cover "
                 f"{_percent(best['coverage'], report.coverage)} % of held-out points and bring "
                 f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}. "
                 "Then judge again, on other points.")
@@ -827,7 +831,9 @@ def _judged(y_true, stated, level, checked, given, options):
     for (name, one), p in zip(found.items(), adjusted[1:]):
         answer = _along_answer(one, float(p), name if asked[name][1] else None, options)
         conclusions[answer.question] = answer
-    mends = None if bounds is None else _tried(conclusions, y, bounds, level, asked, group, options)
+    mends, held_out, mend = (None, None, None) if bounds is None else _tried(
+        conclusions, y, bounds, level, asked, group, options)
+    if any("alone makes up" in one for one in cautions): held_out = mend = None
     empty = int(np.sum(size == 0)) if checked.n_classes else 0
     if empty: cautions.append(f"{empty:,} of {covered.size:,} sets are empty.")
     return IntervalReport(
@@ -836,12 +842,13 @@ def _judged(y_true, stated, level, checked, given, options):
         score=None if bounds is None else float(regression_mwi_score(y, bounds, level)),
         n_empty=empty, n_calibration=options["n_calibration"], tolerance=options["tolerance"],
         n_groups=None if group is None else int(group.max()) + 1, cautions=tuple(cautions),
-        confidence=options["confidence"], mends=mends)
+        confidence=options["confidence"], mends=mends, held_out=held_out, mend=mend)
 
 # %% ../nbs/55_coverage.ipynb #cell-032
 def _tried(conclusions, y, bounds, level, asked, group, options):
-    "What would mend intervals that fail, from fifty points on."
-    if all(one.status != "invalid" for one in conclusions.values()) or y.size < 50: return None
+    "What would mend intervals that fail, from fifty points on: scores, held-out bounds, the mend."
+    if all(one.status != "invalid" for one in conclusions.values()) or y.size < 50:
+        return None, None, None
     named = {name: np.asarray(along.labels, dtype=object)[along.codes]
              for name, (along, is_feature) in asked.items()
              if is_feature and along.kind == "groups"}
