@@ -32,7 +32,7 @@ def test_means_and_errors_are_those_of_plain_python():
         sums = [sum(d[i] - mean for i in range(60) if groups[i] == g) for g in range(groups.max() + 1)]
         error = math.sqrt(sum(s * s for s in sums) * len(sums) / (len(sums) - 1)) / 60
         assert abs(found.mean[0] - mean) < 1e-12 and abs(found.standard_error[0] - error) < 1e-12
-        assert abs((found.high[0] - found.low[0]) / 2 - found.critical * error) < 1e-12
+        assert abs((found.high[0] - found.low[0]) / 2 - found.critical[0] * error) < 1e-12
 
 
 def test_the_bootstrap_is_the_one_of_plain_python():
@@ -54,7 +54,7 @@ def test_all_pairs_share_one_yardstick():
     rng = np.random.default_rng(1)
     d = rng.standard_normal((6, 80))
     one, all_ = mean_differences(d[:1], np.arange(80), **QUICK), mean_differences(d, np.arange(80), **QUICK)
-    assert all_.critical > one.critical and all_.pvalue[0] >= one.pvalue[0]
+    assert all_.critical[0] > one.critical[0] and all_.pvalue[0] >= one.pvalue[0]
     turned = mean_differences(-d[::-1], np.arange(80), **QUICK)
     np.testing.assert_allclose(turned.pvalue[::-1], all_.pvalue)
     assert ((all_.pvalue <= 0.05) == ((all_.low > 0) | (all_.high < 0))).all()
@@ -158,6 +158,14 @@ def test_what_a_factor_would_mend_is_said():
     assert "its predictions being as good" in told.sentence and "its uncertainties telling more" in told.sentence
 
 
+@pytest.mark.parametrize("score, dof", [("crps", np.inf), ("crps", 5.0), ("log", 5.0)])
+def test_the_digits_of_a_search_are_no_difference(score, dof):
+    error, u, _ = made(2000, 9)
+    found = compare_models(None, {"a": (error, u), "b": (error, 2 * u)}, score=score, dof=dof, **QUICK)
+    assert abs(found.pairs["rest"][0]) < 1e-4 * found.pairs["difference"][0]
+    assert "All of it is calibration" in found.sentence or "Nearly all of it is calibration" in found.sentence
+
+
 def test_probabilities_and_intervals_are_compared():
     rng = np.random.default_rng(3)
     p = rng.uniform(0.05, 0.95, 800)
@@ -190,6 +198,25 @@ def test_no_row_decides_unseen(spoilt):
     lines = pd.Index(np.arange(500) + 2, name="line")
     labelled = compare_models(None, {"right": (pd.Series(error, lines), u), "too large": (error, 1.5 * u)}, rng=1)
     assert "(line 19)" in labelled.rows
+
+
+def test_a_spoilt_model_does_not_make_others_doubtful():
+    error, u, _ = made(300)
+    spoilt = error.copy()
+    spoilt[7] = 300.0
+    found = compare_models(None, {"a": (spoilt, u), "b": (error, 1.5 * u), "c": (error, 3 * u)}, rng=1)
+    alone = compare_models(None, {"b": (error, 1.5 * u), "c": (error, 3 * u)}, rng=1).pairs.iloc[0]
+    pair = found.pairs[(found.pairs["a"] == "b") & (found.pairs["b"] == "c")].iloc[0]
+    assert pair["verdict"] == "better" and pair["reason"] == "" and 1 <= pair["critical"] / alone["critical"] < 1.5
+    assert set(found.pairs["reason"]) == {"", "rows"}
+
+
+def test_rare_events_have_a_small_tolerance():
+    rng = np.random.default_rng(4)
+    y = (rng.random(3000) < 0.01).astype(float)
+    for score in ("brier", "log loss"):
+        found = compare_models(y, {"a": np.full(3000, 0.01), "b": np.full(3000, 0.03)}, score=score, **QUICK)
+        assert found.tolerance < 0.05 * found.models["score"].min() and "wrong by 0.00" in found.tolerance_words
 
 
 def test_rows_that_change_nothing_are_not_blamed():

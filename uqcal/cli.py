@@ -1647,7 +1647,7 @@ _DOF = _option("Degrees of freedom, if uncertainties stand for a Student distrib
                "[default: normal]", "NUMBER", "--dof")
 _LEVEL = _option("Coverage that intervals state, such as 0.9.", "NUMBER", "--level")
 _HARMLESS = _option("Difference in score that does no harm.  [default: what uncertainties wrong "
-                    "by a factor of 1.25 cost, or probabilities by 0.05]", "NUMBER", "--tolerance")
+                    "by a factor of 1.25 cost, or rates by a fifth]", "NUMBER", "--tolerance")
 
 # %% ../nbs/70_cli.ipynb #6d503f90
 @app.command("compare-models", help=_COMPARE_MODELS)

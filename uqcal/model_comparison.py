@@ -40,12 +40,12 @@ __all__ = ['SCORES', 'MeanDifferences', 'mean_differences', 'ModelComparison', '
 
 # %% ../nbs/56_model_comparison.ipynb #cell-039
 @nb.njit(cache=True, nogil=True)
-def _largest_t(draws, total, count):
-    """The largest |t| of all pairs in each draw of groups, from sums over groups that add up to
-    zero; infinite where all that was drawn of a pair is equal."""
+def _drawn_t(draws, total, count):
+    """|t| of all pairs in each draw of groups, from sums over groups that add up to zero; infinite
+    where all that was drawn of a pair is equal."""
     n_groups, pairs = total.shape
-    out = np.zeros(draws.shape[0])
-    for r in range(out.size):
+    out = np.full((draws.shape[0], pairs), np.inf)
+    for r in range(draws.shape[0]):
         s, ss, sn = np.zeros(pairs), np.zeros(pairs), np.zeros(pairs)
         n = nn = 0.0
         for i in range(n_groups):
@@ -62,9 +62,7 @@ def _largest_t(draws, total, count):
             mean = s[j] / n
             square = ss[j] - 2 * mean * sn[j] + mean * mean * nn
             if square > 1e-12 * ss[j]:
-                out[r] = max(out[r], abs(s[j]) / np.sqrt(square * n_groups / (n_groups - 1)))
-            else:
-                out[r] = np.inf
+                out[r, j] = abs(s[j]) / np.sqrt(square * n_groups / (n_groups - 1))
     return out
 
 # %% ../nbs/56_model_comparison.ipynb #cell-040
@@ -87,8 +85,8 @@ class MeanDifferences:
         Where it ends.
     pvalue : np.ndarray
         Of no difference, adjusted for the number of pairs.
-    critical : float
-        Standard errors that the intervals reach; infinite for too few points.
+    critical : np.ndarray
+        Standard errors that the interval of each reaches; infinite for too few.
     n_resamples : int
         Sets that were drawn.
     """
@@ -98,7 +96,7 @@ class MeanDifferences:
     low: np.ndarray  # where the interval of each begins; all hold together
     high: np.ndarray  # where it ends
     pvalue: np.ndarray  # of no difference, adjusted for the number of pairs
-    critical: float  # standard errors that the intervals reach; infinite for too few points
+    critical: np.ndarray  # standard errors that the interval of each reaches; infinite for too few
     n_resamples: int  # sets that were drawn
 
 # %% ../nbs/56_model_comparison.ipynb #cell-041
@@ -155,19 +153,32 @@ def mean_differences(
 
     def _rows(replicates, generator):
         draws = generator.integers(0, size, size=(replicates, size), dtype=np.int32)
-        return _largest_t(draws, used, count)
+        return _drawn_t(draws, used, count)
 
     null = run_chunks(_rows, n_boot, chunk_size(size, 2**20), rng, n_jobs=n_jobs,
                       progress=progress, description="resamples")
-    place = int(np.ceil(round(confidence * (n_boot + 1), 9))) - 1
-    critical = float(np.sort(null)[place]) if place < n_boot else np.inf
-    signs = m * max(0.5**(np.unique(unit).size - 1), 1 / (n_boot + 1))
-    pvalue = [min(1.0, signs) if flat and at else 1.0 if flat else monte_carlo_pvalue(
-        abs(at) / se, null) for at, se, flat in zip(mean, error, is_flat)]
-    half = np.where(is_flat, 0.0, critical) * np.where(is_flat, 1.0, error)
+    reach, pvalue = _joint_limits(null, np.abs(mean[~is_flat]) / error[~is_flat], confidence)
+    signs = min(1.0, m * max(0.5**(np.unique(unit).size - 1), 1 / (n_boot + 1)))
+    critical, chance = np.zeros(m), np.where(mean == 0, 1.0, signs)
+    critical[~is_flat], chance[~is_flat] = reach, pvalue
+    half = critical * np.where(is_flat, 1.0, error)
     return MeanDifferences(mean=mean, standard_error=np.where(is_flat, 0.0, error),
-                           low=mean - half, high=mean + half, pvalue=np.array(pvalue),
+                           low=mean - half, high=mean + half, pvalue=chance,
                            critical=critical, n_resamples=n_boot)
+
+# %% ../nbs/56_model_comparison.ipynb #cell-000
+def _joint_limits(null, found, confidence):
+    """How far each |t| may go so that all stay within in a share of the draws, each measured by its
+    own 95 % quantile, and the p-values that belong to it."""
+    if not found.size: return np.zeros(0), np.zeros(0)
+    rows = null.shape[0]
+    finite = np.where(np.isfinite(null), null, 0).max(axis=0)
+    own = np.sort(null, axis=0)[min(int(np.ceil(0.95 * rows)), rows - 1)]
+    own = np.where(np.isfinite(own), own, np.where(finite > 0, finite, 1.0))
+    largest = (null / own).max(axis=1)
+    place = int(np.ceil(round(confidence * (rows + 1), 9))) - 1
+    reach = np.sort(largest)[place] if place < rows else np.inf
+    return reach * own, np.array([monte_carlo_pvalue(t, largest) for t in found / own])
 
 # %% ../nbs/56_model_comparison.ipynb #cell-045
 SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
@@ -203,6 +214,8 @@ def _read_models(y_true, predictions, score):
     if len({str(name) for name in predictions}) < max(len(predictions), 2):
         raise ValueError("predictions must hold at least two models with different names, got "
                          f"{len(predictions)}")
+    if not all(str(name).strip() for name in predictions):
+        raise ValueError("predictions must have names, got an empty one")
     if y_true is None and score not in ("log", "crps"):
         raise TypeError(f"y_true must be given for score={score!r}, got None")
     models = {}
@@ -255,15 +268,16 @@ def _difference(first, second):
 
 # %% ../nbs/56_model_comparison.ipynb #cell-049
 _TOLERANCE = {"error": "uncertainties wrong by a factor of 1.25", "interval": "widths wrong by a "
-              "factor of 1.25", "outcome": "probabilities wrong by 0.05"}
+              "factor of 1.25", "outcome": "probabilities wrong by {}"}
 
 
 def _harmless(scoring, columns):
     "A difference in score that does no harm, and what it stands for."
     if isinstance(scoring, OutcomeScoring):
-        base = float(np.clip(columns[0].mean(), 0.01, 0.99))
-        size = 0.05**2 if scoring.name == "brier" else 0.05**2 / (2 * base * (1 - base))
-        return size, f"what {_TOLERANCE['outcome']} would cost"
+        ones = columns[0].sum()
+        base = float((ones + 0.5) * (columns[0].size - ones + 0.5) / (columns[0].size + 1)**2)
+        size = (0.2 * base)**2 / (1 if scoring.name == "brier" else 2 * base)
+        return size, f"what {_TOLERANCE['outcome'].format(three_digits(0.2 * base))} would cost"
     error, width = columns
     error = error - best_shift(scoring, error, width)
     width = best_factor(scoring, error, width) * width
@@ -369,7 +383,8 @@ def _pair_table(order, points, after, found, unit, share):
     for k, (a, b) in enumerate(order):
         row = {"a": a, "b": b, "difference": found.mean[k],
                "standard_error": found.standard_error[k], "low": found.low[k],
-               "high": found.high[k], "pvalue": found.pvalue[k], "share": share[k]}
+               "high": found.high[k], "critical": found.critical[k], "pvalue": found.pvalue[k],
+               "share": share[k]}
         if after[a]:
             *_, mended, flat = (_difference(after[a][step], after[b][step]) for step in after[a])
             stated = _difference(points[a], points[b])
@@ -393,8 +408,9 @@ def _judged(pairs, found, other, tolerance, confidence, n):
                              without_verdict=left)
         verdict = np.where(turned, "undecided", verdict)
     pairs = pairs.assign(verdict=verdict, reason=reason)
-    critical = min(found.critical, norm.isf((1 - confidence) / 2 / len(pairs)))
-    needed = [_points_needed(one, critical, tolerance, n) for one in pairs.to_dict("records")]
+    most = norm.isf((1 - confidence) / 2 / len(pairs))
+    needed = [_points_needed(one, min(one["critical"], most), tolerance, n)
+              for one in pairs.to_dict("records")]
     return pairs.assign(n_needed=pd.array(needed, dtype="Int64"))
 
 # %% ../nbs/56_model_comparison.ipynb #cell-057
@@ -438,8 +454,10 @@ def _pair_words(one, found):
         return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both} in "
                 f"every row, but {found.n:,} points are too few to tell that from chance.")
     if not np.isfinite(one["high"]):
+        few = (f"{found.n_resamples} resamples"
+               if found.n_resamples + 1 < 1 / (1 - found.confidence) else f"{found.n:,} points")
         return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both}, and "
-                f"{found.n:,} points are too few for an interval.")
+                f"{few} are too few for an interval.")
     settle = "" if pd.isna(one["n_needed"]) else (
         f"; about {one['n_needed']:,} such points would settle it")
     return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both}, and may "
@@ -463,14 +481,15 @@ def _rows_words(one, found, a, b, both):
 def _cause_words(one, found):
     "Of what a difference is made, in words; empty where it is not known or does not matter."
     if one["verdict"] != "better" or "rest" not in one or pd.isna(one["rest"]): return ""
-    b, q = _name(one["b"]), found.critical
+    b, q = _name(one["b"]), one["critical"]
     part, _ = _shown(one["calibration"], one["calibration_error"])
     rest, _ = _shown(one["rest"], one["rest_error"])
     stays = f"{rest} would stay if both were mended{_rest_words(one, found)}"
     share = one["calibration"] / one["difference"]
     words = found.models.at[one["b"], "mend"]
     would = f", which {words} would mend for {b}" if words else ""
-    if one["rest"] < -q * one["rest_error"]:
+    stays_for_sure = abs(one["rest"]) > max(q * one["rest_error"], 0.01 * found.tolerance)
+    if one["rest"] < 0 and stays_for_sure:
         other, _ = _shown(-one["rest"], one["rest_error"])
         return (f"Mended, {b} would be the better one by {other}: what it lacks is "
                 f"calibration{would}.")
@@ -479,7 +498,7 @@ def _cause_words(one, found):
                  if one["calibration"] <= q * one["calibration_error"] else
                  f"Calibration has little part in it ({part})")
         return f"{shown}: {stays}."
-    if share >= 0.9 and abs(one["rest"]) <= q * one["rest_error"]:
+    if share >= 0.9 and not stays_for_sure:
         much = "All" if share >= 1 else "Nearly all"
         return f"{much} of it is calibration ({part}){would}."
     much = "Most" if share >= 0.5 else "A part"
@@ -494,7 +513,8 @@ def _rest_words(one, found):
     for name, says in (("predictions", ("better", "as good", "worse")),
                        ("discrimination", ("telling more", "telling as much", "telling less"))):
         value, error = one[name], one[f"{name}_error"]
-        side = int(-np.sign(value)) if abs(value) > found.critical * error else 0
+        matters = abs(value) > max(one["critical"] * error, 0.01 * found.tolerance)
+        side = int(-np.sign(value)) if matters else 0
         text, _ = _shown(abs(value) if side else value, error)
         words.append(f"{says[side + 1]} ({text})")
     what = "widths" if found.score == "interval" else "uncertainties"
@@ -582,11 +602,11 @@ def _few(mine, unit):
     units = int(unit.max()) + 1
     if units >= 100 or not any(one["verdict"] == "better" for one in mine): return ()
     return (f"As few as {units} independent points do not show how heavy the tails are: the "
-            "verdict may err in one of ten cases instead of one of twenty.",)
+            "verdict may err in one of eight cases instead of one of twenty.",)
 
 
 # %% ../nbs/56_model_comparison.ipynb #cell-066
-def _by_other_score(mine, models, scoring, unit, critical):
+def _by_other_score(mine, models, scoring, unit):
     "A warning where the other score of numbers ± uncertainties turns a verdict."
     if scoring.name not in ("log", "crps"): return ()
     other = ErrorScoring("crps" if scoring.name == "log" else "log", dof=scoring.dof)
@@ -595,7 +615,7 @@ def _by_other_score(mine, models, scoring, unit, critical):
         with np.errstate(over="ignore", invalid="ignore"):
             difference = _difference(*(other.points(*models[one[side]]) for side in "ab"))
             mean, error = difference.mean(), _spread(difference, unit)
-        if mean < -critical * error:
+        if mean < -one["critical"] * error:
             return (f"By {SCORES[other.name]} it is the other way round: {_name(one['b'])} is "
                     f"better than {_name(one['a'])} by {_shown(-mean, error)[0]}.",)
     return ()
@@ -621,10 +641,8 @@ class ModelComparison(Result):
         A difference that does no harm, in the unit of the score.
     tolerance_words : str
         What it stands for.
-    critical : float
-        Standard errors that the intervals reach.
     n_resamples : int
-        Draws behind them.
+        Draws behind the intervals.
     rows : str
         Rows that decide a pair, or might, in words; empty where none does.
     cautions : tuple[str, ...]
@@ -635,9 +653,9 @@ class ModelComparison(Result):
         mends that help; no parts for fewer than 20 points.
     pairs : pd.DataFrame
         A row for each: a and b, the better one first, difference, its standard error and
-        interval, p-value, share of the scatter in one row, calibration, rest and its two
-        parts, verdict, reason, n_needed; what is found without dominant rows, if there are
-        any.
+        interval, which reaches `critical` of these, p-value, share of the scatter in one
+        row, calibration, rest and its two parts, verdict, reason, n_needed; what is found
+        without dominant rows, if there are any.
     points : pd.DataFrame
         The score of each point, a column for each model.
     """
@@ -649,15 +667,15 @@ class ModelComparison(Result):
     confidence: float  # level of all intervals together
     tolerance: float  # a difference that does no harm, in the unit of the score
     tolerance_words: str  # what it stands for
-    critical: float  # standard errors that the intervals reach
-    n_resamples: int  # draws behind them
+    n_resamples: int  # draws behind the intervals
     rows: str  # rows that decide a pair, or might, in words; empty where none does
     cautions: tuple[str, ...]  # sentences on what to beware of
     models: pd.DataFrame = field(repr=False)  # a row for each, the best first: score, gain of each
     # step and of all (miscalibration), discrimination, score with flat uncertainties and once
     # mended, the mends that help; no parts for fewer than 20 points
     pairs: pd.DataFrame = field(repr=False)  # a row for each: a and b, the better one first,
-    # difference, its standard error and interval, p-value, share of the scatter in one row,
+    # difference, its standard error and interval, which reaches `critical` of these, p-value,
+    # share of the scatter in one row,
     # calibration, rest and its two parts, verdict, reason, n_needed; what is found without dominant
     # rows, if there are any
     points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
@@ -731,18 +749,20 @@ def compare_models(
     y_true: ArrayLike | None,  # what was observed, shape (n,), n ≥ 3: values, or outcomes 0 and 1;
                                # None where models are given by their errors
     predictions: Mapping[str, Any],  # by the model's name what it states of the same points: a pair
-    # (y_pred, uncertainty), or (error, uncertainty) without y_true; a pair (lower, upper); or
-    # probabilities of 1; shape (n,) for each column
+                                     # (y_pred, uncertainty), or (error, uncertainty) without
+                                     # y_true; a pair (lower, upper); or probabilities of 1; shape
+                                     # (n,) for each column
     *,
     score: str = "log",  # "log" or "crps" of numbers ± uncertainties, "interval", or "brier" or
                          # "log loss" of probabilities
-    dof: float = np.inf,  # degrees of freedom of the distribution that uncertainties stand for,
-                          # > 2; infinite for the normal one
+    dof: float = np.inf,  # degrees of freedom of the distribution that uncertainties stand for, >
+                          # 2; infinite for the normal one
     confidence_level: float | None = None,  # coverage that intervals state, in (0, 1)
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
                                       # labels, shape (n,)
     tolerance: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
-    # score; None: what uncertainties wrong by a factor of 1.25 cost, or probabilities by 0.05
+                                     # score; None: what uncertainties wrong by a factor of 1.25
+                                     # cost, or probabilities by a fifth of ȳ(1 − ȳ)
     confidence: float = 0.95,  # level of all intervals together, in (0, 1)
     n_boot: int = 5000,  # number of resamples, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -772,7 +792,8 @@ def compare_models(
         Which rows belong together (one molecule, one patient): labels, shape (n,).
     tolerance : float | None, optional
         A mean difference that does no harm, > 0, in the unit of the score; None: what
-        uncertainties wrong by a factor of 1.25 cost, or probabilities by 0.05.
+        uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
+        ȳ).
     confidence : float, default 0.95
         Level of all intervals together, in (0, 1).
     n_boot : int, default 5000
@@ -853,10 +874,10 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
                     options["confidence"], n)
     mine = pairs[pairs["a"] == names[0]].to_dict("records")
     cautions += _blank(blank) + _few(mine, unit) + _heavy(mine, top, table) + _by_other_score(
-        mine, models, scoring, unit, found.critical)
+        mine, models, scoring, unit)
     return ModelComparison(
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,
         score=scoring.name, best=names[0], confidence=options["confidence"], tolerance=harmless,
-        tolerance_words=words, critical=found.critical, n_resamples=found.n_resamples,
+        tolerance_words=words, n_resamples=found.n_resamples,
         rows="" if other is None else table.row_names(rows, _MOST), cautions=cautions,
         models=board, pairs=pairs, points=pd.DataFrame(points))
