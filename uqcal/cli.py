@@ -539,7 +539,8 @@ _Mended = Annotated[str | None, _said("Write the rows, mended, to this CSV file;
 _Used = Annotated[list[str] | None, _said(
     "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
-_Outcome = Annotated[str | None, _said("Column of outcomes, 0 or 1, to mend probabilities.", "NAME")]
+_Outcome = Annotated[str | None, _said("Column of outcomes, 0 or 1, to mend probabilities.",
+                                       "NAME")]
 _Score = Annotated[str | None, _said("Column of the stated probabilities of outcome 1.", "NAME")]
 _HARMLESS = _said("Factor between errors and uncertainties that does no harm, > 1; for "
                   "probabilities the mean difference.  [default: 1.25; 0.05]", "NUMBER")
@@ -567,24 +568,30 @@ def _mend(
             raise ValueError("--apply fits nothing: give it without --model, --feature, --groups, "
                              "--outcome and --cluster; the file names the features")
         return _applied(file, apply_file, roles, score, out, how)
-    if outcome or score or cluster:
-        if any(roles.values()) or feature or groups:
-            raise ValueError("--outcome, --score and --cluster mend probabilities: give them "
-                             "without columns of errors, uncertainties, features and groups")
-        return _mend_scores(file, (outcome or "outcome", score or "score", cluster), out, model, how,
-                            dict(tolerance=0.05 if tolerance is None else tolerance,
-                                 n_boot=n_boot, rng=seed, n_jobs=_cores(jobs),
-                                 progress=_shown(progress)))
-    names = _columns(error, observed, predicted, uncertainty)
     options = _checked_options("zms", None, n_resamples=n_resamples)
-    options.pop("statistics")
+    del options["statistics"]
+    options |= dict(n_boot=n_boot, rng=seed, n_jobs=_cores(jobs), progress=_shown(progress))
+    if tolerance is not None: options["tolerance"] = tolerance
+    if not (outcome or score or cluster):
+        return _mend_errors(file, roles, feature, groups, as_groups, out, model, how, options)
+    if any(roles.values()) or feature or groups:
+        raise ValueError("--outcome, --score and --cluster mend probabilities: give them without "
+                         "columns of errors, uncertainties, features and groups")
+    if options["n_resamples"] == "auto": del options["n_resamples"]
+    columns = (outcome or "outcome", score or "score", cluster)
+    return _mend_scores(file, columns, out, model, how, options)
+
+# %% ../nbs/70_cli.ipynb #cell-095b
+def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, options):
+    "Mend uncertainties: the whole of `uqcal mend --error --uncertainty`."
+    names = _columns(**roles)
     asked = _with_groups(feature, groups, names)
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
-    errors, stated, table, columns = _read_errors(file, names, not (error or observed), asked, how)
+    given = roles["error"] or roles["observed"]
+    errors, stated, table, columns = _read_errors(source, names, not given, asked, how)
     from uqcal.mending import mend
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
-                 groups=columns.get(groups), n_boot=n_boot, rng=seed,
-                 tolerance=1.25 if tolerance is None else tolerance, n_jobs=_cores(jobs), progress=_shown(progress), **options)
+                 groups=columns.get(groups), **options)
     typer.echo(_visible(_mending_text(found, table, _width())), err=out == "-")
     shift = np.asarray(errors) - found.error
     roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))

@@ -1463,6 +1463,9 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     if reach == 0:
         raise ValueError(f"y_true must not be constant: all {y.size} values are {y[0]:.6g}, so a "
                          "width has no scale")
+    if (widest := float(np.max(up - low))) > 1e150 * reach:
+        raise ValueError("y_true must vary by more than 1e-150 of the widest interval, "
+                         f"{widest:.3g}, got a range of {reach:.3g}")
     sample_weight = check_weights(sample_weight, y.size)
     width, coverage = _mean((up - low)[:, None] / reach, sample_weight, True), _mean(
         covered, sample_weight, True)

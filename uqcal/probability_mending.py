@@ -145,7 +145,25 @@ def _plot_mend(found, ax):
 
 # %% ../nbs/58_probability_mending.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True)
-class ProbabilityMending(Result):
+class _MendedFields(Result):
+    "What is kept of recalibrated probabilities."
+
+    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is mended
+    chosen: str  # its name among the candidates
+    before: CalibrationReport = field(repr=False)  # on what was stated
+    after: CalibrationReport = field(repr=False)  # on each case as other folds taught
+    outcome: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
+    score: np.ndarray = field(repr=False)  # stated probabilities, shape (n,)
+    mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
+    scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain` in
+    # log score per held-out case over what was stated, `gap` to the best, with standard errors;
+    # `is_near`: within one of the best; `verdict` on held-out cases, "" where not judged
+    n_folds: int  # parts of which each was mended by all others
+    rests_on_rows: bool  # whether a few impossible events alone are what is wrong
+    warnings: tuple[str, ...] = ()  # on what all of this depends
+
+# %% ../nbs/58_probability_mending.ipynb #cell-017b
+class ProbabilityMending(_MendedFields):
     """What was recalibrated, and what held-out cases say; what `mend_probabilities` returns.
 
     Attributes
@@ -176,30 +194,20 @@ class ProbabilityMending(Result):
         On what all of this depends.
     """
 
-    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is mended
-    chosen: str  # its name among the candidates
-    before: CalibrationReport = field(repr=False)  # on what was stated
-    after: CalibrationReport = field(repr=False)  # on each case as other folds taught
-    outcome: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
-    score: np.ndarray = field(repr=False)  # stated probabilities, shape (n,)
-    mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
-    scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain` in
-    # log score per held-out case over what was stated, `gap` to the best, with standard errors;
-    # `is_near`: within one of the best; `verdict` on held-out cases, "" where not judged
-    n_folds: int  # parts of which each was mended by all others
-    rests_on_rows: bool  # whether a few impossible events alone are what is wrong
-    warnings: tuple[str, ...] = ()  # on what all of this depends
-
     @property
     def n(self) -> int:
         "Number of cases."
         return self.outcome.size
 
     @property
-    def is_mended(self) -> bool: return self.chosen != "as stated"
+    def is_mended(self) -> bool:
+        "Whether anything was changed."
+        return self.chosen != "as stated"
 
     @property
-    def sentence(self) -> str: return _told(self)
+    def sentence(self) -> str:
+        "What was done, what it gained on held-out cases, and what is still wrong."
+        return _told(self)
 
     def predict(self, y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
                 ) -> np.ndarray:  # mended probabilities, of the same shape
@@ -218,9 +226,30 @@ class ProbabilityMending(Result):
         p = check_probabilities(y_prob)
         return p if self.model is None else self.model.predict(p)
 
-    def to_frame(self) -> pd.DataFrame: return self.scores.copy()
+    def to_frame(self) -> pd.DataFrame:
+        """The scores, a row for each map.
 
-    def plot(self, ax: Axes | None = None) -> Axes: return _plot_mend(self, ax)
+        Returns
+        -------
+        pd.DataFrame
+        """
+        return self.scores.copy()
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """The map, and the shares of events in bins of what was stated.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        return _plot_mend(self, ax)
 
     def _repr_html_(self) -> str:
         told = [self.sentence, f"Before: {self.before.headline}", f"After: {self.after.headline}"]
@@ -293,7 +322,7 @@ def mend_probabilities(
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
 
     def judged(outcome, probability, together):
-        "A report on some rows."
+        "A report on rows with this `outcome` and `probability`, of clusters `together`."
         return calibration_report(outcome, probability, cluster=together, **options)
 
     before = judged(y, p, labels)

@@ -274,7 +274,7 @@ class HistogramBinning(_Map):
 
 # %% ../nbs/44_recalibration.ipynb #cell-012
 class IsotonicCalibration(_Map):
-    """The curve that never falls and fits the outcomes best, with half a counter-example at each end.
+    """The rising staircase that fits best, with half a counter-example at each end.
 
     References
     ----------
@@ -326,7 +326,8 @@ class IsotonicCalibration(_Map):
         check_is_fitted(self)
         low, high = (three_digits(one) for one in self.mean_[[0, -1]])
         steps = self.mean_.size
-        return f"{low} throughout" if steps == 1 else f"a rise from {low} to {high} in {steps} steps"
+        if steps == 1: return f"{low} throughout"
+        return f"a rise from {low} to {high} in {steps} steps"
 
     def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
 

@@ -19,7 +19,7 @@ from uqcal.consistency import link_test
 from uqcal.coverage_counts import coverage_interval
 from uqcal.cumulative import comparison_graph, paired_reliability
 from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
-from uqcal.intervals import classification_mean_width_score, regression_mean_width_score
+from uqcal.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score
 from uqcal.mending import mend
 from uqcal.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.reliability import classwise_ece
@@ -101,6 +101,7 @@ FOUND = {
     "a masked list of statistics": ("statistics must be one or more names", lambda: validate(table.E, table.U, statistics=np.ma.masked)),
     "no list of names": ("names must be one or more names", lambda: bca_intervals(np.array(0.0), table.E, table.U)),
     "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
+    "widths beside which nothing varies": ("y_true must vary by more", lambda: coverage_width_based(table.E * 1e-300 * 1e-23, -np.ones(table.E.size), np.ones(table.E.size), 1.0, 0.9)),
     "errors next to zero": ("error must hold at least ten rows", lambda: mend(table.E * 1e-300 * 1e-23, table.U)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
 }
