@@ -23,6 +23,7 @@ from uqcal.brownian import kuiper_null
 from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
 from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.datasets import load_demo
+from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
 from uqcal.mixture import OnlineMixture
 from uqcal.model_comparison import compare_models
 from uqcal.monitor import CalibrationMonitor, RestartingForecaster
@@ -321,6 +322,15 @@ TABLE = {
            kinds=FREE_CLASSES | {"groups": "array -None", "features": "free"}),
     **rows("conformal", "ConformalSets.predict", "classes", of=lambda: ConformalSets(0.5).fit(LABEL, CLASSES), given={"features": {"x": X}}, kinds={"features": "table -None"}),
 
+    # intervals on a stream
+    **{f"interval_streams.{make.__name__}.{method}": Row("single", of=make, given={"scores": U}, kinds={"scores": "weights -zeros" + " -scalar" * (method == "update")})
+       for make in (QuantileTracker, AdaptiveConformal, AggregatedAdaptive) for method in ("prequential", "update")},
+    **rows("interval_streams", "OnlineIntervals.prequential", "errors", of=OnlineIntervals), **rows("interval_streams", "OnlineBounds.prequential", "intervals", of=OnlineBounds),
+    **rows("interval_streams", "OnlineIntervals.forecast", "errors", of=OnlineIntervals, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
+    **rows("interval_streams", "OnlineIntervals.outcome", "errors", of=lambda: asked(OnlineIntervals(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),
+    **rows("interval_streams", "OnlineBounds.forecast", "intervals", of=OnlineBounds, given={"key": list(range(N))}, kinds={"key": "free"}),
+    **rows("interval_streams", "OnlineBounds.outcome", "intervals", of=lambda: asked(OnlineBounds(), BOUNDS), given={"key": list(range(N))}, kinds={"key": "free"}),
+
     **rows("coverage", "interval_report", "intervals", given=NUMBERED | {"y_pred": X, "features": {"x": X}},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "features": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
     **rows("coverage", "interval_report+groups", "intervals", given=NUMBERED | {"y_pred": None, "features": None, "n_calibration": None, "groups": np.arange(N) // 3},
@@ -466,7 +476,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups "
         "coverage.interval_report+groups",
-}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
+}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled"}  # takes what a simulation made, undefined values included
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['locked', 'Storable', 'Ticket', 'check_keys', 'OnlineForecaster']
+__all__ = ['locked', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']
 
 # %% ../nbs/18_tickets.ipynb #cell-007
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -262,39 +262,8 @@ def _check_number(keys, n, what):
         raise ValueError(f"key must hold one key for each of the {n} {what}, got {len(keys)}")
 
 # %% ../nbs/18_tickets.ipynb #cell-021
-class _Desk(Storable):
+class _Open(Storable):
     "Where open tickets lie."
-
-    def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
-              ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
-        """Forecasts, with what it takes to book their outcomes; learns nothing.
-
-        Parameters
-        ----------
-        y_prob : np.ndarray
-            Checked scores, shape (n,).
-
-        Returns
-        -------
-        tuple[np.ndarray, list[Any]]
-            Forecasts, shape (n,), and a ticket for each.
-        """
-        return self.predict(y_prob), y_prob.tolist()
-
-    def book(self,
-             tickets: list[Any],  # what `issue` gave, n of them
-             y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
-             ) -> None:
-        """Learn outcomes, in order, from tickets alone.
-
-        Parameters
-        ----------
-        tickets : list[Any]
-            What `issue` gave, n of them.
-        y_true : np.ndarray
-            Their checked outcomes, shape (n,), each 0.0 or 1.0.
-        """
-        self.partial_fit(np.array(tickets), y_true)
 
     @property
     def open_keys(self) -> list[str | int]:
@@ -364,8 +333,119 @@ class _Desk(Storable):
         for one in keys: del self.tickets_[one]
         return self
 
+# %% ../nbs/18_tickets.ipynb #cell-016
+class Desk(_Open):
+    "Where forecasts lie whose outcomes are still out, each under its key."
+
+    def check_new(self, key: Any,  # text or a whole number; a sequence of them where `several`
+                  n: int,  # how many forecasts are asked for
+                  several: bool,  # whether there are several
+                  what: str,  # what is forecast, such as "scores of y_prob"
+                  ) -> list[str | int]:  # the keys
+        """Keys for new forecasts.
+
+        Parameters
+        ----------
+        key : Any
+            Text or a whole number; a sequence of them where `several`.
+        n : int
+            How many forecasts are asked for.
+        several : bool
+            Whether there are several.
+        what : str
+            What is forecast, such as "scores of y_prob".
+
+        Returns
+        -------
+        list[str | int]
+            The keys.
+
+        Raises
+        ------
+        ValueError
+            For a key that is open or another number of them.
+        TypeError
+            For no key.
+        """
+        keys = check_keys(key, several)
+        _check_number(keys, n, what)
+        for one in keys:
+            if self.is_open(one):
+                raise ValueError(f"key {one!r:.60} has a forecast already whose outcome is still "
+                                 "out: book or withdraw it before the key is used again")
+        return keys
+
+    def check_open(self, key: Any,  # the key of a forecast; a sequence of them where `several`
+                   n: int,  # how many outcomes there are
+                   several: bool,  # whether there are several
+                   what: str,  # what comes, such as "outcomes of y_true"
+                   ) -> tuple[list[str | int], list[Ticket]]:  # the keys, and a ticket for each
+        """The forecasts whose outcomes come.
+
+        Parameters
+        ----------
+        key : Any
+            The key of a forecast; a sequence of them where `several`.
+        n : int
+            How many outcomes there are.
+        several : bool
+            Whether there are several.
+        what : str
+            What comes, such as "outcomes of y_true".
+
+        Returns
+        -------
+        tuple[list[str | int], list[Ticket]]
+            The keys, and a ticket for each.
+
+        Raises
+        ------
+        ValueError
+            For a key that is not open or another number of them.
+        TypeError
+            For no key.
+        """
+        keys = check_keys(key, several)
+        _check_number(keys, n, what)
+        return keys, [self.open_ticket(one) for one in keys]
+
+# %% ../nbs/18_tickets.ipynb #cell-038
+class _Learner(Desk):
+    "What a learner of parameters need not say: a ticket is the score."
+
+    def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
+              ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
+        """Forecasts, with what it takes to book their outcomes; learns nothing.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
+        return self.predict(y_prob), y_prob.tolist()
+
+    def book(self,
+             tickets: list[Any],  # what `issue` gave, n of them
+             y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
+             ) -> None:
+        """Learn outcomes, in order, from tickets alone.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
+        self.partial_fit(np.array(tickets), y_true)
+
 # %% ../nbs/18_tickets.ipynb #cell-022
-class OnlineForecaster(_Desk):
+class OnlineForecaster(_Learner):
     """A forecaster whose outcomes may come late and in any order: each is booked once, as stated.
 
     A subclass has `predict` and `partial_fit`, or its own `issue` and `book`.
@@ -401,14 +481,10 @@ class OnlineForecaster(_Desk):
         """
         check_labels_agree(y_prob=y_prob, key=key)
         p, several = check_probabilities(boxed(y_prob)), np.ndim(y_prob) > 0
-        keys, waiting = check_keys(key, several), self.__dict__.setdefault("tickets_", {})
-        _check_number(keys, p.size, "scores of y_prob")
-        for one in keys:
-            if one in waiting:
-                raise ValueError(f"key {one!r:.60} has a forecast already whose outcome is still "
-                                 "out: book or withdraw it before the key is used again")
+        keys = self.check_new(key, p.size, several, "scores of y_prob")
         made, tickets = self.issue(p)
-        waiting.update(zip(keys, zip(p.tolist(), made.tolist(), tickets)))
+        self.__dict__.setdefault("tickets_", {}).update(
+            zip(keys, zip(p.tolist(), made.tolist(), tickets)))
         return made if several else float(made[0])
 
     @locked
@@ -437,11 +513,8 @@ class OnlineForecaster(_Desk):
         """
         check_labels_agree(y_true=y_true, key=key)
         y, several = check_outcomes(boxed(y_true)), np.ndim(y_true) > 0
-        keys = check_keys(key, several)
-        _check_number(keys, y.size, "outcomes of y_true")
-        found = [self.open_ticket(one) for one in keys]
+        keys, found = self.check_open(key, y.size, several, "outcomes of y_true")
         self.book([ticket.held for ticket in found], y)
         for one in keys: del self.tickets_[one]
         stated = np.array([ticket.forecast for ticket in found])
         return stated if several else float(stated[0])
-
