@@ -72,8 +72,8 @@ def _log_scores(y, q):
 # %% ../nbs/58_probability_mending.ipynb #cell-011
 def _rests_on_rows(y, p, cluster, before, judged):
     "Whether a few impossible events alone are what is wrong."
-    rows = list(before.conclusion.rows)
-    if not 0 < len(rows) <= max(1, 0.002 * y.size): return False
+    rows, certain = list(before.conclusion.rows), np.count_nonzero((p == 0) | (p == 1))
+    if not 0 < len(rows) <= max(1, min(0.002 * y.size, 0.01 * certain)): return False
     kept = np.ones(y.size, bool)
     kept[rows] = False
     return judged(y[kept], p[kept], None if cluster is None else cluster[kept]).verdict != "invalid"
