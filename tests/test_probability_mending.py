@@ -65,7 +65,7 @@ def test_an_impossible_event_is_named_and_many_are_mended():
     p[7], y[7] = 0.0, 1
     one = mend_probabilities(y, p, rng=1, **QUICK)
     assert not one.is_mended and one.rests_on_rows and "row 7 (counted from 0)" in one.sentence and "no ground for a mend" in one.sentence
-    y_more, p_more = made(4000, 4)
+    y_more, p_more = made(4000, 6)
     rounded = np.where((p_more < 0.03) | (p_more > 0.97), np.round(p_more), p_more)
     assert 1 < (rounded == 1 - y_more).sum() <= 8  # few of all rows, and far more than one in a hundred of what is stated for certain
     assert mend_probabilities(y_more, rounded, rng=1, **QUICK).is_mended
