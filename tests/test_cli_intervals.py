@@ -1,6 +1,7 @@
 """`uqcal intervals`: from a table of values and bounds, or sets of labels, to a verdict, or one line that says what is wrong."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -101,7 +102,43 @@ def test_a_table_on_standard_input_is_judged(capsys, monkeypatch):
     assert (code, err) == (0, "") and "standard input: 500 points" in out
 
 
+def test_mended_rows_and_the_mend_are_those_of_the_report_and_go_to_other_rows(capsys):
+    args = ["stated.csv", "--observed", "y", "--lower", "low", "--upper", "hi", "--level", "0.9", "--feature", "kind", *QUICK]
+    code, out, _ = run(capsys, *args, "--out", "mended.csv", "--model", "mend.json")
+    table = pd.read_csv("stated.csv")
+    report = interval_report(table["y"], table[["low", "hi"]], 0.9, features=table[["kind"]], n_resamples=199, rng=0)
+    made = pd.read_csv("mended.csv")
+    assert code == 0 and "Rows: mended.csv" in out and "Model: mend.json" in out and "(--out, --model)" in " ".join(out.split())
+    np.testing.assert_allclose(made[["mended_lower", "mended_upper"]], report.held_out, rtol=1e-12)
+    assert made["line"].tolist() == list(range(2, 502)) and made["kind"].tolist() == table["kind"].tolist()
+    code, out, _ = run(capsys, "stated.csv", "--apply", "mend.json", "--out", "again.csv")
+    assert code == 0 and report.mend.sentence in " ".join(out.split())
+    np.testing.assert_allclose(pd.read_csv("again.csv")[["mended_lower", "mended_upper"]], report.mend.predict(table[["low", "hi"]], table[["kind"]]), rtol=1e-12)
+
+
+def test_a_mend_by_group_knows_no_limits_of_other_groups(capsys):
+    table = pd.read_csv("stated.csv")
+    wide = table.assign(lo=table["yhat"] - 3, hi=table["yhat"] + 3, y=table["yhat"] + (table["y"] - table["yhat"]) * np.where(table["kind"] == "a", 0.3, 4))
+    wide.to_csv("wide.csv", index=False)
+    assert run(capsys, "wide.csv", *BOUNDS, "--feature", "kind", *QUICK, "--model", "mend.json")[0] == 0
+    assert json.load(open("mend.json"))["columns"]["by"] == "kind"
+    wide.assign(kind=np.where(np.arange(500) < 7, "new", table["kind"])).to_csv("other.csv", index=False)
+    code, out, _ = run(capsys, "other.csv", "--apply", "mend.json", "--out", "made.csv")
+    assert code == 0 and "7 of groups that it does not know get no limits" in " ".join(out.split())
+    made = pd.read_csv("made.csv")
+    assert np.isinf(made["mended_lower"][:7]).all() and np.isfinite(made["mended_lower"][7:]).all()
+
+
+def test_what_needs_no_mend_is_left_as_stated(capsys):
+    code, out, _ = run(capsys, "crossed.csv", *BOUNDS, "--sort-bounds", *QUICK, "--out", "mended.csv", "--model", "mend.json")
+    made, table = pd.read_csv("mended.csv"), pd.read_csv("stated.csv")
+    assert code == 0 and "(bounds as stated)" in out and "Model: none" in out and not Path("mend.json").exists()
+    np.testing.assert_array_equal(made[["mended_lower", "mended_upper"]], table[["lo", "hi"]])
+
+
 @pytest.mark.parametrize(("args", "message"), [
+    (["stated.csv", "--apply", "pets.csv", "--out", "x.csv"], "is no file that uqcal intervals --model wrote"), (["stated.csv", "--apply", "pets.csv"], "--apply needs --out"), (["stated.csv", *BOUNDS, "--out", "stated.csv"], "would overwrite"),
+    (["pets.csv", "--observed", "animal", "--sets", "listed", "--level", "0.9", "--out", "x.csv"], "belong to intervals"),
     (["stated.csv"], "level"), (["stated.csv", "--level", "0.9"], "name them with --observed, --lower and --upper"), (["stated.csv", *BOUNDS[:-1], "90"], "--level must lie strictly between 0 and 1"),
     (["stated.csv", *BOUNDS, "--upper", "lo"], "the columns must differ"), (["stated.csv", *BOUNDS, "--feature", "nothing"], "no column 'nothing'"), (["stated.csv", *BOUNDS, "--tolerance", "2"], "--tolerance must"),
     (["stated.csv", *BOUNDS, "--groups", "y"], "--groups must name a column of its own"), (["stated.csv", *BOUNDS, "--groups", "who", "--n-calibration", "50"], "--n-calibration must be left out"),

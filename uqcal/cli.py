@@ -854,6 +854,9 @@ Examples:
   uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9 \\
     --predicted yhat --feature T --feature material --report report.html
   uqcal intervals pets.csv --observed animal --set cat --set dog --level 0.95
+  uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9 \\
+    --out mended.csv --model mend.json
+  uqcal intervals new.csv --apply mend.json --out new_mended.csv
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
@@ -865,11 +868,19 @@ _SetLists = Annotated[str | None, _said("Column of JSON lists of the labels in e
                                         "--sets")]
 _SortBounds = Annotated[bool, _said("Swap bounds that are crossed, in place of refusing them.",
                                     None, "--sort-bounds")]
-_Level = Annotated[float, typer.Option(help="Coverage that was stated, from 0 to 1.",
-                                       metavar="NUMBER", show_default=False)]
+_Level = Annotated[float | None, typer.Option(
+    help="Coverage that was stated, from 0 to 1; needed but with --apply.", metavar="NUMBER",
+    show_default=False)]
 _Away = Annotated[float | None, _said(
     "Difference in coverage that does no harm.  [default: a fifth of what is stated to be missed]",
     "NUMBER")]
+_MendedBounds = Annotated[str | None, _said(
+    "Write the rows with mended bounds to this CSV file, each mended by what others taught.",
+    "FILE")]
+_BoundsModel = Annotated[str | None, _said("Write what would mend the intervals to this file, as "
+                                           "JSON.", "FILE")]
+_ApplyBounds = Annotated[str | None, _said(
+    "Bring the mend in this file to the rows of FILE; nothing is judged.", "FILE", "--apply")]
 _FewFitted = Annotated[int | None, _option(
     "Points on which a conformal method calibrated the intervals; asks about the method, not "
     "these very intervals.", "NUMBER", "--n-calibration")]
@@ -877,7 +888,7 @@ _FewFitted = Annotated[int | None, _option(
 # %% ../nbs/70_cli.ipynb #cell-086
 @app.command("intervals", help=_INTERVALS)
 def _intervals(
-    file: Annotated[str, _FILE], level: _Level, observed: Annotated[
+    file: Annotated[str, _FILE], level: _Level = None, observed: Annotated[
         str, _option("Column of the true values, or labels.", "NAME", default=True)] = "value",
     lower: _Bound = None, upper: _Bound = None, set_columns: _SetColumns = None,
     sets: _SetLists = None, predicted: Annotated[str | None, _option(
@@ -896,18 +907,18 @@ def _intervals(
     fail_on: Annotated[str | None, _option(
         "With invalid: end with exit code 1 if a fault is shown; with undecided, also if that is "
         "not decided.", "STATUS", "--fail-on")] = None,
+    out: _MendedBounds = None, model: _BoundsModel = None, apply_file: _ApplyBounds = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
-    from uqcal.inputs import check_choice
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
-    _check_features(feature, False, as_groups)
-    _check_outputs(file, jobs, report=report, json=json_file)
-    _check_sizes(n_resamples=n_resamples)
-    roles = _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_bounds)
-    read = _read_stated(file, roles, sort_bounds, _with_groups(feature, groups, roles["columns"]),
-                        [*(as_groups or ()), *([groups] if groups else [])],
-                        _how(decimal, thousands, encoding, where, drop_missing, progress))
-    y, stated, classes, table = read
+    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    _check_outputs(file, jobs, report=report, json=json_file, out=out, model=model)
+    if apply_file is not None: return _bounds_applied(file, apply_file, lower, upper, out, how)
+    _check_asked(level, fail_on, feature, as_groups, n_resamples)
+    roles = _stated_columns(observed, lower, upper, set_columns, sets, predicted,
+                            sort_bounds or out or model)
+    y, stated, classes, table = _read_stated(
+        file, roles, sort_bounds, _with_groups(feature, groups, roles["columns"]),
+        [*(as_groups or ()), *([groups] if groups else [])], how)
     from uqcal.coverage import interval_report
     result = interval_report(
         y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
@@ -917,6 +928,7 @@ def _intervals(
         n_jobs=_cores(jobs), progress=_shown(progress))
     _tell_intervals(result, table, {"source": table.source, "columns": roles["columns"]}
                     | _asked_facts(feature, groups, table), seed, report, json_file)
+    _write_bounds(result, table, stated, roles, as_groups, out, model, json_file == "-")
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-088
@@ -925,8 +937,8 @@ def _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_b
     if set_columns and sets: raise ValueError("give either --set or --sets, not both")
     if set_columns or sets:
         if lower or upper or predicted or sort_bounds:
-            raise ValueError("--lower, --upper, --predicted and --sort-bounds belong to intervals: "
-                             "give them without --set and --sets")
+            raise ValueError("--lower, --upper, --predicted, --sort-bounds, --out and --model belong "
+                             "to intervals: give them without --set and --sets")
         stated = list(set_columns or [sets])
         if set_columns and len(stated) < 2: raise ValueError("--set must name two labels or more")
     else: stated = [lower or "lower", upper or "upper"]
@@ -1003,7 +1015,8 @@ def _tell_intervals(result, table, data, seed, report, json_file):
     size = "labels in a set" if result.n_classes else "width"
     more = "" if result.score is None else f", Winkler score {three_digits(result.score)}"
     parts = [_first_words(table, f"{result.n:,} points"), _wrapped(result.headline, width)
-             + "\n\n" + _wrapped(f"Next: {result.next_step}", width, rest="  "),
+             + "\n\n" + _wrapped("Next: " + result.next_step.replace(
+                 "(`.mend`)", "(--out, --model)"), width, rest="  "),
              *(_wrapped(f"{question}: {one.status}. {one.sentence}", width, rest="  ")
                for question, one in result.conclusions.items()),
              *(_wrapped(one, width) for one in result.cautions),
@@ -1023,6 +1036,70 @@ def _tell_intervals(result, table, data, seed, report, json_file):
     if "groups" in data: details["Column of groups"] = data["groups"]
     _deliver("\n\n".join(parts), numbers, report, json_file,
              lambda path: result.to_html(path, details=details))
+
+# %% ../nbs/70_cli.ipynb #cell-103
+def _check_asked(level, fail_on, feature, as_groups, n_resamples):
+    "Refuse what can't be asked, before the data are read."
+    from uqcal.inputs import check_choice
+    if level is None: raise ValueError("--level is needed: the coverage that was stated, such as "
+                                       "0.9")
+    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
+    _check_features(feature, False, as_groups)
+    _check_sizes(n_resamples=n_resamples)
+
+
+def _write_bounds(result, table, stated, roles, as_groups, out, model, is_quiet):
+    "Rows with held-out mended bounds, and the mend, where they were asked for."
+    from uqcal.page import write_whole
+    if out is not None:
+        made = np.sort(stated, axis=1) if result.held_out is None else result.held_out
+        write_whole(_mended_rows(table, made), out)
+        typer.echo(f"Rows: {_visible(display_name(out))}"
+                   + (" (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
+    if model is None: return
+    if result.mend is None:
+        typer.echo("Model: none, since nothing would mend these intervals", err=is_quiet)
+        return
+    by = result.mend.by
+    columns = {"lower": roles["stated"][0], "upper": roles["stated"][1], "by": by,
+               "as_groups": by in (as_groups or ())}
+    write_whole(_json(format="uqcal intervals 1", sentence=result.mend.sentence, columns=columns,
+                      mend=result.mend.to_dict()), model)
+    typer.echo(f"Model: {_visible(display_name(model))}", err=is_quiet)
+
+
+def _mended_rows(table, bounds):
+    "The columns that were read, and mended bounds, as CSV."
+    import pandas as pd
+    return pd.DataFrame({table.place: table.places, **table.columns, "mended_lower": bounds[:, 0],
+                         "mended_upper": bounds[:, 1]}).to_csv(index=False)
+
+# %% ../nbs/70_cli.ipynb #cell-104
+def _bounds_applied(source, path, lower, upper, out, how):
+    "Bring the mend in a file to the bounds of another one."
+    from uqcal.conformal import ConformalBounds
+    from uqcal.page import write_whole
+    if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
+    try: state = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError: state = None
+    if not isinstance(state, dict) or state.get("format") != "uqcal intervals 1":
+        raise ValueError(f"--apply {path} is no file that uqcal intervals --model wrote")
+    columns, by = state["columns"], state["columns"]["by"]
+    names = [lower or columns["lower"], upper or columns["upper"]]
+    table = read_table(source, names, kinds=dict.fromkeys(names, "error"), **how, **{
+        "groups" if columns["as_groups"] else "features": [by] if by else []})
+    bounds = np.column_stack([table.columns[name] for name in names])
+    if (crossed := np.flatnonzero(bounds[:, 0] > bounds[:, 1])).size:
+        raise ValueError(f"{table.source}, {table.place} {table.places[crossed[0]]}: {names[0]!r} "
+                         f"is above {names[1]!r}")
+    mend = ConformalBounds.from_dict(state["mend"])
+    made = mend.predict(bounds, {by: table.columns[by]} if by else None)
+    write_whole(_mended_rows(table, made), out)
+    open_ends = int(np.isinf(made).any(axis=1).sum())
+    told = f"; {open_ends:,} of groups that it does not know get no limits" if open_ends else ""
+    typer.echo(_visible(_first_words(table, f"{len(made):,} points") + "\n\n" + _wrapped(
+        f"Mended: {mend.sentence}{told}.", _width())))
+    typer.echo(f"Rows: {_visible(display_name(out))}")
 
 # %% ../nbs/70_cli.ipynb #cell-041
 _RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.
