@@ -3,7 +3,7 @@
     python benchmarks/intervals.py
 
 HSIC at 2,000 points against MAPIE's; HSIC of uqcal at 100,000 points for kernels from far narrower to far wider than the range of
-the widths; the permutation test; the plain metrics at 100,000 points. Every measurement is made in a process of its own. MAPIE is
+the widths; the permutation test; the plain metrics at 100,000 points; conformal intervals of a million points, and a report. Every measurement is made in a process of its own. MAPIE is
 taken from this interpreter if it is installed there, otherwise it is installed into .cache/mapie once.
 """
 import argparse
@@ -52,6 +52,19 @@ def hsic_uqcal(n=2000):
     return {"seconds": seconds(lambda: ours.hsic(*small), 20, warm=True), "value": ours.hsic(*small), "kernels": by_kernel, "test": test, "plain": plain(ours)}
 
 
+def made_and_judged():
+    "Seconds of conformal intervals of a million points, and of a report on a hundred thousand."
+    import numpy as np
+    from uqcal.conformal import ConformalBounds, ConformalIntervals
+    from uqcal.coverage import interval_report
+    y, bounds = intervals(1_000_000)
+    half, few = (bounds[:, 1] - bounds[:, 0]) / 2, slice(0, 100_000)
+    one, other, features = ConformalIntervals(0.9), ConformalBounds(0.9), {"x": np.arange(100_000.0)}
+    return {"ConformalIntervals, 1,000,000 points": seconds(lambda: one.fit(half, y).predict(y, half), 3, warm=True),
+            "ConformalBounds, 1,000,000 points": seconds(lambda: other.fit(y, bounds).predict(bounds), 3, warm=True),
+            "interval_report with a feature, 100,000 points": seconds(lambda: interval_report(y[few], bounds[few], 0.9, features=features, rng=1, n_jobs=JOBS), 2, warm=True)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -72,6 +85,8 @@ def main():
     print("\nHSIC, 100,000 points, by kernel size: " + ", ".join(f"{s}: {1e3 * taken:.0f} ms" for s, taken in ours["kernels"].items()))
     print(f"slowest {1e3 * slowest:.0f} ms    {against(1e3 * slowest, 100, False)}")
     print(f"hsic_test, 10,000 points, 9,999 shuffles: {ours['test']:.2f} s on {JOBS} cores\n")
+    for name, taken in measured(__file__, "made_and_judged").items(): print(f"{name}: {taken:.2f} s")
+    print()
     for name, taken in ours["plain"].items():
         print(f"{name:28s} 100,000 points: uqcal {1e3 * taken:6.2f} ms" + (f", MAPIE {1e3 * theirs['plain'][name]:6.2f} ms" if theirs else ""))
 
