@@ -937,8 +937,8 @@ def _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_b
     if set_columns and sets: raise ValueError("give either --set or --sets, not both")
     if set_columns or sets:
         if lower or upper or predicted or sort_bounds:
-            raise ValueError("--lower, --upper, --predicted, --sort-bounds, --out and --model belong "
-                             "to intervals: give them without --set and --sets")
+            raise ValueError("--lower, --upper, --predicted, --sort-bounds, --out and --model "
+                             "belong to intervals: give them without --set and --sets")
         stated = list(set_columns or [sets])
         if set_columns and len(stated) < 2: raise ValueError("--set must name two labels or more")
     else: stated = [lower or "lower", upper or "upper"]
