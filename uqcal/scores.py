@@ -412,6 +412,8 @@ def best_shift(scoring: ErrorScoring,  # how points are scored
         weight = (width.min() / width)**2
         return float(weight @ error / weight.sum())
     width = best_factor(scoring, error - np.median(error), width) * width
+    if scoring.name == "interval":
+        return float(np.median(np.concatenate([error - width, error + width])))
     return _least(lambda a: scoring.points(error - a, width).mean(), _quantiles(error))
 
 
@@ -438,6 +440,11 @@ def best_factor(scoring: ErrorScoring,  # how points are scored
     size = np.abs(error[width > 0]) / width[width > 0]
     if not size.any(): return 1.0
     if scoring.name == "log" and scoring.dof >= _NORMAL: return float(np.sqrt(np.mean(size**2)))
+    if scoring.name == "interval":
+        order = np.argsort(-size, kind="stable")
+        beyond = np.cumsum(width[width > 0][order])
+        place = np.searchsorted(beyond, (1 - scoring.level) * beyond[-1] * (1 + 1e-9), side="right")
+        return float(size[order][place]) or 1.0
     grid = _quantiles(np.log(size[size > 0]))
     return float(np.exp(_least(lambda log: scoring.points(error, np.exp(log) * width).mean(),
                                np.r_[grid[0] - 3, grid, grid[-1] + 3])))
