@@ -450,6 +450,7 @@ def best_factor(scoring: ErrorScoring,  # how points are scored
                                np.r_[grid[0] - 3, grid, grid[-1] + 3])))
 
 
+# %% ../nbs/32_scores.ipynb #cell-000
 def _learnt_maps(scoring, steps, error, width):
     "Maps of errors and widths by step, fitted to those that are given."
     shift = best_shift(scoring, error, width)
