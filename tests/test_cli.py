@@ -347,7 +347,7 @@ def test_features_in_parquet(parquet, capsys):
     (["validate", "--demo", "--seed", "-1"], "--seed must be ≥ 0 where it is a seed, got -1"),
     (["validate", "--demo", "--jobs", "0"], "--jobs must be a number of cores, or -1 for all, got 0"),
     (["validate", "--demo", "--fail-on", "valid"], "--fail-on must be one of 'invalid', 'undecided', got 'valid'; did you mean 'invalid'?"),
-    (["validate", "--demo", "--statistics", ","], "--statistics must name at least one statistic, got none"),
+    (["validate", "--demo", "--statistics", ","], "--statistics must name at least one of 'zms', 'nll', 'rce', 'cc', 'correlation', 'ence', 'zmse', got none"),
     (["validate", "--demo", "--report", "new/r.html"], "new/r.html can't be written: there is no folder new"),
     (["validate", "--demo", "--json", "."], ". is a folder; name a file in it"),
     (["validate", "--demo", "--json", "x", "--report", "x"], "--report and --json must name different files"),

@@ -421,8 +421,47 @@ class _LearnsBounds(_Told):
         width = read_vector(up[:, 0] - low[:, 0], "the widths of y_intervals", positive=True)
         return low[:, 0], up[:, 0], width
 
+# %% ../nbs/31_conformal.ipynb #cell-034a
+class _MovesBounds(_LearnsBounds):
+    "How learnt distances move the bounds of new points."
+
+    def predict(self,
+                y_intervals: ArrayLike,  # bounds that the model states, shape (m, 2), lower first
+                features: Any = None,  # the features of the fit for these points
+                ) -> np.ndarray:  # bounds, shape (m, 2), lower first; infinite where too few points
+                                  # were there
+        """The corrected bounds of new points.
+
+        Parameters
+        ----------
+        y_intervals : ArrayLike
+            Bounds that the model states, shape (m, 2), lower first.
+        features : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Bounds, shape (m, 2), lower first; infinite where too few points were there.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument. Raises NotFittedError before the fit.
+        """
+        check_is_fitted(self)
+        low, up, unit_length = self._bounds(y_intervals)
+        if self.inner_ is not None:
+            return self.inner_.predict((low + up) / 2, self._half(low, up), features)
+        reach = self._thresholds(read_columns(features, low.size, y_intervals=y_intervals),
+                                 low.size)
+        low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
+        crossed = low > up
+        low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
+        return np.column_stack([low, up])
+
 # %% ../nbs/31_conformal.ipynb #cell-034
-class ConformalBounds(_LearnsBounds):
+class ConformalBounds(_MovesBounds):
     """Lower and upper bounds, moved so that they cover as promised.
 
     Parameters
@@ -461,41 +500,6 @@ class ConformalBounds(_LearnsBounds):
                  ):
         self.level, self.by, self.symmetric, self.per_width = level, by, symmetric, per_width
         self.scaling, self.rng = scaling, rng
-
-    def predict(self,
-                y_intervals: ArrayLike,  # bounds that the model states, shape (m, 2), lower first
-                features: Any = None,  # the features of the fit for these points
-                ) -> np.ndarray:  # bounds, shape (m, 2), lower first; infinite where too few points
-                                  # were there
-        """The corrected bounds of new points.
-
-        Parameters
-        ----------
-        y_intervals : ArrayLike
-            Bounds that the model states, shape (m, 2), lower first.
-        features : Any, optional
-            The features of the fit for these points.
-
-        Returns
-        -------
-        np.ndarray
-            Bounds, shape (m, 2), lower first; infinite where too few points were there.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data, naming the argument. Raises NotFittedError before the fit.
-        """
-        check_is_fitted(self)
-        low, up, unit_length = self._bounds(y_intervals)
-        if self.inner_ is not None:
-            return self.inner_.predict((low + up) / 2, self._half(low, up), features)
-        reach = self._thresholds(read_columns(features, low.size, y_intervals=y_intervals),
-                                 low.size)
-        low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
-        crossed = low > up
-        low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
-        return np.column_stack([low, up])
 
     @property
     def sentence(self) -> str:

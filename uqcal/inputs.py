@@ -965,7 +965,8 @@ def check_choices(
     except TypeError:
         raise TypeError(f"{name} must be one or more names, got {values!r:.40} "
                         f"({type(values).__name__})") from None
-    if not several: raise ValueError(f"{name} must name at least one of {choices}, got none")
+    if not several: raise ValueError(
+        f"{name} must name at least one of {', '.join(map(repr, choices))}, got none")
     return tuple(check_choice(one, name, choices) for one in several)
 
 # %% ../nbs/00_inputs.ipynb #cell-039

@@ -650,7 +650,7 @@ class _Bounded(_Spoken):
 
 # %% ../nbs/57_interval_streams.ipynb #cell-035
 class OnlineBounds(_Bounded):
-    """Lower and upper bounds, moved about their middle so that they cover as promised in the long run.
+    """Bounds, moved about their middle so that they cover as promised in the long run.
 
     Parameters
     ----------
