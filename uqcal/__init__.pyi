@@ -19,6 +19,7 @@ from uqcal import distributions as distributions
 from uqcal import factors as factors
 from uqcal import groups as groups
 from uqcal import inputs as inputs
+from uqcal import interval_streams as interval_streams
 from uqcal import intervals as intervals
 from uqcal import kernels as kernels
 from uqcal import logistic as logistic
@@ -74,6 +75,8 @@ from uqcal.datasets import load_table as load_table
 from uqcal.distributions import simulate_errors as simulate_errors
 from uqcal.factors import average_test as average_test
 from uqcal.factors import factors_along as factors_along
+from uqcal.interval_streams import OnlineBounds as OnlineBounds
+from uqcal.interval_streams import OnlineIntervals as OnlineIntervals
 from uqcal.intervals import classification_coverage_score as classification_coverage_score
 from uqcal.intervals import classification_mean_width_score as classification_mean_width_score
 from uqcal.intervals import coverage_test as coverage_test

@@ -450,6 +450,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                            'uqcal.cli._details': ('cli.html#_details', 'uqcal/cli.py'),
                            'uqcal.cli._differs': ('cli.html#_differs', 'uqcal/cli.py'),
                            'uqcal.cli._end_in_time': ('cli.html#_end_in_time', 'uqcal/cli.py'),
+                           'uqcal.cli._end_mend': ('cli.html#_end_mend', 'uqcal/cli.py'),
                            'uqcal.cli._fails': ('cli.html#_fails', 'uqcal/cli.py'),
                            'uqcal.cli._fetch': ('cli.html#_fetch', 'uqcal/cli.py'),
                            'uqcal.cli._first_words': ('cli.html#_first_words', 'uqcal/cli.py'),

@@ -592,11 +592,11 @@ def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, opt
     from uqcal.mending import mend
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
                  groups=columns.get(groups), **options)
-    typer.echo(_visible(_mending_text(found, table, _width())), err=out == "-")
     shift = np.asarray(errors) - found.error
     roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))
-    if out is not None: _write_mended(table, shift, found.uncertainty, roles, out)
-    if model is not None: _write_model(found, names, feature, as_groups, model, out == "-")
+    kept = [] if model is None else [_write_model(found, names, feature, as_groups, model)]
+    if out is not None: kept.append(_write_mended(table, shift, found.uncertainty, roles, out))
+    _end_mend(_mending_text(found, table, _width()), kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-096
 def _mending_text(found, table, width):
@@ -614,12 +614,17 @@ def _mending_text(found, table, width):
     return "\n\n".join([*parts, _aligned(rows, (1, 2))])
 
 
-def _write_model(found, names, feature, as_groups, path, is_quiet):
+def _write_model(found, names, feature, as_groups, path):
     from uqcal.page import write_whole
     columns = {"uncertainty": names[-1], "features": feature or [], "as_groups": as_groups or []}
     write_whole(_json(format="uqcal mend 1", sentence=found.model.sentence,
                       n_calibration=found.n, columns=columns, mend=found.model.to_dict()), path)
-    typer.echo(f"Model: {_visible(display_name(path))}", err=is_quiet)
+    return f"Model: {display_name(path)}"
+
+
+def _end_mend(text, kept, out):
+    "Print the answer and what was written, after all of it is; beside the rows where these are out."
+    typer.echo(_visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
 
 # %% ../nbs/70_cli.ipynb #cell-097
 def _write_mended(table, shift, uncertainty, roles, path):
@@ -633,11 +638,9 @@ def _write_mended(table, shift, uncertainty, roles, path):
     if observed: frame["mended_error"] = table.columns[observed] - frame["mended_prediction"]
     if error: frame["mended_error"] = table.columns[error] - shift
     rows = frame.assign(mended_uncertainty=uncertainty).to_csv(index=False)
-    if path == "-":
-        typer.echo(rows, nl=False)
-        return
+    if path == "-": return typer.echo(rows, nl=False)
     write_whole(rows, path)
-    typer.echo(f"Rows: {_visible(display_name(path))}")
+    return f"Rows: {display_name(path)}"
 
 
 def _applied(source, path, roles, score, out, how):
@@ -662,9 +665,9 @@ def _applied(source, path, roles, score, out, how):
     u, features = table.columns[uncertainty], {name: table.columns[name]
                                                for name in columns["features"]} or None
     shift, mended = model.shift(u, features), model.transform(u, features)
-    typer.echo(_visible(_first_words(table, f"{mended.size:,} points") + "\n\n"
-                        + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n"), err=out == "-")
-    _write_mended(table, shift, mended, roles, out)
+    kept = [_write_mended(table, shift, mended, roles, out)]
+    _end_mend(_first_words(table, f"{mended.size:,} points") + "\n\n"
+              + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n", kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-098b
 def _mend_scores(source, columns, out, model, how, options):
@@ -683,13 +686,13 @@ def _mend_scores(source, columns, out, model, how, options):
     if found.is_mended:
         parts.append(_wrapped("After, each case mended by others: " + found.after.headline,
                               _width(), rest="  "))
-    typer.echo(_visible("\n\n".join([*parts, _aligned(rows, (1, 2))])), err=out == "-")
-    if out is not None: _write_scores(table, found.mended, out)
+    kept = [] if out is None else [_write_scores(table, found.mended, out)]
     if model is not None:
         state = None if found.model is None else found.model.to_dict()
         write_whole(_json(format="uqcal probability mend 1", sentence=found.sentence, n=found.n,
                           score=score, kind=type(found.model).__name__, mend=state), model)
-        typer.echo(f"Model: {_visible(display_name(model))}", err=out == "-")
+        kept.append(f"Model: {display_name(model)}")
+    _end_mend("\n\n".join([*parts, _aligned(rows, (1, 2))]), kept, out)
 
 
 def _write_scores(table, mended, path):
@@ -700,7 +703,7 @@ def _write_scores(table, mended, path):
     rows = frame.assign(mended_probability=mended).to_csv(index=False)
     if path == "-": return typer.echo(rows, nl=False)
     write_whole(rows, path)
-    typer.echo(f"Rows: {_visible(display_name(path))}")
+    return f"Rows: {display_name(path)}"
 
 # %% ../nbs/70_cli.ipynb #cell-098d
 def _applied_scores(source, state, score, out, how):
@@ -713,9 +716,9 @@ def _applied_scores(source, state, score, out, how):
         kind = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
         made = kind[state["kind"]].from_dict(state["mend"])
         p, done = made.predict(p), f"Mended: {made.sentence}"
-    typer.echo(_visible(_first_words(table, f"{p.size:,} cases") + "\n\n"
-                        + _wrapped(f"{done}.", _width()) + "\n"), err=out == "-")
-    _write_scores(table, p, out)
+    kept = [_write_scores(table, p, out)]
+    _end_mend(_first_words(table, f"{p.size:,} cases") + "\n\n"
+              + _wrapped(f"{done}.", _width()) + "\n", kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
