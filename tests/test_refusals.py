@@ -29,6 +29,7 @@ from uqcal.model_comparison import compare_models
 from uqcal.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.probability_mending import mend_probabilities
+from uqcal.online_scaling import OnlineScaling
 from uqcal.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
 from uqcal.sample import Sample
 from uqcal.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
@@ -331,6 +332,11 @@ TABLE = {
     **rows("interval_streams", "OnlineBounds.forecast", "intervals", of=OnlineBounds, given={"key": list(range(N))}, kinds={"key": "free"}),
     **rows("interval_streams", "OnlineBounds.outcome", "intervals", of=lambda: asked(OnlineBounds(), BOUNDS), given={"key": list(range(N))}, kinds={"key": "free"}),
 
+    **rows("online_scaling", "OnlineScaling.prequential", "errors", of=OnlineScaling),
+    **rows("online_scaling", "OnlineScaling.predict", "errors", of=lambda: OnlineScaling(), kinds={"uncertainty": "positive -scalar"}),
+    **rows("online_scaling", "OnlineScaling.forecast", "errors", of=OnlineScaling, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
+    **rows("online_scaling", "OnlineScaling.outcome", "errors", of=lambda: asked(OnlineScaling(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),
+
     **rows("coverage", "interval_report", "intervals", given=NUMBERED | {"y_pred": X, "features": {"x": X}},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "features": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
     **rows("coverage", "interval_report+groups", "intervals", given=NUMBERED | {"y_pred": None, "features": None, "n_calibration": None, "groups": np.arange(N) // 3},
@@ -476,7 +482,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups "
         "coverage.interval_report+groups",
-}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
+}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled"}  # takes what a simulation made, undefined values included
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------
