@@ -21,8 +21,10 @@ from scipy.optimize import brentq
 from timing import against, seconds
 
 from uqcal.calibeating import FosterForecaster, tops
+from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineIntervals
 from uqcal.mixture import OnlineMixture
 from uqcal.online import Aioli, OnlinePlattScaling
+from uqcal.online_scaling import OnlineScaling
 
 
 def stream(n, seed=0):
@@ -125,6 +127,16 @@ def long_stream(quick):
         print(f"{n:,} rows through {name}: {took:.2f} s    at most 10 s: {'met' if took <= 10 else 'NOT met'}")
 
 
+def errors_and_intervals():
+    "Uncertainties and intervals along a million errors."
+    error, ones = np.random.default_rng(5).normal(size=1_000_000), np.ones(1_000_000)
+    for name, make in [("OnlineIntervals", OnlineIntervals), ("adaptive conformal", lambda: OnlineIntervals(AdaptiveConformal())),
+                       ("aggregated", lambda: OnlineIntervals(AggregatedAdaptive())), ("OnlineScaling", OnlineScaling)]:
+        make().prequential(ones[:9], error[:9])
+        took = seconds(lambda make=make: make().prequential(ones, error), 1, clock=time.process_time)
+        print(f"1,000,000 errors through {name}: {took:.2f} s    at most 5 s: {'met' if took <= 5 else 'NOT met'}")
+
+
 def command_line(quick):
     "Rows through `uqcal recalibrate`, with the peak memory of a short and a long file."
     for n in (100_000, 1_000_000 if quick else 10_000_000):
@@ -151,6 +163,7 @@ def main():
     command_line(quick)          # first, since Linux counts the memory of the process that starts another as the other's
     ratios(quick)
     long_stream(quick)
+    errors_and_intervals()
 
 
 if __name__ == "__main__":

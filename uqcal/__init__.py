@@ -52,6 +52,8 @@ _CONTENTS = {
     "calibeating": [],
     "monitor": ["CalibrationMonitor"],
     "mixture": ["OnlineMixture"],
+    "interval_streams": ["OnlineBounds", "OnlineIntervals"],
+    "online_scaling": ["OnlineScaling"],
     "cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],
     "screening": ["screen"],
     "rates": ["rate_difference"],

@@ -28,6 +28,7 @@ from uqcal import mixture as mixture
 from uqcal import model_comparison as model_comparison
 from uqcal import monitor as monitor
 from uqcal import online as online
+from uqcal import online_scaling as online_scaling
 from uqcal import page as page
 from uqcal import probability_mending as probability_mending
 from uqcal import rates as rates
@@ -92,6 +93,7 @@ from uqcal.model_comparison import compare_models as compare_models
 from uqcal.monitor import CalibrationMonitor as CalibrationMonitor
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
+from uqcal.online_scaling import OnlineScaling as OnlineScaling
 from uqcal.probability_mending import mend_probabilities as mend_probabilities
 from uqcal.rates import rate_difference as rate_difference
 from uqcal.recalibration import BetaScaling as BetaScaling
