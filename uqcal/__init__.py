@@ -39,7 +39,6 @@ _CONTENTS = {
     "intervals": ["coverage_test", "size_stratified_coverage", "feature_stratified_coverage", "hsic_test", "regression_coverage_score",
                   "regression_mean_width_score", "regression_mwi_score", "classification_coverage_score", "classification_mean_width_score"],
     "conformal": ["ConformalBounds", "ConformalIntervals", "ConformalSets"],
-    "interval_streams": ["OnlineBounds", "OnlineIntervals"],
     "scores": ["crps", "interval_score", "negative_log_density"],
     "online": ["OnlineBetaScaling", "OnlinePlattScaling"],
     "mending": ["mend"],

@@ -50,6 +50,9 @@ def check_dof(dof: float,  # degrees of freedom
     """
     if isinstance(dof, (bool, str)) or not np.isscalar(dof) or not np.isreal(dof):
         raise TypeError(f"dof must be a number above 2, or infinite, got {dof!r:.40}")
+    try: dof = float(dof)
+    except ValueError: dof = np.nan  # a Decimal that signals
+    except OverflowError: dof = np.inf
     if not dof > 2: raise ValueError(f"dof must be above 2, or infinite, got {dof!r:.40}")
     return float(dof)
 

@@ -25,6 +25,7 @@ from uqcal.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlineP
 from uqcal.reliability import classwise_ece
 from uqcal.repeats import find_repeats
 from uqcal.scaling import FactorScaling
+from uqcal.scores import negative_log_density
 from uqcal.statistics import cc
 from uqcal.streams import RecalibratedClassifier
 from uqcal.validation import validate
@@ -101,6 +102,7 @@ FOUND = {
     "a masked list of statistics": ("statistics must be one or more names", lambda: validate(table.E, table.U, statistics=np.ma.masked)),
     "no list of names": ("names must be one or more names", lambda: bca_intervals(np.array(0.0), table.E, table.U)),
     "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
+    "a dof that signals": ("dof must be above 2", lambda: negative_log_density(table.E, table.U, dof=decimal.Decimal("sNaN"))),
     "widths beside which nothing varies": ("y_true must vary by more", lambda: coverage_width_based(table.E * 1e-300 * 1e-23, -np.ones(table.E.size), np.ones(table.E.size), 1.0, 0.9)),
     "errors next to zero": ("error must hold at least ten rows", lambda: mend(table.E * 1e-300 * 1e-23, table.U)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
