@@ -623,7 +623,7 @@ def _write_model(found, names, feature, as_groups, path):
 
 
 def _end_mend(text, kept, out):
-    "Print the answer and what was written, after all of it is; beside the rows where these are out."
+    "Print the answer and what was written, when all of it is; apart from rows that are printed."
     typer.echo(_visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
 
 # %% ../nbs/70_cli.ipynb #cell-097
