@@ -522,7 +522,7 @@ Examples:
   uqcal mend new.csv --apply mend.json --predicted yhat --out new_mended.csv
   uqcal validate later.csv --error mended_error \\
     --uncertainty mended_uncertainty --n-calibration 2040
-  uqcal mend cases.csv --outcome y --score p --out mended.csv --model mend.json
+  uqcal mend cases.csv --outcome y --score p --out mended.csv
 
 Exit code: 0 done; 2 input or options can't be used.
 """
