@@ -319,7 +319,7 @@ def check_statement(
 
 def _check_levels(coverage, k):
     "The coverage that was stated for each of k levels, and whether it came as a single number."
-    single = np.ndim(coverage) == 0
+    single = plain_array(coverage, "coverage").ndim == 0
     stated = [check_fraction(one if single else float(one), "coverage") for one in
               ([coverage] if single else read_vector(coverage, "coverage"))]
     if len(stated) != k:

@@ -124,7 +124,9 @@ def _spread_of_mean(values, group):
     "The standard error of a mean; of clusters where rows belong together."
     excess = values - values.mean()
     if group is not None: excess = np.bincount(group, excess)
-    return float(np.sqrt(excess @ excess * excess.size / max(excess.size - 1, 1)) / values.size)
+    unit = np.abs(excess).max() or 1.0  # squares of scores may leave a double's range
+    square = np.sum((excess / unit)**2) * excess.size / max(excess.size - 1, 1)
+    return float(unit * np.sqrt(square) / values.size)
 
 
 def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out point, shape (n,), by

@@ -601,7 +601,7 @@ class _GammaTerms(_Scaling):
         numbers = {"": np.log(sample.uncertainty)} | {name: columns[name] for name in self.names_}
         for name, x in numbers.items():
             if x.dtype.kind == "O": self.terms_.append([name, _plain_labels(x)])
-            elif np.ptp(x) > 0:
+            elif x.std() > 0:
                 self.terms_.append([name, float(x.mean()), float(x.std()), float(x.min()),
                                     float(x.max())])
         design, grouped = self._design(sample.uncertainty, columns)
