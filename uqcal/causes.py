@@ -278,7 +278,7 @@ def describe_rows(
     """
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)
-    if rows.dtype == bool: rows = np.flatnonzero(rows)
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
     said = [_of_row(sample, line, row).sentence for row in rows[:3].tolist()]
     if rows.size > 3: said.append(f"And {rows.size - 3:,} more such rows.")
     return " ".join(said)

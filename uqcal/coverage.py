@@ -870,7 +870,8 @@ def _without_repeats(missed, y, bounds, is_calibrated):
     neighbouring rows are alike, and what was seen."""
     half = (bounds[:, 1] - bounds[:, 0]) / 2
     if y.size < 4 or not np.all(half > 0): return missed, None, []
-    seen = repeats_of(Sample(y - bounds.mean(axis=1), half))
+    away = np.clip(y - bounds.mean(axis=1), -1e149 * half, 1e149 * half)
+    seen = repeats_of(Sample(away, half))
     if not seen.is_suspect: return missed, None, []
     if is_calibrated: return missed, None, [f"{_ALIKE}; the p-value of the coverage is too sure."]
     if seen.groups is not None:
@@ -888,7 +889,7 @@ _ALIKE = "Neighbouring rows are alike: if they belong together, give groups"
 def _asked_along(missed, size, checked, given, options):
     "What coverage is judged along, by name, and whether it is a feature."
     asked = {}
-    rounded = eleven_digits(size)
+    rounded = np.minimum(eleven_digits(size), 1e150)
     if np.ptp(rounded) > 0 and np.ptp(size) > checked.rounding[0]:
         asked["set size" if checked.n_classes else "width"] = missed.along(rounded, "width"), False
     if given["y_pred"] is not None:

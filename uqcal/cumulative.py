@@ -1387,11 +1387,10 @@ def _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
     names = ["cluster"] if len(orders) == 1 else ["cluster_a", "cluster_b"]
     labels = [read_labels(one, order.size, name)[order]
               for one, name, order in zip(clusters, names, orders)]
-    try: together = np.concatenate(labels)
+    try: known, codes = np.unique(np.concatenate(labels), return_inverse=True)
     except TypeError:
         raise TypeError(f"{' and '.join(names)} must hold labels of one kind, got "
                         f"{' and '.join(str(one.dtype) for one in labels)}") from None
-    known, codes = np.unique(together, return_inverse=True)
     if known.size < LEAST_GROUPS or min(np.unique(one).size for one in labels) < 2:
         raise ValueError(f"{' and '.join(names)} must hold at least {LEAST_GROUPS} different "
                          f"labels, two in each group, got {known.size}: so few independent "

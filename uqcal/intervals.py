@@ -1508,7 +1508,7 @@ def regression_mwi_score(
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
     y, low, up, _, single = _check_intervals(y_true, y_intervals, sample_weight)
-    several = np.ndim(confidence_level) > 0
+    several = plain_array(confidence_level, "confidence_level").ndim > 0
     level = np.array([check_fraction(float(x), "confidence_level")
                       for x in read_vector(confidence_level, "confidence_level")] if several
                      else [check_fraction(confidence_level, "confidence_level")])

@@ -16,10 +16,11 @@ from uqcal.calibeating import FosterForecaster, OneAgainstAll, Tracking, sharpne
 from uqcal.calibration_tests import spiegelhalter_test
 from uqcal.conclusions import draw_conclusions
 from uqcal.consistency import link_test
+from uqcal.coverage import interval_report
 from uqcal.coverage_counts import coverage_interval
 from uqcal.cumulative import comparison_graph, paired_reliability
 from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
-from uqcal.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score, size_stratified_coverage
+from uqcal.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score, regression_mwi_score, size_stratified_coverage
 from uqcal.mending import mend
 from uqcal.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.reliability import classwise_ece
@@ -104,6 +105,9 @@ FOUND = {
     "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
     "a dof that signals": ("dof must be above 2", lambda: negative_log_density(table.E, table.U, dof=decimal.Decimal("sNaN"))),
     "widths beside which nothing varies": ("y_true must vary by more", lambda: coverage_width_based(table.E * 1e-300 * 1e-23, -np.ones(table.E.size), np.ones(table.E.size), 1.0, 0.9)),
+    "clusters of numbers and of text": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
+        Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.array(list(map(str, range(Y.size))), dtype=object))),
+    "a confidence level that is masked": ("confidence_level", lambda: regression_mwi_score(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "a level that is masked": ("coverage", lambda: size_stratified_coverage(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "errors next to zero": ("error must hold at least ten rows", lambda: mend(table.E * 1e-300 * 1e-23, table.U)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
@@ -140,9 +144,11 @@ def test_found(name):
     lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
     lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
     lambda: mend(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), features={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
+    lambda: interval_report(table.E * 1e149, np.column_stack([-1e150 * np.ones(table.E.size), 1e150 * np.ones(table.E.size)]), 0.9, n_resamples=20, rng=1),
+    lambda: interval_report(table.E * 1e149, np.column_stack([-table.U, table.U]), 0.9, n_resamples=20, rng=1),
     lambda: mend(table.E, table.U, n_folds=10**400, n_boot=20, n_resamples=20, rng=1),
     lambda: AggregatingForecaster(np.zeros(2), radius=fractions.Fraction(1, 3), n_points=9, method="sampling").prequential(X, Y)],
-    ids=["denormal errors", "errors of 1e-300", "an error of 1e100", "an uncertainty of 1e-100", "numbers of many kinds", "an uncertainty and a feature next to zero", "more folds than rows", "a fraction"])
+    ids=["denormal errors", "errors of 1e-300", "an error of 1e100", "an uncertainty of 1e-100", "numbers of many kinds", "an uncertainty and a feature next to zero", "wide intervals", "far intervals", "more folds than rows", "a fraction"])
 def test_numbers_at_the_end_of_the_range_do_no_harm(run):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
