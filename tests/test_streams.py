@@ -347,3 +347,7 @@ def test_memory_does_not_grow_with_the_stream():
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < 1.5 * peaks[1]  # twelve times the rows; allocators keep some small arrays
+
+
+def test_a_header_that_is_no_row_is_refused():
+    with pytest.raises(ValueError, match="line 1: no column names"): recalibrate_rows(io.BytesIO(b"p\rq,y\n0.5,1\n"), lambda text: None, score="p", outcome="y")

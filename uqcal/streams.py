@@ -979,7 +979,8 @@ class _Layout(NamedTuple):
 def _header(line, names, added, decimal, thousands):
     "How a table is laid out whose first line this is."
     delimiter = max(",;\t", key=line.count)
-    header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+    try: header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+    except csv.Error as error: raise ValueError(f"line 1: no column names: {error}") from None
     for name in names:
         if header.count(name) == 1: continue
         if name in header:
