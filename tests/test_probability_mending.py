@@ -55,7 +55,7 @@ def test_what_is_wrong_is_mended_as_a_logistic_regression_would():
 
 
 def test_what_is_right_is_left():
-    "At most 4 of 30 perfect sets are changed (5 % each and a margin), and what new cases lose by it is small."
+    "At most 5 of 30 perfect sets are changed: 5 % of each would go beyond that once in some 300 runs."
     changed = [mend_probabilities(*made(400, [k, 3]), rng=k, **QUICK).is_mended for k in range(30)]
     assert sum(changed) <= 5
 
@@ -80,7 +80,6 @@ def test_clusters_stay_in_one_fold_and_widen_the_errors():
     plain, known = (mend_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
     assert known.scores.loc["Platt scaling", "gain_error"] > 2 * plain.scores.loc["Platt scaling", "gain_error"]
     assert all(np.ptp(known.mended[who == k]) == 0 for k in range(150))
-    assert not (IsotonicCalibration().fit(p, y).predict(p) == known.mended).all()
 
 
 def test_too_few_are_refused_and_arrays_are_owned():
