@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import betainc, stdtr, stdtrit
+from scipy.special import betainc, comb, stdtr, stdtrit
 
 from .inputs import check_fraction, check_labels_agree, check_outcomes, check_weights
 from .results import Interval, Result
@@ -172,12 +173,18 @@ def rate_difference_of(
     """
     alpha = 1 - check_fraction(confidence, "confidence")
     for rate, n in ((rate_a, n_a), (rate_b, n_b)): _check_rate(rate, n)
+    few, pvalue = _few(rate_a, n_a, rate_b, n_b), _level_at_zero(rate_a, n_a, rate_b, n_b)
+    if few:
+        alpha = _held_level(*few, alpha)
+        pvalue = min(1.0, max(pvalue, _most_missed(*few, 1.001 * pvalue) / _MORE))
     low = _lower_end(rate_a, n_a, rate_b, n_b, alpha)
     high = -_lower_end(rate_b, n_b, rate_a, n_a, alpha)
+    if few:  # an end that stays at zero while the level falls is found to 1e-5
+        low, high = (0.0 if abs(end) < 1e-5 else end for end in (low, high))
     return RateDifference(
         estimate=float(rate_a - rate_b), confidence=confidence, rate_a=float(rate_a),
         n_a=float(n_a), confidence_interval=Interval(float(max(low, -1)), float(min(high, 1))),
-        pvalue=_level_at_zero(rate_a, n_a, rate_b, n_b), rate_b=float(rate_b), n_b=float(n_b))
+        pvalue=pvalue, rate_b=float(rate_b), n_b=float(n_b))
 
 
 def _lower_end(rate_a, n_a, rate_b, n_b, alpha):
@@ -194,7 +201,52 @@ def _level_at_zero(rate_a, n_a, rate_b, n_b):
     if _lower_end(*sides, np.exp(least)) > 0: return float(np.exp(least))
     if _lower_end(*sides, np.exp(most)) <= 0: return 1.0
     return float(np.exp(brentq(lambda log: _lower_end(*sides, np.exp(log)), least, most,
-                               xtol=1e-4)))
+                               xtol=1e-6)))
+
+# %% ../nbs/39_rates.ipynb #cell-002
+_MORE, _OUTCOMES = 1.4, 400
+_RATES = np.r_[0.001, np.linspace(0.01, 0.5, 50)]
+
+
+def _few(rate_a, n_a, rate_b, n_b):
+    "The two sizes, where groups of whole cases have so few outcomes that all are listed."
+    if (n_a + 1) * (n_b + 1) > _OUTCOMES: return None
+    counts = np.array([n_a, n_b, rate_a * n_a, rate_b * n_b])
+    if np.abs(counts - counts.round()).max() > 1e-9 or counts[:2].min() < 0.5: return None
+    return int(round(n_a)), int(round(n_b))
+
+
+def _chances(n):
+    "Chance of each number of events at each rate of the grid, shape (n + 1, rates)."
+    x = np.arange(n + 1)[:, None]
+    return comb(n, x) * _RATES**x * (1 - _RATES)**(n - x)
+
+
+@lru_cache(maxsize=512)
+def _most_missed(n_a, n_b, alpha):
+    "M in (4): how often the interval (3) misses, at the rates where it misses most."
+    sides = []
+    for n in (n_a, n_b):
+        low = np.array([_lowest(x / n, n, alpha) for x in range(n + 1)])
+        sides.append((np.arange(n + 1) / n, low, 1 - low[::-1]))
+    (a, low_a, high_a), (b, low_b, high_b) = np.array(sides[0])[..., None], sides[1]
+    low = (a - b - np.hypot(a - low_a, high_b - b))[..., None, None]
+    high = (a - b + np.hypot(high_a - a, b - low_b))[..., None, None]
+    gap = _RATES[:, None] - _RATES
+    missed = (low > gap + 1e-9) | (high < gap - 1e-9)
+    return float(np.einsum("ap,bq,abpq->pq", _chances(n_a), _chances(n_b), missed).max())
+
+
+@lru_cache(maxsize=512)
+def _held_level(n_a, n_b, alpha):
+    "The level α' of (4)."
+    if _most_missed(n_a, n_b, alpha) <= _MORE * alpha: return alpha
+    low, high = np.log(alpha) - 8, np.log(alpha)
+    while high - low > 1e-5:
+        middle = (low + high) / 2
+        enough = _most_missed(n_a, n_b, float(np.exp(middle))) <= _MORE * alpha
+        low, high = (middle, high) if enough else (low, middle)
+    return float(np.exp(low))
 
 # %% ../nbs/39_rates.ipynb #cell-041
 def rate_difference(
@@ -250,7 +302,7 @@ def _degrees(*numbers):
 
 @dataclass(frozen=True)
 class MatchedAverages:
-    """Two weighted averages (4) of responses that were mapped to [0, 1].
+    """Two weighted averages (5) of responses that were mapped to [0, 1].
 
     Parameters
     ----------
