@@ -1,102 +1,29 @@
 """Render the notebooks into _docs, readable offline: nbdev prepares the pages, Quarto or smalldocs lays them out.
 
-Quarto is taken where it is on the PATH; smalldocs, a Python package that reads the same _quarto.yml, otherwise. Both would load the
-equations' typesetter from the web, so KaTeX is fetched once with npm and shipped with the site.
+Quarto is taken where it is on the PATH; smalldocs, a Python package that reads the same _quarto.yml, otherwise. What is then done to
+the rendered pages is in pages.py.
 """
-import base64
 import io
 import itertools
 import json
+import keyword
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
+import tokenize
+import zipfile
 from configparser import ConfigParser
+from html import escape
 from pathlib import Path
 
 import yaml
 from docstrings import Package, definitions
-from PIL import Image, ImageChops
+from pages import finish
 from reference import describe
 
 ROOT = Path(__file__).resolve().parent.parent
-STAGE, SITE, BUILD = ROOT / "_proc", ROOT / "_docs", ROOT / "build"
-KATEX = "0.16.22"
-WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
-
-EMBEDDED = re.compile(r"data:image/png;base64,([A-Za-z0-9+/=]+)")
-VISIBLE = 24  # of 255: how far the colour of a point may move
-INDEX_AS_SCRIPT = """const fromServer = window.fetch;
-window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? fromServer(address, ...more) : new Promise((done, failed) => {
-  const script = document.createElement("script");
-  script.src = String(address).replace(/json$/, "js");
-  script.onload = () => done(new Response(JSON.stringify(window.searchIndex)));
-  script.onerror = failed;
-  document.head.append(script);
-});
-"""
-
-
-def fetch_katex():
-    "The unpacked KaTeX distribution, downloaded with npm where it isn't there yet."
-    folder = BUILD / f"katex-{KATEX}"
-    if not folder.is_dir():
-        if shutil.which("npm") is None: sys.exit("make docs needs npm, once, to fetch KaTeX, which typesets the equations")
-        BUILD.mkdir(exist_ok=True)
-        subprocess.run(["npm", "pack", "--silent", f"katex@{KATEX}"], cwd=BUILD, check=True, stdout=subprocess.DEVNULL)
-        with tarfile.open(BUILD / f"katex-{KATEX}.tgz") as archive: archive.extractall(BUILD / "unpacked", filter="data")
-        shutil.move(BUILD / "unpacked" / "package", folder)
-    return folder / "dist"
-
-
-def ship_katex(source, site):
-    "Copy what the pages need and make them load it from the site."
-    target = site / "site_libs" / "katex"
-    target.mkdir(parents=True, exist_ok=True)
-    for name in ("katex.min.css", "katex.min.js", "contrib/auto-render.min.js"):
-        (target / name).parent.mkdir(exist_ok=True)
-        shutil.copy(source / name, target / name)
-    shutil.copytree(source / "fonts", target / "fonts", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.ttf", "*.woff"))
-    for page in site.rglob("*.html"):
-        up = "../" * (len(page.relative_to(site).parts) - 1)
-        page.write_text(WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def search_from_a_file(site):
-    "A browser lets a page that was opened from a file fetch nothing, so the index of the search comes as a script."
-    script = site / "site_libs" / "smalldocs.js"
-    if not script.exists(): return
-    index = site / "search.json"
-    (site / "search.js").write_text(f"window.searchIndex = {index.read_text(encoding='utf-8')};\n", encoding="utf-8")
-    index.unlink()
-    script.write_text(INDEX_AS_SCRIPT + script.read_text(encoding="utf-8"), encoding="utf-8")
-
-
-def lighten_pictures(site):
-    "Reduce the pictures inside pages to the 256 colours nearest to theirs, a third of the size, wherever no point changes visibly."
-    for page in site.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        lighter = EMBEDDED.sub(lambda found: f"data:image/png;base64,{lightened(found[1])}", text)
-        if lighter != text: page.write_text(lighter, encoding="utf-8")
-
-
-def lightened(encoded):
-    "A picture in base64 with at most 256 colours; as it is where that shows, or saves nothing."
-    picture = Image.open(io.BytesIO(base64.b64decode(encoded))).convert("RGB")
-    reduced = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    furthest = max(high for _, high in ImageChops.difference(picture, reduced.convert("RGB")).getextrema())
-    reduced.save(written := io.BytesIO(), "png", optimize=True)
-    shorter = base64.b64encode(written.getvalue()).decode()
-    return shorter if furthest <= VISIBLE and len(shorter) < len(encoded) else encoded
-
-
-def drop_web_fonts(site):
-    "Themes ask the web for a font; the next in their list, the system's, serves offline."
-    for sheet in site.rglob("*.css"):
-        text = sheet.read_text(encoding="utf-8")
-        local = re.sub(r"@import\s+url\([\"']?(?:https?:)?//[^)]*\);?", "", text)
-        if local != text: sheet.write_text(local, encoding="utf-8")
+STAGE, SITE = ROOT / "_proc", ROOT / "_docs"
 
 
 def address():
@@ -127,10 +54,19 @@ def filtered(path, package):
     places = {node.name: node.lineno for owner, node in definitions(module.tree) if not owner} if module else {}
     notebook.cells.append(mk_cell("<!-- end -->", "markdown"))  # nbdev looks at the cell after an exported one
     Pages()(notebook)
+    for cell in notebook.cells: close_source(cell)
     runs = [list(run) for _, run in itertools.groupby(notebook.cells, lambda cell: bool(shown_name(cell)))]
     for run in runs: run.sort(key=lambda cell: places.get(shown_name(cell), 0))  # nbdev shows the functions of a cell from the last to the first
     notebook.cells = [cell for run in runs for cell in run]
     return notebook
+
+
+def close_source(cell):
+    "A source that is shown opens with a click on what it is the source of."
+    if cell.cell_type != "code" or "#| code-fold: show" not in cell.source: return
+    names = ", ".join(re.findall(r"(?m)^(?:def|class) (\w+)", cell.source) or re.findall(r"(?m)^(\w+) *=", cell.source))
+    cell.source = cell.source.replace("#| code-fold: show", "#| code-fold: true", 1)
+    cell.source = cell.source.replace('"Exported source"', f'"Source of {names}"' if names else '"Source"', 1)
 
 
 def shown_name(cell):
@@ -150,9 +86,12 @@ def prepare():
     package = Package(ROOT / "uqcal")
     pages = {nbpath2html(path.relative_to(STAGE)).as_posix(): path.relative_to(STAGE).with_suffix(".html").as_posix() for path in staged}
     for path in staged:
-        write_nb(filtered(notebooks / path.relative_to(STAGE), package), path)
+        original = notebooks / path.relative_to(STAGE)
+        write_nb(filtered(original, package), path)
+        head(path, original)
         relink(path, pages, address())
-    for module in sorted((ROOT / "uqcal").glob("[a-z]*.py")): stage_source(module)
+    derived = {module_of(path): path.relative_to(notebooks) for path in notebooks.rglob("*.ipynb")}
+    for module in package.modules: stage_source(module, derived.get(module.path.stem))
     stage_settings()
 
 
@@ -171,7 +110,7 @@ def relink(path, pages, repository):
     up = "../" * (len(path.relative_to(STAGE).parts) - 1)
 
     def page(match): return f"]({up}{pages[match[1]]}{match[2] or ''})" if match[1] in pages else match[0]
-    def source(match): return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})" if repository else f"]({up}source/{match[1]}.html)"
+    def source(match): return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})" if repository else f"]({up}source/{match[1]}.html{match[2]})"
 
     def mend(text):
         text = re.sub(r"\[(`[\w.]+`)\]\([^)\s]*#_\w+\)", r"\1", text)  # what is private has no heading to link to
@@ -185,17 +124,76 @@ def relink(path, pages, repository):
         return value
 
     notebook = walk(json.loads(path.read_text(encoding="utf-8")))
-    head = notebook["cells"][0]
-    head["source"] = re.sub(r"(?m)^output-file:.*\n", "", "".join(head["source"]))
     path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
 
 
-def stage_source(module):
-    "A page that shows an exported module."
-    target = STAGE / "source" / f"{module.stem}.md"
+def head(path, original):
+    "Under the title of a staged notebook: what is needed to run it elsewhere, and the module it defines."
+    up = "../" * (len(path.relative_to(STAGE).parts) - 1)
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    bundle = original.relative_to(ROOT / "nbs").with_suffix(".zip").as_posix()
+    what = "notebook and tables" if tables_of(original) else "notebook"
+    links = [f'<a href="{up}notebooks/{bundle}" download>Download the {what}</a>']
+    if module := module_of(original): links.append(f'<a href="{up}source/{module}.html">Source of uqcal.{module}</a>')
+    text = f'<p class="page-links">{" · ".join(links)}</p>'
+    notebook["cells"].insert(1, {"cell_type": "markdown", "metadata": {}, "source": text})
+    notebook["cells"][0]["source"] = re.sub(r"(?m)^output-file:.*\n", "", "".join(notebook["cells"][0]["source"]))
+    path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+def tables_of(notebook):
+    "The tables beside a notebook that it reads."
+    text = notebook.read_text(encoding="utf-8")
+    return [table for table in sorted(notebook.parent.glob("*.csv")) if table.name in text]
+
+
+def offer_notebooks():
+    "Each notebook as it was written, without what it printed, in an archive with the tables that it reads."
+    for original in sorted((ROOT / "nbs").rglob("*.ipynb")):
+        if original.name[0] in "._": continue
+        target = (SITE / "notebooks" / original.relative_to(ROOT / "nbs")).with_suffix(".zip")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        notebook = json.loads(original.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code": cell.update(outputs=[], execution_count=None)
+        held = {original.name: json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"}
+        held |= {table.name: table.read_text(encoding="utf-8") for table in tables_of(original)}
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in held.items(): archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
+
+
+def module_of(notebook):
+    "The module that a notebook defines, if it defines one."
+    found = re.search(r"#\| *default_exp +(\w+)", notebook.read_text(encoding="utf-8"))
+    return found[1] if found else None
+
+
+def stage_source(module, notebook):
+    "A page that shows an exported module, with an anchor at each definition."
+    target = STAGE / "source" / f"{module.path.stem}.md"
     target.parent.mkdir(exist_ok=True)
-    head = f"---\ntitle: uqcal.{module.stem}\nsubtitle: The module as exported from its notebook\ntoc: false\nsearch: false\n---\n\n"
-    target.write_text(f"{head}~~~~~~python\n{module.read_text(encoding='utf-8')}~~~~~~\n", encoding="utf-8")
+    front = f"---\ntitle: uqcal.{module.path.stem}\nsubtitle: The module as exported from its notebook\ntoc: false\nsearch: false\n---\n\n"
+    anchored = {node.lineno for _, node in definitions(module.tree)}
+    lines = [f'<span id="L{number}"></span>{line}' if number in anchored else line
+             for number, line in enumerate(coloured(module.path.read_text(encoding="utf-8")).splitlines(), 1)]
+    code = "\n".join(lines)
+    link = f"[The page that derives it](../{notebook.as_posix()})\n\n" if notebook else ""
+    target.write_text(f'{front}{link}~~~~~~{{=html}}\n<div class="sourceCode"><pre class="sourceCode python"><code class="sourceCode python">{code}'
+                      "</code></pre></div>\n~~~~~~\n", encoding="utf-8")
+
+
+def coloured(text):
+    "Python as HTML whose keywords, strings and comments carry the renderers' classes."
+    starts = list(itertools.accumulate((len(line) for line in text.splitlines(True)), initial=0))
+    pieces, done = [], 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        name = tokenize.tok_name[token.type]
+        kind = "co" if name == "COMMENT" else "st" if "STRING" in name else "kw" if name == "NAME" and keyword.iskeyword(token.string) else None
+        if kind is None: continue
+        first, last = (starts[line - 1] + column for line, column in (token.start, token.end))
+        pieces += [escape(text[done:first], quote=False), f'<span class="{kind}">{escape(text[first:last], quote=False)}</span>']
+        done = last
+    return "".join([*pieces, escape(text[done:], quote=False)])
 
 
 def render():
@@ -211,9 +209,7 @@ def render():
 if __name__ == "__main__":
     prepare()
     warnings = render()
-    ship_katex(fetch_katex(), SITE)
-    drop_web_fonts(SITE)
-    search_from_a_file(SITE)
-    lighten_pictures(SITE)
+    finish(SITE)
+    offer_notebooks()
     print(f"{len(list(SITE.rglob('*.html')))} pages in {SITE.relative_to(ROOT)}, start with {SITE.relative_to(ROOT)}/index.html")
     sys.exit(warnings or 0)

@@ -1,0 +1,127 @@
+"""What is done to the rendered site so that it is light, works offline and can be used by everybody.
+
+The renderer's pages ask the web for the equations' typesetter and for fonts, hold every picture inside, wrap each sign of code in a
+tag, and have an index of the search that can't be read from a file. Each step below mends one of these, on every page.
+"""
+import base64
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from html import escape
+from pathlib import Path
+
+from PIL import Image, ImageChops
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+KATEX = "0.16.22"
+WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
+EMBEDDED = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=\s]+)"')
+UNFOCUSED = re.compile(r'<a (?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)([^>]*?) role="navigation"')
+STRINGS = re.compile(r'(?:<span class="st">[^<]*</span>){2,}')
+TAG = re.compile(r"<[^>]+>")
+VISIBLE = 24  # of 255: how far the colour of a point may move
+
+
+def finish(site):
+    "Every step, on a rendered site."
+    ship_katex(fetch("katex", KATEX) / "dist", site)
+    shutil.copy(ROOT / "tools" / "site.js", site / "site_libs" / "site.js")
+    search_from_a_file(site)
+    drop_web_fonts(site)
+    for font in site.rglob("*.woff"): font.unlink()  # each stands beside its .woff2, which every browser reads
+    for page in sorted(site.rglob("*.html")):
+        up = "../" * (len(page.relative_to(site).parts) - 1)
+        text = WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8"))
+        text = text.replace("</title>", f'</title><script src="{up}site_libs/site.js"></script>', 1)
+        name = page.relative_to(site).with_suffix("").as_posix().replace("/", "-")
+        text = reachable(plainer(text))
+        if page.parent.name == "source": text = alone(text)
+        page.write_text(with_files(text, site, up, name), encoding="utf-8")
+
+
+def fetch(name, version):
+    "An unpacked package, downloaded with npm where it isn't there yet."
+    folder = BUILD / f"{name}-{version}"
+    if not folder.is_dir():
+        if shutil.which("npm") is None: sys.exit(f"this needs npm, once, to fetch {name}")
+        BUILD.mkdir(exist_ok=True)
+        subprocess.run(["npm", "pack", "--silent", f"{name}@{version}"], cwd=BUILD, check=True, stdout=subprocess.DEVNULL)
+        with tarfile.open(BUILD / f"{name}-{version}.tgz") as archive: archive.extractall(BUILD / "unpacked" / name, filter="data")
+        shutil.move(BUILD / "unpacked" / name / "package", folder)
+    return folder
+
+
+def ship_katex(source, site):
+    "Copy what typesets equations, with fonts in the one format that every browser reads."
+    target = site / "site_libs" / "katex"
+    for name in ("katex.min.css", "katex.min.js", "contrib/auto-render.min.js"):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / name, target / name)
+    shutil.copytree(source / "fonts", target / "fonts", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.ttf", "*.woff"))
+
+
+def search_from_a_file(site):
+    "A browser lets a page that was opened from a file fetch nothing, so the index of the search comes as a script; site.js loads it."
+    index = site / "search.json"
+    if not index.exists(): return
+    (site / "search.js").write_text(f"window.searchIndex = {index.read_text(encoding='utf-8')};\n", encoding="utf-8")
+    index.unlink()
+
+
+def drop_web_fonts(site):
+    "Themes ask the web for a font; the next in their list, the system's, serves offline."
+    for sheet in site.rglob("*.css"):
+        text = sheet.read_text(encoding="utf-8")
+        local = re.sub(r"@import\s+url\([\"']?(?:https?:)?//[^)]*\);?", "", text)
+        if local != text: sheet.write_text(local, encoding="utf-8")
+
+
+def plainer(text):
+    "Code without the tags that show nothing: those around signs, and those between two pieces of the same string."
+    text = re.sub(r'<span class="op">([^<]*)</span>', r"\1", text)
+    return STRINGS.sub(lambda found: f'<span class="st">{TAG.sub("", found[0])}</span>', text)
+
+
+def reachable(text):
+    "The keyboard reaches what opens and closes a section of the menu, and a reader of screens is told what it is."
+    text = UNFOCUSED.sub(r'<a href="#" \1 role="button"', text)
+    return text.replace('<nav id="quarto-sidebar"', '<nav aria-label="Pages" id="quarto-sidebar"', 1)
+
+
+def alone(text):
+    "A source page without the side menu, which would be half of it."
+    text = re.sub(r'<nav [^>]*id="quarto-sidebar".*?</nav>', "", text, count=1, flags=re.DOTALL)
+    text = re.sub(r'<nav class="quarto-secondary-nav">.*?</nav></div></nav>', "", text, count=1, flags=re.DOTALL)
+    return text.replace("nav-sidebar docked", "fullcontent", 1).replace("has-sidebar", "", 1)
+
+
+def with_files(text, site, up, name):
+    "The page with its pictures as files of their own, which a browser reads once and in the smallest form."
+    folder = site / "figures"
+    folder.mkdir(exist_ok=True)
+
+    def filed(found):
+        picture = Image.open(io.BytesIO(base64.b64decode(found[1])))
+        target = folder / f"{name}-{filed.count}.webp"
+        filed.count += 1
+        inches = picture.width / picture.info.get("dpi", (100, 100))[0]
+        lightened(picture).save(target, "webp", lossless=True, method=4)
+        size = f'width="{picture.width}" height="{picture.height}" style="--inches: {inches:.1f}"'
+        return f'src="{up}figures/{escape(target.name)}" {size}'
+
+    filed.count = 1
+    return EMBEDDED.sub(filed, text)
+
+
+def lightened(picture):
+    "A picture with as few colours as serve without any point changing visibly; as it is where 256 don't."
+    picture = picture.convert("RGB")
+    for colours in (64, 256):
+        reduced = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).convert("RGB")
+        furthest = max(high for _, high in ImageChops.difference(picture, reduced).getextrema())
+        if furthest <= VISIBLE: return reduced
+    return picture

@@ -1,0 +1,54 @@
+// Loaded in the head of every page, before the renderer's own script.
+
+// A page that was opened from a file may fetch nothing, so the index of the search comes as a script.
+const fromServer = window.fetch;
+window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? fromServer(address, ...more) : new Promise((done, failed) => {
+  const script = document.createElement("script");
+  script.src = String(address).replace(/json$/, "js");
+  script.onload = () => done(new Response(JSON.stringify(window.searchIndex)));
+  script.onerror = failed;
+  document.head.append(script);
+});
+
+// A table, a picture or an equation that is wider than the page scrolls inside a frame that can be seen, and reached with the keyboard.
+const FRAMES = "main .cell-output, main .cell-output-display > div, main .sd-table, main table.caption-top, main .katex-display, main pre";
+
+function frame() {
+  for (const box of document.querySelectorAll(FRAMES)) {
+    const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX) && box.scrollWidth > box.clientWidth + 1;
+    if (scrolls === box.classList.contains("scrolls")) continue;
+    box.classList.toggle("scrolls", scrolls);
+    if (!scrolls) { ["tabindex", "role", "aria-label"].forEach(name => box.removeAttribute(name)); continue; }
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", "Wider than the page: scrolls sideways");
+  }
+}
+
+// The side menu of a narrow screen is out of sight until it is opened: then the keyboard shouldn't walk through it either.
+function hideMenu() {
+  const menu = document.querySelector("#quarto-sidebar"), button = document.querySelector(".quarto-secondary-nav .quarto-btn-toggle");
+  if (!menu || !button) return;
+  const follow = () => {
+    const away = matchMedia("(max-width: 991.98px)").matches && !menu.classList.contains("show");
+    if (menu.inert !== away) menu.inert = away;
+    button.setAttribute("aria-expanded", String(!away));
+  };
+  new MutationObserver(follow).observe(menu, { attributes: true, attributeFilter: ["class"] });
+  addEventListener("resize", follow);
+  addEventListener("keydown", event => { if (event.key === "Escape") menu.classList.remove("show"); });
+  follow();
+}
+
+addEventListener("DOMContentLoaded", () => {
+  hideMenu();
+  frame();
+  document.fonts.ready.then(frame);
+  document.querySelectorAll("details").forEach(fold => fold.addEventListener("toggle", frame));
+  // What opens a section of the menu is a link only in name.
+  document.querySelectorAll('#quarto-sidebar a[href="#"]').forEach(link => link.addEventListener("keydown", event => {
+    if (event.key === " ") { event.preventDefault(); link.click(); }
+  }));
+});
+addEventListener("load", frame);
+addEventListener("resize", frame);
