@@ -30,9 +30,9 @@ import numpy as np
 import typer
 
 from . import __version__
-from .tables import (NumberReader, Table, UnknownColumn, check_encoding, display_name,
-                          encoding_of, open_table, read_errors, read_intervals,
-                          read_probabilities, read_table)
+from .tables import (NumberReader, Table, UnknownColumn, check_encoding,
+                          check_new_columns, display_name, encoding_of, exact_encoding, open_table,
+                          read_errors, read_intervals, read_probabilities, read_table, rows_again)
 
 # %% auto #0
 __all__ = ['app', 'main']
@@ -512,8 +512,8 @@ _MEND = """Mend standard uncertainties, and predictions where they are biased; o
 
 FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
 for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
-other folds, and --out holds it in that form. --model keeps the mend that all rows make, and
---apply brings it to the rows of another table.
+other folds, and --out adds it in that form to the columns that are there. --model keeps the
+mend that all rows make, and --apply brings it to the rows of another table.
 
 \b
 Examples:
@@ -534,8 +534,8 @@ _Uncertainty = Annotated[str | None, _said(
 _Model = Annotated[str | None, _said("Write the mend to this file, as JSON.", "FILE")]
 _Apply = Annotated[str | None, _said("Bring the mend in this file to the rows of FILE; nothing is "
                                      "fitted.", "FILE", "--apply")]
-_Mended = Annotated[str | None, _said("Write the rows, mended, to this CSV file; - for standard "
-                                      "output.", "FILE")]
+_Mended = Annotated[str | None, _said("Write the rows with all their columns, and mended ones "
+                                      "behind, to this CSV file; - for standard output.", "FILE")]
 _Used = Annotated[list[str] | None, _said(
     "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
@@ -561,6 +561,7 @@ def _mend(
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     _check_features(feature, False, as_groups)
     _check_outputs(file, jobs, out=None if out == "-" else out, model=model)
+    file = _source_twice(file, out)
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
     roles = dict(error=error, observed=observed, predicted=predicted, uncertainty=uncertainty)
     if apply_file is not None:
@@ -589,13 +590,14 @@ def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, opt
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
     given = roles["error"] or roles["observed"]
     errors, stated, table, columns = _read_errors(source, names, not given, asked, how)
+    roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))
+    if out is not None: check_new_columns(table, list(_mended_columns(table, 0.0, stated, roles)))
     from uqcal.mending import mend
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
                  groups=columns.get(groups), **options)
-    shift = np.asarray(errors) - found.error
-    roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))
+    made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
     kept = [] if model is None else [_write_model(found, names, feature, as_groups, model)]
-    if out is not None: kept.append(_write_mended(table, shift, found.uncertainty, roles, out))
+    if out is not None: kept.append(_write_rows(source, table, made, out, how))
     _end_mend(_mending_text(found, table, _width()), kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-096
@@ -626,21 +628,35 @@ def _end_mend(text, kept, out):
     "Print the answer and what was written, when all of it is; apart from rows that are printed."
     typer.echo(_visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
 
+# %% ../nbs/70_cli.ipynb #cell-108
+def _source_twice(file, out):
+    "What can be read again when its rows are to be written: the bytes of standard input."
+    if out is None: return file
+    if out.lower().endswith((".parquet", ".pq", ".feather", ".xlsx", ".xlsm", ".gz")):
+        raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
+    if file != "-": return file
+    if sys.stdin is None: raise ValueError("standard input is closed")
+    return sys.stdin.buffer.read()
+
+
+def _write_rows(source, table, added, out, how):
+    "The rows of a table as they stand, and new columns behind them."
+    encoding = how["encoding"]
+    exact = exact_encoding(source, encoding)
+    with _rows_to(out, lambda text: text.encode(exact)) as write:
+        for rows in rows_again(source, table, added, encoding): write(rows)
+    return f"Rows: {display_name(out)}" if out != "-" else None
+
 # %% ../nbs/70_cli.ipynb #cell-097
-def _write_mended(table, shift, uncertainty, roles, path):
-    "The columns that were read, and what becomes of them; roles name error, observed, predicted."
-    import pandas as pd
-    from uqcal.page import write_whole
-    frame = pd.DataFrame({table.place: table.places, **table.columns})
+def _mended_columns(table, shift, uncertainty, roles):
+    "What a mend adds to the columns of a table; roles name error, observed, predicted."
     error, observed, predicted = (roles.get(role) for role in ("error", "observed", "predicted"))
-    if predicted: frame["mended_prediction"] = table.columns[predicted] + shift
-    else: frame["shift"] = shift
-    if observed: frame["mended_error"] = table.columns[observed] - frame["mended_prediction"]
-    if error: frame["mended_error"] = table.columns[error] - shift
-    rows = frame.assign(mended_uncertainty=uncertainty).to_csv(index=False)
-    if path == "-": return typer.echo(rows, nl=False)
-    write_whole(rows, path)
-    return f"Rows: {display_name(path)}"
+    shift = shift + np.zeros(uncertainty.size)
+    made = {"mended_prediction": table.columns[predicted] + shift} if predicted else {
+        "shift": shift}
+    if observed: made["mended_error"] = table.columns[observed] - made["mended_prediction"]
+    if error: made["mended_error"] = table.columns[error] - shift
+    return made | {"mended_uncertainty": uncertainty}
 
 
 def _applied(source, path, roles, score, out, how):
@@ -665,7 +681,7 @@ def _applied(source, path, roles, score, out, how):
     u, features = table.columns[uncertainty], {name: table.columns[name]
                                                for name in columns["features"]} or None
     shift, mended = model.shift(u, features), model.transform(u, features)
-    kept = [_write_mended(table, shift, mended, roles, out)]
+    kept = [_write_rows(source, table, _mended_columns(table, shift, mended, roles), out, how)]
     _end_mend(_first_words(table, f"{mended.size:,} points") + "\n\n"
               + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n", kept, out)
 
@@ -674,6 +690,7 @@ def _mend_scores(source, columns, out, model, how, options):
     "Recalibrate probabilities: the whole of `uqcal mend --outcome --score`."
     outcome, score, cluster = columns
     y, p, _, table = _read_scores(source, outcome, score, None, cluster, how)
+    if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal.page import write_whole
     from uqcal.probability_mending import mend_probabilities
     found = mend_probabilities(y, p, cluster=table.columns.get(cluster), **options)
@@ -686,24 +703,14 @@ def _mend_scores(source, columns, out, model, how, options):
     if found.is_mended:
         parts.append(_wrapped("After, each case mended by others: " + found.after.headline,
                               _width(), rest="  "))
-    kept = [] if out is None else [_write_scores(table, found.mended, out)]
+    kept = [] if out is None else [_write_rows(source, table, {
+        "mended_probability": found.mended}, out, how)]
     if model is not None:
         state = None if found.model is None else found.model.to_dict()
         write_whole(_json(format="uqcal probability mend 1", sentence=found.sentence, n=found.n,
                           score=score, kind=type(found.model).__name__, mend=state), model)
         kept.append(f"Model: {display_name(model)}")
     _end_mend("\n\n".join([*parts, _aligned(rows, (1, 2))]), kept, out)
-
-
-def _write_scores(table, mended, path):
-    "The columns that were read, and the mended probabilities."
-    import pandas as pd
-    from uqcal.page import write_whole
-    frame = pd.DataFrame({table.place: table.places, **table.columns})
-    rows = frame.assign(mended_probability=mended).to_csv(index=False)
-    if path == "-": return typer.echo(rows, nl=False)
-    write_whole(rows, path)
-    return f"Rows: {display_name(path)}"
 
 # %% ../nbs/70_cli.ipynb #cell-098d
 def _applied_scores(source, state, score, out, how):
@@ -716,7 +723,7 @@ def _applied_scores(source, state, score, out, how):
         kind = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
         made = kind[state["kind"]].from_dict(state["mend"])
         p, done = made.predict(p), f"Mended: {made.sentence}"
-    kept = [_write_scores(table, p, out)]
+    kept = [_write_rows(source, table, {"mended_probability": p}, out, how)]
     _end_mend(_first_words(table, f"{p.size:,} cases") + "\n\n"
               + _wrapped(f"{done}.", _width()) + "\n", kept, out)
 
@@ -878,8 +885,8 @@ _Away = Annotated[float | None, _said(
     "Difference in coverage that does no harm.  [default: a fifth of what is stated to be missed]",
     "NUMBER")]
 _MendedBounds = Annotated[str | None, _said(
-    "Write the rows with mended bounds to this CSV file, each mended by what others taught.",
-    "FILE")]
+    "Write the rows with all their columns, and behind them bounds mended by what other rows "
+    "taught, to this CSV file.", "FILE")]
 _BoundsModel = Annotated[str | None, _said("Write what would mend the intervals to this file, as "
                                            "JSON.", "FILE")]
 _ApplyBounds = Annotated[str | None, _said(
@@ -915,6 +922,7 @@ def _intervals(
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
     _check_outputs(file, jobs, report=report, json=json_file, out=out, model=model)
+    file = _source_twice(file, out)
     if apply_file is not None: return _bounds_applied(file, apply_file, lower, upper, out, how)
     _check_asked(level, fail_on, feature, as_groups, n_resamples)
     roles = _stated_columns(observed, lower, upper, set_columns, sets, predicted,
@@ -922,6 +930,7 @@ def _intervals(
     y, stated, classes, table = _read_stated(
         file, roles, sort_bounds, _with_groups(feature, groups, roles["columns"]),
         [*(as_groups or ()), *([groups] if groups else [])], how)
+    if out is not None: check_new_columns(table, ["mended_lower", "mended_upper"])
     from uqcal.coverage import interval_report
     result = interval_report(
         y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
@@ -931,7 +940,9 @@ def _intervals(
         n_jobs=_cores(jobs), progress=_shown(progress))
     _tell_intervals(result, table, {"source": table.source, "columns": roles["columns"]}
                     | _asked_facts(feature, groups, table), seed, report, json_file)
-    _write_bounds(result, table, stated, roles, as_groups, out, model, json_file == "-")
+    if out is not None:
+        _write_bounds(result, table, stated, file, out, how, json_file == "-")
+    _write_bounds_model(result, roles, as_groups, model, json_file == "-")
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-088
@@ -1051,14 +1062,16 @@ def _check_asked(level, fail_on, feature, as_groups, n_resamples):
     _check_sizes(n_resamples=n_resamples)
 
 
-def _write_bounds(result, table, stated, roles, as_groups, out, model, is_quiet):
-    "Rows with held-out mended bounds, and the mend, where they were asked for."
+def _write_bounds(result, table, stated, source, out, how, is_quiet):
+    "Rows with held-out mended bounds, or with bounds as stated where nothing helps."
+    made = np.sort(stated, axis=1) if result.held_out is None else result.held_out
+    typer.echo(_visible(_write_rows(source, table, _bound_columns(made), out, how)) + (
+        " (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
+
+
+def _write_bounds_model(result, roles, as_groups, model, is_quiet):
+    "What would mend the intervals, where it was asked for."
     from uqcal.page import write_whole
-    if out is not None:
-        made = np.sort(stated, axis=1) if result.held_out is None else result.held_out
-        write_whole(_mended_rows(table, made), out)
-        typer.echo(f"Rows: {_visible(display_name(out))}"
-                   + (" (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
     if model is None: return
     if result.mend is None:
         typer.echo("Model: none, since nothing would mend these intervals", err=is_quiet)
@@ -1071,17 +1084,13 @@ def _write_bounds(result, table, stated, roles, as_groups, out, model, is_quiet)
     typer.echo(f"Model: {_visible(display_name(model))}", err=is_quiet)
 
 
-def _mended_rows(table, bounds):
-    "The columns that were read, and mended bounds, as CSV."
-    import pandas as pd
-    return pd.DataFrame({table.place: table.places, **table.columns, "mended_lower": bounds[:, 0],
-                         "mended_upper": bounds[:, 1]}).to_csv(index=False)
+def _bound_columns(bounds):
+    return {"mended_lower": bounds[:, 0], "mended_upper": bounds[:, 1]}
 
 # %% ../nbs/70_cli.ipynb #cell-104
 def _bounds_applied(source, path, lower, upper, out, how):
     "Bring the mend in a file to the bounds of another one."
     from uqcal.conformal import ConformalBounds
-    from uqcal.page import write_whole
     if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
     try: state = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError: state = None
@@ -1097,12 +1106,12 @@ def _bounds_applied(source, path, lower, upper, out, how):
                          f"is above {names[1]!r}")
     mend = ConformalBounds.from_dict(state["mend"])
     made = mend.predict(bounds, {by: table.columns[by]} if by else None)
-    write_whole(_mended_rows(table, made), out)
+    rows = _write_rows(source, table, _bound_columns(made), out, how)
     open_ends = int(np.isinf(made).any(axis=1).sum())
     told = f"; {open_ends:,} of groups that it does not know get no limits" if open_ends else ""
     typer.echo(_visible(_first_words(table, f"{len(made):,} points") + "\n\n" + _wrapped(
         f"Mended: {mend.sentence}{told}.", _width())))
-    typer.echo(f"Rows: {_visible(display_name(out))}")
+    typer.echo(_visible(rows))
 
 # %% ../nbs/70_cli.ipynb #cell-041
 _RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.

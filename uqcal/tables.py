@@ -16,7 +16,7 @@ import sys
 import zipfile
 import zlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,7 +29,7 @@ from .inputs import printable
 
 # %% auto #0
 __all__ = ['Table', 'UnknownColumn', 'NumberReader', 'open_table', 'read_table', 'encoding_of', 'check_encoding', 'display_name',
-           'read_errors', 'read_probabilities', 'read_intervals']
+           'read_errors', 'read_probabilities', 'read_intervals', 'check_new_columns', 'rows_again', 'exact_encoding']
 
 # %% ../nbs/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class Table:
         "line" or "row".
     left_out : dict[str, int]
         Rows that were left out on request, by the option that asked for it.
+    header : tuple[str, ...]
+        Names of all columns of the file.
+    decimal : str
+        The mark before decimals in its numbers.
     """
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
@@ -59,6 +63,8 @@ class Table:
     place: str = "line"  # "line" or "row"
     left_out: dict[str, int] = field(default_factory=dict)  # rows that were left out on request, by
                                                             # the option that asked for it
+    header: tuple[str, ...] = field(default=(), repr=False)  # names of all columns of the file
+    decimal: str = "."  # the mark before decimals in its numbers
 
     def numbers(self, name: str,  # one of the columns
                 *, positive: bool = False,  # whether values ≤ 0 are refused
@@ -416,17 +422,18 @@ def _records(text, seen=lambda: None):
             if not line.strip(",;\t \r\n"): continue
             yield 0, [delimiter := max(",;\t", key=line.count)]
         cells = line.rstrip("\r\n").split(delimiter) if '"' not in line else _quoted(
-            number, line, lines, delimiter, width)
+            number, line, lines, delimiter, width)[0]
         if width is None: width = len(cells)
         yield number, cells
 
 
 # %% ../nbs/03_tables.ipynb #cell-055
 def _quoted(number, text, lines, delimiter, width):
-    "The cells of a row that holds quotation marks; a cell may go on in the next line."
+    "The cells of a row with quotation marks, and its text: a cell may go on in the next line."
     while True:
         try:
-            return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True, strict=True))
+            return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True,
+                                   strict=True)), text
         except csv.Error as error:
             if "unexpected end of data" not in str(error):
                 raise _Unreadable(number, f"can't be read as CSV: {error}") from None
@@ -448,6 +455,7 @@ class _Raw:
     places: np.ndarray
     bad: dict  # for a column of numbers: the text of cells that are none, by position
     faults: _Faults
+    header: tuple
     left_out: dict = field(default_factory=dict)
 
 # %% ../nbs/03_tables.ipynb #cell-040
@@ -483,7 +491,7 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
         raise ValueError(f"{source} holds the names of its columns but no {place} of numbers")
     return _Raw(source, place, numbers, {name: np.frombuffer(column) if name in names else column
                                          for name, column in columns.items()},
-                np.frombuffer(places, np.int64), bad, faults)
+                np.frombuffer(places, np.int64), bad, faults, tuple(header))
 
 # %% ../nbs/03_tables.ipynb #cell-053
 def _one_by_one(records, numbers, positions, columns, places):
@@ -533,7 +541,7 @@ def _read_arrow(path, source, roles):
     columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy() if name in names
                else table[name] for name in wanted}
     return _Raw(source, "row", NumberReader("."), columns, np.arange(1, table.num_rows + 1),
-                {name: {} for name in names}, _Faults(source, "row"))
+                {name: {} for name in names}, _Faults(source, "row"), tuple(schema.names))
 
 
 def _check_types(schema, names, texts, source):
@@ -712,11 +720,13 @@ def _finish(raw, names, features, groups, kinds):
         if name in kinds:
             raw.faults.judge(name, columns[name], raw.places, kinds[name], raw.bad.get(name, ()))
     raw.faults.refuse()
-    return Table(raw.source, columns, raw.places, raw.place, raw.left_out)
+    return Table(raw.source, columns, raw.places, raw.place, raw.left_out, raw.header,
+                 raw.numbers.decimal or ".")
 
 # %% ../nbs/03_tables.ipynb #cell-017
-def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .feather or .xlsx, or
-                                           # "-" for CSV on standard input
+def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parquet, .feather or
+                                                   # .xlsx; "-" for CSV on standard input, or the
+                                                   # bytes that came from there
                names: Sequence[str],  # columns of numbers
                *,
                features: Sequence[str] = (),  # further columns, of numbers or text
@@ -738,8 +748,9 @@ def read_table(source: str | os.PathLike,  # a file: CSV, .csv.gz, .parquet, .fe
 
     Parameters
     ----------
-    source : str | os.PathLike
-        A file: CSV, .csv.gz, .parquet, .feather or .xlsx, or "-" for CSV on standard input.
+    source : str | os.PathLike | bytes
+        A file: CSV, .csv.gz, .parquet, .feather or .xlsx; "-" for CSV on standard input, or
+        the bytes that came from there.
     names : Sequence[str]
         Columns of numbers.
     features : Sequence[str], default ()
@@ -792,9 +803,10 @@ def _read(source, roles, decimal, thousands, encoding, progress):
     "The raw columns of a file, whatever its form."
     NumberReader(decimal, thousands)  # refuses marks that can't be
     check_encoding(encoding)
-    if source == "-":
-        if sys.stdin is None: raise ValueError("standard input is closed")
-        return _read_text(sys.stdin.buffer, "standard input", roles, decimal, thousands, encoding)
+    if source == "-" and sys.stdin is None: raise ValueError("standard input is closed")
+    if source == "-" or isinstance(source, bytes):
+        binary = sys.stdin.buffer if source == "-" else io.BytesIO(source)
+        return _read_text(binary, "standard input", roles, decimal, thousands, encoding)
     path = Path(source)
     name, suffix = display_name(path.name), path.suffix.lower()
     with open_table(path) as file:
@@ -1028,3 +1040,165 @@ def read_intervals(
             faults.add("crossed", where, f"{lower!r} is above {upper!r}")
         faults.refuse()
     return table.columns[value], np.column_stack([low, high]), table
+
+# %% ../nbs/03_tables.ipynb #cell-060
+def check_new_columns(table: Table,  # what was read
+                      names: Sequence[str],  # of columns that are to be added
+                      ) -> None:  # nothing; returns if all names are free
+    """Refuse names that a table has already.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    names : Sequence[str]
+        Of columns that are to be added.
+
+    Raises
+    ------
+    ValueError
+        For them.
+    """
+    taken = [name for name in names if name in table.header]
+    if taken:
+        raise ValueError(f"{table.source} has a column {taken[0]!r} already, which is the name of "
+                         "one that would be added; rename it")
+
+
+def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given, not "-"
+               table: Table,  # what it returned
+               added: Mapping[str, np.ndarray],  # numbers by name, shape (n,) each
+               encoding: str | None = None,  # as `read_table` was told
+               ) -> Iterator[str]:  # CSV, some thousand rows at a time
+    """The rows of a table as they stand in its file, with all their columns and new ones behind.
+
+    Text keeps each character, ends of lines too; other files become CSV.
+
+    Parameters
+    ----------
+    source : str | os.PathLike | bytes
+        What `read_table` was given, not "-".
+    table : Table
+        What it returned.
+    added : Mapping[str, np.ndarray]
+        Numbers by name, shape (n,) each.
+    encoding : str | None, optional
+        As `read_table` was told.
+
+    Returns
+    -------
+    Iterator[str]
+        CSV, some thousand rows at a time.
+
+    Raises
+    ------
+    ValueError
+        For names that are there.
+    """
+    check_new_columns(table, list(added))
+    suffix = "" if isinstance(source, bytes) else Path(source).suffix.lower()
+    if suffix in (".parquet", ".pq", ".feather"): return _arrow_again(Path(source), table, added)
+    if suffix in (".xlsx", ".xlsm"):
+        cells = (row for row in _sheet_records(Path(source), table.source) if row[0])
+        return _sheet_again(cells, table, added)
+    return _text_again(source, table, added, encoding)
+
+# %% ../nbs/03_tables.ipynb #cell-062
+def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
+                   encoding: str | None = None,  # as `read_table` was told
+                   ) -> str:  # a codec that neither adds nor drops a mark; UTF-8 for other files
+    """The codec by which the text of a file becomes its bytes again.
+
+    Parameters
+    ----------
+    source : str | os.PathLike | bytes
+        As in `rows_again`.
+    encoding : str | None, optional
+        As `read_table` was told.
+
+    Returns
+    -------
+    str
+        A codec that neither adds nor drops a mark; UTF-8 for other files.
+    """
+    if not isinstance(source, bytes) and Path(source).suffix.lower() in _NO_TEXT: return "utf-8"
+    with _bytes_of(source) as binary: first = binary.read(4)
+    name = codecs.lookup(encoding or encoding_of(first)).name
+    if name not in ("utf-16", "utf-32"): return name.removesuffix("-sig")
+    big = first.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
+    return f"{name}-{'be' if big else 'le'}"
+
+
+_NO_TEXT = (".parquet", ".pq", ".feather", ".xlsx", ".xlsm")
+
+
+def _bytes_of(source):
+    "The bytes of a text file, uncompressed."
+    if isinstance(source, bytes): return io.BytesIO(source)
+    return gzip.open(source) if Path(source).suffix.lower() == ".gz" else open_table(source)
+
+# %% ../nbs/03_tables.ipynb #cell-063
+_PIECE = 10_000  # rows that go out at a time
+
+
+def _new_cells(table, added, delimiter, start, stop):
+    "For each row what is written behind it."
+    mark = table.decimal
+    columns = [map(repr, values[start:stop].tolist()) for values in added.values()]
+    if mark != ".": columns = [(cell.replace(".", mark) for cell in cells) for cells in columns]
+    if mark == delimiter: columns = [(f'"{cell}"' for cell in cells) for cells in columns]
+    return map(delimiter.join, zip(*columns))
+
+
+def _text_again(source, table, added, encoding):
+    "The rows of a text, new cells behind each."
+    with _bytes_of(source) as binary:
+        text = io.TextIOWrapper(binary, encoding=exact_encoding(source, encoding), newline="")
+        lines = enumerate(text, 1)
+        number, line = next((number, line) for number, line in lines
+                            if line.strip(",;\t \r\n\ufeff"))
+        mark, line = ("\ufeff", line[1:]) if line[0] == "\ufeff" else ("", line)
+        delimiter = max(",;\t", key=line.count)
+        if '"' in line: line = _quoted(number, line, lines, delimiter, None)[1]
+        end = line[len(line.rstrip("\r\n")):] or "\n"
+        yield mark + line.rstrip("\r\n") + delimiter + delimiter.join(added) + end
+        for start in range(0, table.places.size, _PIECE):
+            places = table.places[start:start + _PIECE]
+            rows = _rows_at(places.tolist(), lines, delimiter, len(table.header))
+            yield "".join(row.rstrip("\r\n") + delimiter + cells + (
+                row[len(row.rstrip("\r\n")):] or end) for row, cells in zip(
+                    rows, _new_cells(table, added, delimiter, start, start + _PIECE)))
+
+
+def _rows_at(places, lines, delimiter, width):
+    "Rows that begin on these lines, as they stand."
+    for place in places:
+        number, line = next(lines)
+        while number < place: number, line = next(lines)
+        yield line if '"' not in line else _quoted(number, line, lines, delimiter, width)[1]
+
+# %% ../nbs/03_tables.ipynb #cell-065
+def _arrow_again(path, table, added):
+    "The rows of a parquet or feather file as CSV."
+    from pyarrow import ipc, parquet
+    with open(path, "rb") as binary:
+        whole = (ipc.open_file(binary).read_all() if path.suffix.lower() == ".feather"
+                 else parquet.ParquetFile(binary).read())
+    for start in range(0, table.places.size, _PIECE):
+        places = table.places[start:start + _PIECE]
+        frame = whole.take(places - 1).to_pandas(ignore_metadata=True, integer_object_nulls=True)
+        for name, values in added.items(): frame[name] = values[start:start + _PIECE]
+        yield frame.to_csv(index=False, header=start == 0, lineterminator="\n")
+
+
+def _sheet_again(records, table, added):
+    "The rows of a spreadsheet as CSV."
+    def as_text(rows):  # cells of each
+        "Rows as lines."
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        return text.getvalue()
+    yield as_text([[*next(records)[1], *added]])
+    kept, columns = set(table.places.tolist()), zip(*(v.tolist() for v in added.values()))
+    for number, cells in records:
+        if number in kept: yield as_text([[*cells, *map(repr, next(columns))]])

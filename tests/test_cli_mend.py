@@ -1,0 +1,130 @@
+"""The command line's `mend`: rows that go out as they came in, names that are taken, and what is said of them."""
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal.cli import main
+
+QUICK = ["--n-boot", "99", "--n-resamples", "199", "--jobs", "1"]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    "Two hundred errors with columns that no statistic reads."
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    u = np.exp(rng.normal(0, 0.5, 200))
+    e = 1.8 * u * rng.standard_normal(200)
+    note = ['plain', '"a; b"', '"two\nlines"', '" 1.50"']
+    rows = [f"m{k:03d};{note[k % 4]};{a:.3f};{b:.3f}".replace(".", ",") for k, (a, b) in enumerate(zip(e, u))]
+    Path("errors.csv").write_bytes("\r\n".join(["Größe;note;E;uE", *rows]).encode("latin-1"))
+
+
+def run(capsys, *args):
+    with pytest.raises(SystemExit) as end: main(list(args))
+    return end.value.code, *capsys.readouterr()
+
+
+def cut(path, count, encoding="latin-1"):
+    "The rows of a table without its last columns."
+    text = Path(path).read_bytes().decode(encoding).replace("two\nlines", "two lines")
+    return [line.rsplit(";", count)[0] for line in text.splitlines()]
+
+
+ERRORS = ["--error", "E", "--uncertainty", "uE", "--encoding", "latin-1", *QUICK]
+
+
+def test_mended_rows_keep_every_byte_of_what_came_in(capsys):
+    code, out, err = run(capsys, "mend", "errors.csv", *ERRORS, "--out", "mended.csv", "--model", "mend.json")
+    assert (code, err) == (0, "") and "Rows: mended.csv" in out
+    assert cut("mended.csv", 3) == cut("errors.csv", 0) and Path("mended.csv").read_bytes().count(b"\r\n") == 201
+    made = pd.read_csv("mended.csv", sep=";", decimal=",", encoding="latin-1")
+    assert made.columns.tolist() == ["Größe", "note", "E", "uE", "shift", "mended_error", "mended_uncertainty"]
+    assert made["mended_uncertainty"].div(made["uE"]).between(1.5, 2.2).all()
+    np.testing.assert_allclose(made["E"] - made["shift"], made["mended_error"], rtol=1e-12)
+    # the same rows under the mend of all of them, by the file and by the model
+    assert run(capsys, "mend", "errors.csv", "--apply", "mend.json", "--encoding", "latin-1", "--out", "applied.csv")[0] == 0
+    assert cut("applied.csv", 2) == cut("errors.csv", 0)
+    factor = pd.read_csv("applied.csv", sep=";", decimal=",", encoding="latin-1").eval("mended_uncertainty / uE")
+    assert np.ptp(factor) < 1e-9 and f"{factor[0]:.2f}" in json.loads(Path("mend.json").read_text())["sentence"]
+
+
+def test_rows_left_out_are_left_out_and_the_others_stay_as_they_are(capsys):
+    lines = Path("errors.csv").read_bytes().decode("latin-1").split("\r\n")
+    lines[2] = "m001;\"a; b\";;0,5"
+    lines[4] = "\r\n" + lines[4]  # a blank line before it
+    Path("errors.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
+    code, out, err = run(capsys, "mend", "errors.csv", *ERRORS, "--drop-missing", "--where", "uE < 1.5", "--out", "mended.csv")
+    assert (code, err) == (0, "") and "1 without a value" in " ".join(out.split())
+    made, there = cut("mended.csv", 3), cut("errors.csv", 0)
+    assert 100 < len(made) < 190 and [row for row in there if row in set(made)] == made
+    assert [row for row in made[1:] if float(row.split(";")[-1].replace(",", ".")) >= 1.5] == [] and not any(row.startswith("m001") for row in made)
+
+
+@pytest.mark.parametrize(("name", "mark", "codec"), [("utf-8 with a mark", b"\xef\xbb\xbf", "utf-8"), ("utf-16 le", b"\xff\xfe", "utf-16-le"), ("utf-16 be", b"\xfe\xff", "utf-16-be"), ("utf-8", b"", "utf-8")])
+def test_marks_and_encodings_come_out_as_they_went_in(capsys, name, mark, codec):
+    text = Path("errors.csv").read_bytes().decode("latin-1")
+    Path("marked.csv").write_bytes(mark + text.encode(codec))
+    code, _, err = run(capsys, "mend", "marked.csv", "--error", "E", "--uncertainty", "uE", *QUICK, "--out", "mended.csv")
+    assert (code, err) == (0, "")
+    made = Path("mended.csv").read_bytes()
+    assert made.startswith(mark + "Größe;note;E;uE;shift;".encode(codec))
+    made = [line.rsplit(";", 3)[0] for line in made[len(mark):].decode(codec).replace("two\nlines", "two lines").splitlines()]
+    assert made == cut("errors.csv", 0)
+
+
+def test_standard_input_and_output_carry_all_columns(capsysbinary, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("errors.csv").read_bytes())))
+    with pytest.raises(SystemExit) as end: main(["mend", "-", *ERRORS, "--out", "-"])
+    out, err = capsysbinary.readouterr()
+    Path("printed.csv").write_bytes(out)
+    assert end.value.code == 0 and b"standard input: 200 points" in err and cut("printed.csv", 3) == cut("errors.csv", 0)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "xlsx"])
+def test_other_files_become_csv_with_all_their_columns(capsys, kind):
+    pytest.importorskip("openpyxl" if kind == "xlsx" else "pyarrow")
+    table = pd.read_csv("errors.csv", sep=";", decimal=",", encoding="latin-1").assign(count=range(200), day=pd.Timestamp("2026-01-05"))
+    table["count"] = table["count"].astype("Int64").mask(table["count"] == 3)
+    getattr(table, {"xlsx": "to_excel"}.get(kind, f"to_{kind}"))(f"errors.{kind}", **({"index": False} if kind == "xlsx" else {}))
+    code, _, err = run(capsys, "mend", f"errors.{kind}", "--error", "E", "--uncertainty", "uE", "--where", "count != 5", "--drop-missing", *QUICK, "--out", "mended.csv")
+    assert (code, err) == (0, "")
+    made = pd.read_csv("mended.csv", dtype={"count": "Int64"})
+    assert made.columns.tolist()[:6] == table.columns.tolist() and len(made) in (198, 199)
+    kept = table[~table["count"].isin([5])] if len(made) == 199 else table[~table["count"].isin([5]) & table["count"].notna()]
+    for name in ("Größe", "note", "E", "uE"): assert made[name].tolist() == kept[name].tolist()
+    assert made["count"].dropna().tolist() == kept["count"].dropna().tolist() and set(made["day"].str[:10]) == {"2026-01-05"}
+
+
+@pytest.mark.parametrize(("command", "taken", "args"), [
+    ("mend", "mended_uncertainty", ["--error", "E", "--uncertainty", "uE"]), ("mend", "shift", ["--error", "E", "--uncertainty", "uE"]),
+    ("mend", "mended_probability", ["--outcome", "y", "--score", "p"]), ("intervals", "mended_upper", ["--observed", "E", "--lower", "lo", "--upper", "hi", "--level", "0.9"])])
+def test_names_that_are_taken_are_refused_before_any_work(capsys, monkeypatch, command, taken, args):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"E": rng.normal(size=50), "uE": 1.0, "y": np.arange(50) % 2, "p": 0.5, "lo": -1.0, "hi": 1.0, taken: "x"}).to_csv("taken.csv", index=False)
+    for module, name in (("mending", "mend"), ("probability_mending", "mend_probabilities"), ("coverage", "interval_report")):
+        monkeypatch.setattr(f"uqcal.{module}.{name}", lambda *args, **options: pytest.fail("work was done"))
+    code, out, err = run(capsys, command, "taken.csv", *args, "--out", "mended.csv")
+    assert code == 2 and out == "" and f"taken.csv has a column '{taken}' already" in err and not Path("mended.csv").exists()
+
+
+def test_a_model_does_not_write_over_columns_either(capsys):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"id": [f"{k:02d}" for k in range(60)], "p": rng.uniform(0.05, 0.95, 60)})
+    table.assign(y=(rng.uniform(size=60) < table["p"]).astype(int)).to_csv("cases.csv", index=False)
+    assert run(capsys, "mend", "cases.csv", "--outcome", "y", "--score", "p", *QUICK, "--out", "mended.csv", "--model", "mend.json")[0] == 0
+    assert pd.read_csv("mended.csv", dtype=str)[["id", "p", "y"]].equals(pd.read_csv("cases.csv", dtype=str)[["id", "p", "y"]])
+    code, _, err = run(capsys, "mend", "mended.csv", "--apply", "mend.json", "--out", "again.csv")
+    assert code == 2 and "'mended_probability' already" in err
+    assert run(capsys, "mend", "cases.csv", "--apply", "mend.json", "--out", "again.csv")[0] == 0
+    assert Path("again.csv").read_text().startswith("id,p,y,mended_probability\n00,")
+
+
+def test_a_name_that_says_another_format_is_refused(capsys):
+    code, _, err = run(capsys, "mend", "errors.csv", *ERRORS, "--out", "mended.parquet")
+    assert code == 2 and "--out writes CSV as plain text" in err
