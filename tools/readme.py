@@ -3,10 +3,12 @@ import base64
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from nbs/index.ipynb by `make export`; edit that notebook, not this file. -->"
+WIDTH = 100
 
 
 def readme(notebook):
@@ -26,8 +28,13 @@ def readme(notebook):
                 alt = re.search(r"(?m)^#\| fig-alt: *(.*)$", source)
                 parts.append(f"![{alt[1] if alt else ''}]({name})")
             elif "text/html" in data: parts.append("".join(data["text/html"]))
-            else: parts.append("```\n" + "".join(output.get("text", data.get("text/plain", ""))).rstrip("\n") + "\n```")
+            else: parts.append("```\n" + folded("".join(output.get("text", data.get("text/plain", "")))) + "\n```")
     return "\n\n".join(parts) + "\n", pictures
+
+
+def folded(text):
+    "Lines of text that fit where they are read, since a forge wraps none of them."
+    return "\n".join(textwrap.fill(line, WIDTH, break_long_words=False) if len(line) > WIDTH else line for line in text.rstrip("\n").split("\n"))
 
 
 def main(root=ROOT):
