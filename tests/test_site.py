@@ -24,33 +24,45 @@ PAGES = sorted(path.relative_to(ROOT / "nbs").with_suffix(".html").as_posix() fo
 SERIOUS = ("serious", "critical")
 MEGABYTES = 20
 
-# Where a text lies outside a box that hides what is outside. A box that scrolls is followed: there a table, an equation or a picture may
-# be wider than the page, code and what was printed may not.
+# What lies outside a box that hides what is outside: texts, blocks of code and the parts of equations. A box that scrolls inside a frame is
+# followed: there a table, an equation or a picture may be wider than the page; code and what was printed may not.
 CLIPPED = """() => {
-  const found = [], width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways: " + document.documentElement.scrollWidth);
+  const found = new Set(), width = document.documentElement.clientWidth, looks = new Map();
+  if (document.documentElement.scrollWidth > innerWidth) found.add("the page scrolls sideways: " + document.documentElement.scrollWidth);
   const root = document.querySelector("main") || document.body;
-  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), seen = new Set();
-  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
-    if (!node.data.trim() || node.parentElement.closest(".katex-mathml, script, style, [hidden], .visually-hidden, svg")) continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    for (let box of range.getClientRects()) {
-      if (!box.width || !box.height) continue;
-      let right = box.right, left = box.left, framed = false;
-      for (let up = node.parentElement; up && up !== document.documentElement; up = up.parentElement) {
-        const style = getComputedStyle(up), area = up.getBoundingClientRect();
-        if (style.overflowX === "visible" || style.display === "inline") continue;
-        if (right <= area.right + 1.5 && left >= area.left - 1.5) continue;
-        const frame = /auto|scroll/.test(style.overflowX) && up.scrollWidth > up.clientWidth;
-        if (frame && up.classList.contains("scrolls") && !up.matches("pre")) { right = area.right; left = area.left; framed = true; continue; }
-        seen.add(up.tagName + "." + up.className + " cuts " + node.data.trim().slice(0, 60));
-        break;
-      }
-      if (!framed && (right > width + 1.5 || left < -1.5)) seen.add("beyond the window: " + node.data.trim().slice(0, 60));
+  const look = box => {
+    if (!looks.has(box)) {
+      const style = getComputedStyle(box), hides = style.overflowX !== "visible" && style.display !== "inline";
+      looks.set(box, { hides, area: hides ? box.getBoundingClientRect() : null,
+        frame: /auto|scroll/.test(style.overflowX) && box.scrollWidth > box.clientWidth && box.classList.contains("scrolls") && !box.matches("pre") });
     }
+    return looks.get(box);
+  };
+  const judge = (boxes, from, words) => {
+    for (const box of boxes) {
+      if (!box.width || !box.height) continue;
+      let { left, right } = box, cut = false;
+      for (let up = from; up && up !== document.documentElement && !cut; up = up.parentElement) {
+        const { hides, area, frame } = look(up);
+        if (!hides || (right <= area.right + 1.5 && left >= area.left - 1.5)) continue;
+        if (frame) { left = area.left; right = area.right; }
+        else { found.add(up.tagName + "." + up.className + " cuts " + words()); cut = true; }
+      }
+      if (!cut && (right > width + 1.5 || left < -1.5)) found.add("beyond the window: " + words());
+    }
+  };
+  for (const pre of root.querySelectorAll("pre")) {
+    if (pre.scrollWidth > pre.clientWidth + 1) found.add("a block hides code: " + pre.innerText.slice(0, 60));
+    judge(pre.getClientRects(), pre.parentElement, () => pre.innerText.slice(0, 60));
   }
-  return [...found, ...seen];
+  for (const part of root.querySelectorAll(".katex-html > *")) judge(part.getClientRects(), part.parentElement, () => part.textContent.slice(0, 60));
+  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), range = document.createRange();
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    if (!node.data.trim() || node.parentElement.closest("pre, .katex, script, style, [hidden], .visually-hidden, svg")) continue;
+    range.selectNodeContents(node);
+    judge(range.getClientRects(), node.parentElement, () => node.data.trim().slice(0, 60));
+  }
+  return [...found];
 }"""
 # Equations whose number lies on the formula, and pictures, equations and tables without size.
 SIZES = """() => {
@@ -149,7 +161,7 @@ def clipped(page):
     found = []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(60)
+        page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)))")
         found += [f"{width}: {one}" for one in page.evaluate(CLIPPED)]
     return found
 
@@ -157,7 +169,7 @@ def clipped(page):
 def faults(page, axe, only=None):
     "The serious findings of axe, each with the first places."
     if not page.evaluate("!!window.axe"): page.evaluate(axe)
-    options = {"runOnly": {"type": "rule", "values": only}} if only else {}
+    options = {"preload": False} | ({"runOnly": {"type": "rule", "values": only}} if only else {})
     found = page.evaluate("options => axe.run(document, {...options, resultTypes: ['violations']})", options)["violations"]
     return [f"{one['id']}: {[node['target'][0] for node in one['nodes'][:4]]} {one['nodes'][0]['failureSummary'][:200]}"
             for one in found if one["impact"] in SERIOUS]
