@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uqcal.calibration import calibration_report
-from uqcal.calibration_tests import binary_calibration_tests
+from uqcal.calibration_tests import binary_calibration_tests, kuiper_test
 from uqcal.confidence_curves import confidence_curve
+from uqcal.coverage import interval_report
 from uqcal.cumulative import calibration_graph
 from uqcal.reliability import reliability_diagram
 from uqcal.results import (
@@ -342,3 +343,15 @@ def test_results_stay_what_they_are_when_the_callers_arrays_change(make):
         np.testing.assert_equal(plain(result), plain(before))
         assert result == before and hash(result) == hash(before)
         assert result.sentence == before.sentence and result.to_frame().equals(before.to_frame())
+
+
+def test_a_terminal_shows_a_verdict_as_sentences_and_a_test_as_fields():
+    "Mutation: a dataclass that writes its own list of fields over the text."
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=400)
+    y = (rng.uniform(size=400) < p**2).astype(float)
+    for one in (calibration_report(y, p, rng=1, n_resamples=99, n_boot=99),
+                interval_report(y, np.column_stack([p - 0.1, p + 0.1]), 0.9, rng=1, n_resamples=99)):
+        lines = repr(one).splitlines()
+        assert max(map(len, lines)) <= 100 and " ".join(lines) == f"{one.sentence} Next: {one.next_step}"
+    assert repr(kuiper_test(y, p)).startswith("CalibrationTest(statistic=")

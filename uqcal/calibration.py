@@ -29,7 +29,8 @@ from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
 from .resampling import holm
-from .results import (Interval, Result, enumerated, html_table, new_axes, three_digits)
+from .results import (Interval, Result, as_text, enumerated, html_table, new_axes,
+                           three_digits)
 from .walk import Walk, walk_of, widening
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -534,6 +535,8 @@ class CalibrationReport(_Answered):
             The page, self-contained.
         """
         return _report_page(self, path, details or {})
+
+    def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
         return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"

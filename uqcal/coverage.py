@@ -25,7 +25,7 @@ from .inputs import (check_column, check_count, check_fraction, check_generator,
 from .intervals import check_bounds, check_statement, regression_mwi_score
 from .repeats import repeats_of
 from .resampling import holm
-from .results import (Interval, Result, enumerated, html_table, new_axes, plain_text,
+from .results import (Interval, Result, as_text, enumerated, html_table, new_axes, plain_text,
                            three_digits)
 from .sample import Sample, bin_starts, eleven_digits
 from .scaling import LogLinearScaling, read_columns
@@ -543,6 +543,8 @@ class IntervalReport(_Report):
             The page, self-contained.
         """
         return _report_page(self, path, details or {})
+
+    def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
         return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"

@@ -19,7 +19,7 @@ from .conclusions import (AVERAGE, BIAS, Conclusion, check_tolerance, conclusion
                                headline_of, read_features)
 from .inputs import check_count, check_generator, printable
 from .repeats import repeats_of
-from .results import Result, enumerated, html_table, new_axes, plain_ticks
+from .results import Result, as_text, enumerated, html_table, new_axes, plain_ticks
 from .sample import Ordering, Sample, bin_means, bin_starts
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling,
                            LinearShift, LogLinearScaling, Mend, StepShift, likely_dof, log_score,
@@ -443,6 +443,7 @@ class Mending(_MendingFields):
         """
         return _plot_mending(self, ax)
 
+    def __repr__(self) -> str: return as_text(self)
     def _repr_html_(self) -> str: return _as_html(self)
 
 # %% ../nbs/54_mending.ipynb #cell-068

@@ -23,7 +23,7 @@ from .inputs import (check_binary, check_choice, check_count, check_errors, chec
 from .kernels import keep_kernels
 from .repeats import repeats_of
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
-from .results import (Result, enumerated, html_table, new_axes, plain_text,
+from .results import (Result, as_text, enumerated, html_table, new_axes, plain_text,
                            three_digits)
 from .sample import Sample
 from .scores import (ErrorScoring, OutcomeScoring, best_factor, best_shift, centred_bounds,
@@ -715,6 +715,8 @@ class ModelComparison(Result):
             For fewer than 20 points or groups, where no mend was learnt.
         """
         return _plot_models(self, ax)
+
+    def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
         return (f"<p><b>{escape(self.sentence)}</b></p>" + html_table(self.models)

@@ -18,7 +18,7 @@ from .inputs import (check_binary, check_count, check_generator, check_labels_ag
                           check_probabilities, read_labels)
 from .mending import random_folds, score_table
 from .recalibration import BetaScaling, IsotonicCalibration, PlattScaling
-from .results import Result, enumerated, html_table, new_axes
+from .results import Result, as_text, enumerated, html_table, new_axes
 from .sample import Ordering, bin_means, bin_starts
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -250,6 +250,8 @@ class ProbabilityMending(_MendedFields):
             The same axes.
         """
         return _plot_mend(self, ax)
+
+    def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
         told = [self.sentence, f"Before: {self.before.headline}", f"After: {self.after.headline}"]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from dataclasses import dataclass, field
 from html import escape
 from numbers import Number
@@ -18,8 +19,8 @@ if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts sta
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Interval', 'three_digits', 'enumerated', 'html_table', 'Result', 'SignificanceTest', 'new_axes', 'plot_null',
-           'plain_ticks', 'plain_text', 'visible_points']
+__all__ = ['Interval', 'three_digits', 'enumerated', 'html_table', 'Result', 'as_text', 'SignificanceTest', 'new_axes',
+           'plot_null', 'plain_ticks', 'plain_text', 'visible_points']
 
 # %% ../nbs/01_results.ipynb #cell-017
 class Interval(NamedTuple):
@@ -203,6 +204,25 @@ class Result:
     def _repr_html_(self) -> str:
         frame = self.to_frame()
         return f"<p>{escape(self.sentence)}</p>" + (html_table(frame) if len(frame) > 1 else "")
+
+
+def as_text(result: Result,  # one with a verdict
+            ) -> str:  # lines of at most 100 columns
+    """What a terminal shows of a verdict: the sentence, and the next step where there is one.
+
+    Parameters
+    ----------
+    result : Result
+        One with a verdict.
+
+    Returns
+    -------
+    str
+        Lines of at most 100 columns.
+    """
+    step = getattr(result, "next_step", "")
+    told = [result.sentence, f"Next: {step}"] if step else [result.sentence]
+    return "\n".join(line for part in told for line in textwrap.wrap(part, 100))
 
 # %% ../nbs/01_results.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
