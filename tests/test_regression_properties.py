@@ -214,18 +214,6 @@ def test_same_seed_same_result_for_any_number_of_jobs():
     assert one.equals(two)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_dask_gives_the_same_interval(jobs):
-    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
-    import joblib
-
-    e, u = np.sin(np.arange(200.0)), 0.5 + 0.1 * np.arange(200.0)
-    local = bootstrap.bca_interval("zmse", e, u, n_boot=900, n_bins=4, rng=2)
-    with distributed.Client(n_workers=1, threads_per_worker=jobs, processes=False, dashboard_address=":0"), joblib.parallel_config(backend="dask"):
-        remote = bootstrap.bca_interval("zmse", e, u, n_boot=900, n_bins=4, rng=2, n_jobs=2)
-    assert local == remote
-
-
 def test_simulated_mean_squares_have_mean_one_under_every_distribution():
     u = np.linspace(0.1, 3, 200)
     for distribution in ("normal", "t6", "uniform", "laplace"):
