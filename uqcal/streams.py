@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamSummary',
-           'recalibrate_rows']
+__all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamCounts',
+           'StreamSummary', 'StreamTally', 'RowStream', 'KeyedRows', 'stream_rows', 'recalibrate_rows']
 
 # %% ../nbs/53_streams.ipynb #cell-159
 _RiverClassifier: Any = object  # the adapters are of river's classes where river is there
@@ -725,30 +725,10 @@ def _name_of(x):
 
 # %% ../nbs/53_streams.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True)
-class _StreamSummaryFields(Result):
-    "What a stream is summed up by."
+class StreamCounts(Result):
+    """What is counted on a stream, whatever its rows state.
 
-    method: str  # the method's short name
-    rows: int  # rows written
-    learnt: int  # rows that had an outcome
-    brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
-    brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
-    alarm: Alarm | None  # the first of the score's monitor; None if it never rang
-    alarms: int  # how often it rang
-    curve: tuple[tuple[int, float, float], ...] = field(repr=False)  # outcomes seen, calibration
-    # error before and after, at some times of the stream
-    left_out: int = 0  # rows without a score, where they were to be left out
-    skipped: int = 0  # broken rows, where they were to be skipped
-    waiting: int = 0  # forecasts whose outcome has not come yet, where rows have keys
-    restarts: int = 0  # how often the forecaster began anew, at alarms of the forecasts' monitor
-    booked: int = 0  # rows that brought the outcome of an earlier row's forecast
-
-# %% ../nbs/53_streams.ipynb #cell-161
-@dataclass(frozen=True, kw_only=True)
-class StreamSummary(_StreamSummaryFields):
-    """What went through `recalibrate_rows`: counts, calibration before and after, and the alarm.
-
-    Attributes
+    Parameters
     ----------
     method : str
         The method's short name.
@@ -756,27 +736,34 @@ class StreamSummary(_StreamSummaryFields):
         Rows written.
     learnt : int
         Rows that had an outcome.
-    brier_before : float
-        Brier score of the column of scores; 0 where nothing was learnt.
-    brier_after : float
-        Brier score of the forecasts; 0 where nothing was learnt.
-    alarm : Alarm | None
-        The first of the score's monitor; None if it never rang.
     alarms : int
-        How often it rang.
-    curve : tuple[tuple[int, float, float], ...]
-        Outcomes seen, calibration error before and after, at some times of the stream.
-    left_out : int
-        Rows without a score, where they were to be left out.
-    skipped : int
+        How often the monitor of what was stated rang.
+    curve : tuple[tuple[float, ...], ...], optional
+        Outcomes seen, a measure of what was stated and of what was written, at some times
+        of the stream.
+    left_out : int, default 0
+        Rows without a statement, where they were to be left out.
+    skipped : int, default 0
         Broken rows, where they were to be skipped.
-    waiting : int
+    waiting : int, default 0
         Forecasts whose outcome has not come yet, where rows have keys.
-    restarts : int
+    restarts : int, default 0
         How often the forecaster began anew, at alarms of the forecasts' monitor.
-    booked : int
+    booked : int, default 0
         Rows that brought the outcome of an earlier row's forecast.
     """
+
+    method: str  # the method's short name
+    rows: int  # rows written
+    learnt: int  # rows that had an outcome
+    alarms: int  # how often the monitor of what was stated rang
+    curve: tuple[tuple[float, ...], ...] = field(repr=False)  # outcomes seen, a measure of what
+    # was stated and of what was written, at some times of the stream
+    left_out: int = 0  # rows without a statement, where they were to be left out
+    skipped: int = 0  # broken rows, where they were to be skipped
+    waiting: int = 0  # forecasts whose outcome has not come yet, where rows have keys
+    restarts: int = 0  # how often the forecaster began anew, at alarms of the forecasts' monitor
+    booked: int = 0  # rows that brought the outcome of an earlier row's forecast
 
     @property
     def counted(self) -> str:
@@ -791,12 +778,56 @@ class StreamSummary(_StreamSummaryFields):
         return f"{forecasts}, {outcomes}{own}"
 
     @property
-    def sentence(self) -> str:
-        "The result in words."
-        more = "".join(f", {count:,} {what}" for count, what in (
+    def more(self) -> str:
+        "What is still out and what was skipped, in words that follow `counted`."
+        return "".join(f", {count:,} {what}" for count, what in (
             (self.waiting, "still out" if self.booked else "awaiting theirs"),
             (self.skipped, "rows skipped" if self.booked else "skipped")) if count)
-        return (f"{self.counted}{more}; calibration error "
+
+# %% ../nbs/53_streams.ipynb #cell-161
+@dataclass(frozen=True, kw_only=True)
+class StreamSummary(StreamCounts):
+    """What went through `recalibrate_rows`: counts, calibration before and after, and the alarm.
+
+    Attributes
+    ----------
+    method : str
+        The method's short name.
+    rows : int
+        Rows written.
+    learnt : int
+        Rows that had an outcome.
+    alarms : int
+        How often the monitor of what was stated rang.
+    curve : tuple[tuple[float, ...], ...]
+        Outcomes seen, a measure of what was stated and of what was written, at some times
+        of the stream.
+    left_out : int
+        Rows without a statement, where they were to be left out.
+    skipped : int
+        Broken rows, where they were to be skipped.
+    waiting : int
+        Forecasts whose outcome has not come yet, where rows have keys.
+    restarts : int
+        How often the forecaster began anew, at alarms of the forecasts' monitor.
+    booked : int
+        Rows that brought the outcome of an earlier row's forecast.
+    brier_before : float
+        Brier score of the column of scores; 0 where nothing was learnt.
+    brier_after : float
+        Brier score of the forecasts; 0 where nothing was learnt.
+    alarm : Alarm | None
+        The first of the score's monitor; None if it never rang.
+    """
+
+    brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
+    brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
+    alarm: Alarm | None  # the first of the score's monitor; None if it never rang
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        return (f"{self.counted}{self.more}; calibration error "
                 f"{self.error_before:.4f} as stated, {self.error_after:.4f} recalibrated "
                 f"({self.method}); {self.alarm_text}")
 
@@ -835,21 +866,91 @@ def _alarm_text(summary):
             f"{anew}")
 
 # %% ../nbs/53_streams.ipynb #cell-019
-class _Tally(Storable):
-    "Sums from which the summary is made; their number is fixed."
+class StreamTally(Storable):
+    """Sums from which a stream's summary is made; their number is fixed.
 
-    def __init__(self, run_length=1_000_000): self.run_length, self.rang = run_length, []
+    A kind of statement brings its own: `start` sets them to nothing, `count` adds to them and gives
+    the alarms that rang, `point` gives a measure before and after.
 
-    def begin(self):
-        "Nothing seen yet."
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Of the monitor.
+    """
+
+    def __init__(self, run_length: int = 1_000_000,  # of the monitor
+                 ): self.run_length, self.rang = run_length, []
+
+    def begin(self) -> Self:  # the object itself
+        """Nothing seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.rows_, self.learnt_, self.booked_, self.left_out_, self.skipped_ = 0, 0, 0, 0, 0
-        self.due_, self.curve_, self.monitor_ = 1, [], CalibrationMonitor(
-            run_length=self.run_length)
-        self.bins_, self.squares_ = np.zeros((2, 2, 10)), np.zeros(2)
+        self.due_, self.curve_ = 1, []
+        self.start()
         return self
 
-    def add(self, p, y, q):
-        """Take in scores p, outcomes y and forecasts q of some rows, in the order of the rows.
+    def add(self,
+            stated: np.ndarray,  # what some rows stated, shape (n,) or (n, k), in order
+            y: np.ndarray,  # what came of it, shape (n,)
+            made: np.ndarray,  # what was forecast, shape (n,) or (n, k)
+            ) -> None:
+        """Take in rows and their outcomes.
+
+        Parameters
+        ----------
+        stated : np.ndarray
+            What some rows stated, shape (n,) or (n, k), in order.
+        y : np.ndarray
+            What came of it, shape (n,).
+        made : np.ndarray
+            What was forecast, shape (n,) or (n, k).
+        """
+        while y.size:
+            part = slice(0, self.due_ - self.learnt_)
+            self.rang += self.count(stated[part], y[part], made[part])
+            self.learnt_ += y[part].size
+            if self.learnt_ == self.due_:  # the next when the stream is five per cent longer
+                self.curve_.append((self.learnt_, *self.point()))
+                self.due_ = 1 + int(1.05 * self.learnt_)
+            stated, y, made = (values[part.stop:] for values in (stated, y, made))
+
+    def counts(self, of: RowStream,  # what the rows have left behind
+               ) -> dict[str, Any]:  # fields of `StreamCounts`, but for the alarms
+        """What has been counted so far.
+
+        Parameters
+        ----------
+        of : RowStream
+            What the rows have left behind.
+
+        Returns
+        -------
+        dict[str, Any]
+            Fields of `StreamCounts`, but for the alarms.
+        """
+        end = ([(self.learnt_, *self.point())]
+               if self.learnt_ and self.curve_[-1][0] < self.learnt_ else [])
+        return dict(method=of.method, rows=self.rows_, learnt=self.learnt_, booked=self.booked_,
+                    waiting=len(of.forecaster_.open_keys), left_out=self.left_out_,
+                    skipped=self.skipped_, curve=(*self.curve_, *end),
+                    restarts=getattr(of.forecaster_, "restarts_", 0))
+
+# %% ../nbs/53_streams.ipynb #cell-036
+class _Tally(StreamTally):
+    "Sums for probabilities."
+
+    def start(self):
+        "Sums of nothing."
+        self.monitor_ = CalibrationMonitor(run_length=self.run_length)
+        self.bins_, self.squares_ = np.zeros((2, 2, 10)), np.zeros(2)
+
+    def count(self, p, y, q):
+        """Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores.
 
         Parameters
         ----------
@@ -857,42 +958,17 @@ class _Tally(Storable):
         y
         q
         """
-        while y.size:
-            part = slice(0, self.due_ - self.learnt_)
-            for k, forecast in enumerate((p[part], q[part])):
-                where = np.searchsorted(np.arange(1, 11) / 10, forecast, side="left")
-                # one after the other, so that parts of any size add up to the same bits
-                for j, values in enumerate((y[part], forecast)):
-                    np.add.at(self.bins_[k, j], where, values)
-                np.add.at(self.squares_[k:k + 1], 0 * where, (y[part] - forecast)**2)
-            self.rang += self.monitor_.prequential(p[part], y[part]).alarms
-            self.learnt_ += y[part].size
-            if self.learnt_ == self.due_:  # the next when the stream is five per cent longer
-                self.curve_.append(self.point())
-                self.due_ = 1 + int(1.05 * self.learnt_)
-            p, y, q = (values[part.stop:] for values in (p, y, q))
+        for k, forecast in enumerate((p, q)):
+            where = np.searchsorted(np.arange(1, 11) / 10, forecast, side="left")
+            # one after the other, so that parts of any size add up to the same bits
+            for j, values in enumerate((y, forecast)): np.add.at(self.bins_[k, j], where, values)
+            np.add.at(self.squares_[k:k + 1], 0 * where, (y - forecast)**2)
+        return self.monitor_.prequential(p, y).alarms
 
     def point(self):
-        "Outcomes so far, and calibration errors before and after."
+        "Calibration errors before and after."
         error = np.abs(self.bins_[:, 0] - self.bins_[:, 1]).sum(axis=1) / self.learnt_
-        return (self.learnt_, *error.tolist())
-
-    def summary(self, method, forecaster):  # the method's name, and what has learnt
-        """What has gone through so far.
-
-        Parameters
-        ----------
-        method
-        forecaster
-            The method's name, and what has learnt.
-        """
-        end = [self.point()] if self.learnt_ and self.curve_[-1][0] < self.learnt_ else []
-        before, after = (self.squares_ / max(self.learnt_, 1)).tolist()
-        return StreamSummary(
-            method=method, rows=self.rows_, learnt=self.learnt_, waiting=len(forecaster.open_keys),
-            brier_before=before, brier_after=after, left_out=self.left_out_, skipped=self.skipped_,
-            booked=self.booked_, curve=(*self.curve_, *end), alarm=self.monitor_.first_alarm_,
-            alarms=self.monitor_.alarms_, restarts=getattr(forecaster, "restarts_", 0))
+        return error.tolist()
 
 # %% ../nbs/53_streams.ipynb #cell-021
 def _arrived(source: BinaryIO, encoding: str | None) -> Iterator[list[str]]:
@@ -950,33 +1026,26 @@ class _OpenCell(ValueError):
     "What comes next is no row, so that this one can't be skipped."
 
 
-def _row(line, layout):
-    "Score, outcome and key of a line; NaN for no score and no outcome."
+def _row(line, layout, read):
+    "Statement, outcome and key of a line, as `read` finds them; NaN for none."
     cells = _cells(line, layout.delimiter, layout.width)
-    text, said, *key = (cells[column].strip() for column in layout.columns)
-    names, said = layout.names, said.lower()
-    p = layout.numbers.cell(text)
-    if p is None:
-        raise ValueError(f"column {names[0]!r} must hold a probability, got {text[:40]!r}")
-    if not (0.0 <= p <= 1.0 or p != p):
-        raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
-    y = _OUTCOMES[said] if said in _OUTCOMES else layout.numbers.read(said)
-    if y is None or y not in (0, 1) and y == y:
-        raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome is "
-                         f"not known, got {said[:40]!r}")
-    if key and not key[0]: raise ValueError(f"column {names[2]!r} must hold a key, got nothing")
-    return p, y, key[0] if key else None
+    texts = [cells[column].strip() for column in layout.columns]
+    *stated, y = read(texts, layout.names, layout.numbers)
+    if not layout.keyed: return stated, y, None
+    if not texts[-1]: raise ValueError(f"column {layout.names[-1]!r} must hold a key, got nothing")
+    return stated, y, texts[-1]
 
 # %% ../nbs/53_streams.ipynb #cell-022
 class _Layout(NamedTuple):
     delimiter: str  # what separates cells
     width: int  # number of columns
-    columns: list[int]  # where score, outcome and key stand
+    columns: list[int]  # where statement, outcome and key stand
     names: tuple[str, ...]  # their names
+    keyed: bool  # whether there is a key
     numbers: NumberReader  # what reads numbers
 
 
-def _header(line, names, added, decimal, thousands):
+def _header(line, names, roles, added, decimal, thousands):
     "How a table is laid out whose first line this is."
     delimiter = max(",;\t", key=line.count)
     try: header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
@@ -991,15 +1060,18 @@ def _header(line, names, added, decimal, thousands):
                          f"{', '.join(map(repr, header[:12]))}"
                          + (f"; did you mean {close[0]!r}?" if close else ""))
     if len(set(names)) < len(names):
-        raise ValueError("score, outcome and key must be columns of their own, got "
+        said = f"{', '.join(roles[:len(names) - 1])} and {roles[len(names) - 1]}"
+        raise ValueError(f"{said} must be columns of their own, got "
                          f"{', '.join(map(repr, names))}" if len(names) > 2 else
-                         f"score and outcome must be two columns, got {names[0]!r} for both")
-    if added.strip() in header or not added.strip() or not added.isprintable():
-        there = f"there is a column {added!r} already" if added.strip() in header else (
-            f"a column can't be called {added!r}")
+                         f"{said} must be two columns, got {names[0]!r} for both")
+    for new in added:
+        if new.strip() and new.isprintable() and new.strip() not in header: continue
+        there = f"there is a column {new!r} already" if new.strip() in header else (
+            f"a column can't be called {new!r}")
         raise ValueError(f"{there}; choose another name for the forecasts")
     numbers = NumberReader(decimal or ("." if delimiter == "," else None), thousands)
-    return _Layout(delimiter, len(header), [header.index(name) for name in names], names, numbers)
+    return _Layout(delimiter, len(header), [header.index(name) for name in names], names,
+                   len(names) == len(roles), numbers)
 
 
 def _cell(name, delimiter):
@@ -1008,69 +1080,208 @@ def _cell(name, delimiter):
     return '"' + name.replace('"', '""') + '"' if needs else name
 
 # %% ../nbs/53_streams.ipynb #cell-045
-class _Passed(Storable):
-    "All that rows have left behind: forecaster, sums, the keys booked last."
+class RowStream(Storable):
+    """What rows have left behind: a forecaster, sums for a summary, the keys booked last.
+
+    A kind of statement fills in what is its own: the words below, `begin`, `read`, `learn`, `cells`
+    and `summary`.
+    """
+
+    what: str = "probabilities"  # what rows state
+    roles: tuple[str, ...] = ("score", "outcome", "key")  # the columns that are read
+    wanted: str = "lie in [0, 1]"  # what a statement must do
+
+    def opened(self,
+               forecaster: Any,  # with `predict`, `forecast`, `outcome` and `open_ticket`
+               tally: StreamTally,  # sums of nothing yet
+               ) -> Self:  # the object itself
+        """No row seen yet.
+
+        Parameters
+        ----------
+        forecaster : Any
+            With `predict`, `forecast`, `outcome` and `open_ticket`.
+        tally : StreamTally
+            Sums of nothing yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
+        self.forecaster_, self.tally_, self.told = forecaster, tally, []
+        self.booked_, self.decimal_, self.taken_ = {}, None, 0
+        return self
+
+    def learn(self,
+              stated: np.ndarray,  # statements, shape (n,) or (n, k)
+              y: np.ndarray,  # their outcomes, shape (n,)
+              ) -> np.ndarray:  # forecasts, shape (n,) or (n, k)
+        """Forecasts of rows, each made before its outcome was learnt.
+
+        Parameters
+        ----------
+        stated : np.ndarray
+            Statements, shape (n,) or (n, k).
+        y : np.ndarray
+            Their outcomes, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,) or (n, k).
+        """
+        return self.forecaster_.prequential(stated, y)
+
+    def many(self,
+             rows: np.ndarray,  # statement and outcome, shape (n, k + 1); NaN for no outcome
+             ) -> np.ndarray:  # forecasts, shape (n,) or (n, k)
+        """Forecasts of rows without keys, in order, learning outcomes where they are known.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Statement and outcome, shape (n, k + 1); NaN for no outcome.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,) or (n, k).
+        """
+        stated, y = self._split(rows)
+        known, made = ~np.isnan(y), np.empty_like(stated)
+        for part in np.split(np.arange(y.size), np.flatnonzero(np.diff(known)) + 1):
+            made[part] = (self.learn(stated[part], y[part]) if known[part[0]]
+                          else self.forecaster_.predict(stated[part]))
+        self.tally_.add(stated[known], y[known], made[known])
+        return made
+
+    def _split(self, rows):
+        width = len(self.roles) - 2
+        return rows[:, 0] if width == 1 else rows[:, :width], rows[:, width]
+
+# %% ../nbs/53_streams.ipynb #cell-038
+class KeyedRows(RowStream):
+    "The same for rows that have keys."
+
+    def one(self,
+            stated: list[float],  # what a row states
+            y: float,  # its outcome; NaN where it is not known
+            key: str,  # under which the outcome comes
+            ) -> Any:  # the forecast, a number or an array of shape (k,)
+        """The forecast of a statement, remembered under its key until its outcome comes.
+
+        Parameters
+        ----------
+        stated : list[float]
+            What a row states.
+        y : float
+            Its outcome; NaN where it is not known.
+        key : str
+            Under which the outcome comes.
+
+        Returns
+        -------
+        Any
+            The forecast, a number or an array of shape (k,).
+        """
+        given = stated[0] if len(stated) == 1 else stated
+        if y != y: return self.forecaster_.forecast(given, key)
+        if key in self.booked_:
+            raise ValueError(f"the outcome of key {key!r:.60} is booked already")
+        if self.forecaster_.is_open(key):
+            given = self.forecaster_.open_ticket(key).score
+            made = self.forecaster_.outcome(key, y)
+            self.tally_.booked_ += 1
+        else: made = self.learn(np.array([given]), np.array([y]))[0]
+        self.booked_[key] = None
+        if len(self.booked_) > _REMEMBERED: del self.booked_[next(iter(self.booked_))]
+        self.told.append(np.hstack([given, y, made]))
+        return made
+
+    def settle(self) -> list[Any]:  # the alarms since this was last done
+        """Add to the sums what rows with keys have told.
+
+        Returns
+        -------
+        list[Any]
+            The alarms since this was last done.
+        """
+        if self.told:
+            told, width = np.array(self.told), len(self.roles) - 1
+            stated, y = self._split(told)
+            self.tally_.add(stated, y, told[:, -1] if width == 2 else told[:, width:])
+        rang, self.told, self.tally_.rang = self.tally_.rang, [], []
+        return rang
+
+    def needs_statement(self,
+                        y: float,  # the row's outcome
+                        key: str | None,  # its key
+                        ) -> bool:  # True unless y is the outcome of a forecast open under the key
+        """Whether a row must have a statement.
+
+        Parameters
+        ----------
+        y : float
+            The row's outcome.
+        key : str | None
+            Its key.
+
+        Returns
+        -------
+        bool
+            True unless y is the outcome of a forecast open under the key.
+        """
+        return key is None or y != y or not (key in self.booked_ or self.forecaster_.is_open(key))
+
+# %% ../nbs/53_streams.ipynb #cell-061
+class _Passed(KeyedRows):
+    "All that rows with probabilities have left behind."
     def __init__(self, method="mixture", rng=None, on_alarm=None, run_length=1_000_000):
         self.method, self.rng, self.on_alarm, self.run_length = method, rng, on_alarm, run_length
         self.told = []
 
     def begin(self):
         "No row seen yet."
-        self.forecaster_, self.tally_ = _forecaster(self), _Tally(self.run_length).begin()
-        self.booked_, self.decimal_, self.taken_ = {}, None, 0
-        return self
+        return self.opened(_forecaster(self), _Tally(self.run_length).begin())
 
-    def many(self, p, y):
-        """Forecasts of scores p of rows without keys, in order, learning y where it is known.
+    def read(self, texts, names, numbers):
+        """Score and outcome in the cells whose texts these are, NaN for none.
 
         Parameters
         ----------
-        p
-        y
+        texts
+        names
+        numbers
         """
-        known, q, run = ~np.isnan(y), np.empty(p.size), self.forecaster_
-        for part in np.split(np.arange(p.size), np.flatnonzero(np.diff(known)) + 1):
-            q[part] = run.prequential(p[part], y[part]) if known[part[0]] else run.predict(p[part])
-        self.tally_.add(p[known], y[known], q[known])
-        return q
+        text, said = texts[0], texts[1].lower()
+        p = numbers.cell(text)
+        if p is None:
+            raise ValueError(f"column {names[0]!r} must hold a probability, got {text[:40]!r}")
+        if not (0.0 <= p <= 1.0 or p != p):
+            raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
+        y = _OUTCOMES[said] if said in _OUTCOMES else numbers.read(said)
+        if y is None or y not in (0, 1) and y == y:
+            raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome "
+                             f"is not known, got {said[:40]!r}")
+        return p, y
 
-    def one(self, p, y, key):
-        """The forecast of a score p, remembered under its key until its outcome y comes.
+    def cells(self, made):
+        """A forecast that was made, as text.
 
         Parameters
         ----------
-        p
-        y
-        key
+        made
         """
-        if y != y: return self.forecaster_.forecast(p, key)
-        if key in self.booked_:
-            raise ValueError(f"the outcome of key {key!r:.60} is booked already")
-        if self.forecaster_.is_open(key):
-            p = self.forecaster_.open_ticket(key).score
-            q = self.forecaster_.outcome(key, y)
-            self.tally_.booked_ += 1
-        else: q = self.forecaster_.prequential([p], [y])[0]
-        self.booked_[key] = None
-        if len(self.booked_) > _REMEMBERED: del self.booked_[next(iter(self.booked_))]
-        self.told.append((p, y, float(q)))
-        return float(q)
+        return [_six_digits(made)]
 
-    def settle(self):
-        "Add to the sums what rows with keys have told; the alarms since this was last done."
-        if self.told: self.tally_.add(*np.array(self.told).T)
-        rang, self.told, self.tally_.rang = self.tally_.rang, [], []
-        return rang
-
-    def needs_score(self, y, key):
-        """Whether a row must have one: unless y is the outcome of a forecast open under its key.
-
-        Parameters
-        ----------
-        y
-        key
-        """
-        return key is None or y != y or not (key in self.booked_ or self.forecaster_.is_open(key))
+    def summary(self):
+        "What went through."
+        tally = self.tally_
+        before, after = (tally.squares_ / max(tally.learnt_, 1)).tolist()
+        return StreamSummary(
+            **tally.counts(self), brier_before=before, brier_after=after,
+            alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_)
 
 # %% ../nbs/53_streams.ipynb #cell-046
 class _StateFile:
@@ -1085,7 +1296,7 @@ class _StateFile:
         except (OSError, UnicodeError) as error:
             raise ValueError(f"the state {self.path} can't be read: {error}") from None
         self.seen = self._mark()
-        try: return _Passed.from_dict(json.loads(text))
+        try: return RowStream.from_dict(json.loads(text))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{self.path} holds no state of uqcal recalibrate: {error}") from None
 
@@ -1137,14 +1348,96 @@ def _is_at(file, path):
     except FileNotFoundError: return False
 
 # %% ../nbs/53_streams.ipynb #cell-047
-def _opened(file, rng, **settings):
+def _opened(file, fresh):
     "The state in a file, or a fresh one."
-    passed, fresh = file.read() if file else None, _Passed(rng=rng, **settings).begin()
-    if passed is None: return fresh
-    for name, value in settings.items():
-        if (kept := getattr(passed, name)) != value:
+    passed = file.read() if file else None
+    if passed is None: return fresh.begin()
+    if type(passed) is not type(fresh):
+        raise ValueError(f"{file.path} is the state of a stream of {passed.what}, and these rows "
+                         f"state {fresh.what}")
+    for name, value in fresh.get_params().items():
+        if name != "rng" and (kept := getattr(passed, name)) != value:
             raise ValueError(f"{name} must be that of the state, {kept!r}, got {value!r}")
     return passed
+
+# %% ../nbs/53_streams.ipynb #cell-063
+def stream_rows(
+    source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
+    write: Callable[[str], object],  # takes whole lines of text, one or many at a time
+    fresh: KeyedRows,  # the kind of statement, with its settings; no row seen yet
+    columns: tuple[str, ...],  # those that are read, in the order of `fresh.roles`; without a
+                               # column of keys if there is none
+    added: tuple[str, ...],  # the columns that are added
+    *,
+    decimal: str | None = None,  # as in `read_table`; forecasts get the mark that was read
+    thousands: str | None = None,  # the mark between thousands, if there is one
+    encoding: str | None = None,  # of the bytes; None: by the mark they begin with, else UTF-8
+    drop_missing: bool = False,  # leave out rows without a statement
+    state: str | PathLike | None = None,  # a file to go on from, made where there is none
+    every: int = 1000,  # rows between two writings of the state, ≥ 1
+    resume: bool = False,  # pass over the rows that the state has taken in already
+    on_error: str = "stop",  # what a broken row does: "stop", or "skip" to leave it out
+    tell: Callable[[Any], object] | None = None,  # is told of each alarm of what is stated
+    complain: Callable[[str], object] | None = None,  # is told of each row that is skipped
+) -> Any:  # the summary of what went through, since the state was made
+    """Write each row again with a forecast that was made before the row's outcome was used.
+
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    fresh : KeyedRows
+        The kind of statement, with its settings; no row seen yet.
+    columns : tuple[str, ...]
+        Those that are read, in the order of `fresh.roles`; without a column of keys if
+        there is none.
+    added : tuple[str, ...]
+        The columns that are added.
+    decimal : str | None, optional
+        As in `read_table`; forecasts get the mark that was read.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+    encoding : str | None, optional
+        Of the bytes; None: by the mark they begin with, else UTF-8.
+    drop_missing : bool, default False
+        Leave out rows without a statement.
+    state : str | PathLike | None, optional
+        A file to go on from, made where there is none.
+    every : int, default 1000
+        Rows between two writings of the state, ≥ 1.
+    resume : bool, default False
+        Pass over the rows that the state has taken in already.
+    on_error : str, default "stop"
+        What a broken row does: "stop", or "skip" to leave it out.
+    tell : Callable[[Any], object] | None, optional
+        Is told of each alarm of what is stated.
+    complain : Callable[[str], object] | None, optional
+        Is told of each row that is skipped.
+
+    Returns
+    -------
+    Any
+        The summary of what went through, since the state was made.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another kind.
+    """
+    NumberReader(decimal, thousands)  # refuses marks that can't be
+    check_choice(on_error, "on_error", ("stop", "skip"))
+    file = None if state is None else _StateFile(state)
+    with _alone(file.path) if file else contextlib.nullcontext():
+        passed = _opened(file, fresh)
+        reader = _Reader(write=write, passed=passed, file=file, every=check_count(every, "every"),
+                         names=columns, added=added, marks=(decimal or passed.decimal_, thousands),
+                         drop_missing=drop_missing, skip=passed.taken_ if resume else 0,
+                         tell=tell or (lambda alarm: None),
+                         complain=complain or (lambda text: None) if on_error == "skip" else None)
+        return reader.through(_bounded(source, check_encoding(encoding)))
 
 # %% ../nbs/53_streams.ipynb #cell-023
 def recalibrate_rows(
@@ -1229,18 +1522,11 @@ def recalibrate_rows(
         written and the state with them, and for a state that is damaged or of another
         method.
     """
-    NumberReader(decimal, thousands)  # refuses marks that can't be
-    check_choice(on_error, "on_error", ("stop", "skip"))
-    file = None if state is None else _StateFile(state)
-    with _alone(file.path) if file else contextlib.nullcontext():
-        passed = _opened(file, rng, method=method, on_alarm=on_alarm, run_length=run_length)
-        names = (score, outcome) if key is None else (score, outcome, key)
-        reader = _Reader(write=write, passed=passed, file=file, every=check_count(every, "every"),
-                         names=names, added=name, marks=(decimal or passed.decimal_, thousands),
-                         drop_missing=drop_missing, skip=passed.taken_ if resume else 0,
-                         tell=tell or (lambda alarm: None),
-                         complain=complain or (lambda text: None) if on_error == "skip" else None)
-        return reader.through(_bounded(source, check_encoding(encoding)))
+    return stream_rows(
+        source, write, _Passed(method, rng, on_alarm, run_length),
+        (score, outcome) if key is None else (score, outcome, key), (name,), decimal=decimal,
+        thousands=thousands, encoding=encoding, drop_missing=drop_missing, state=state,
+        every=every, resume=resume, on_error=on_error, tell=tell, complain=complain)
 
 # %% ../nbs/53_streams.ipynb #cell-060
 def _six_digits(q):
@@ -1277,7 +1563,7 @@ class _Lines:
             raise ValueError(f"{self.skip:,} rows fewer than the state has taken in; is this the "
                              "file that it was made from?")
         self._save()
-        return self.passed.tally_.summary(self.passed.method, self.passed.forecaster_)
+        return self.passed.summary()
 
     def _take(self, line):
         self.number += 1
@@ -1302,37 +1588,41 @@ class _Reader(_Lines):
     def _line(self, line):
         if not line.strip(): return
         if self.layout is None:
-            self.layout = _header(line, self.names, self.added, *self.marks)
-            self.kept.append(line + self.layout[0] + _cell(self.added, self.layout[0]))
+            self.layout = _header(line, self.names, self.passed.roles, self.added, *self.marks)
+            mark = self.layout.delimiter
+            self.kept.append(mark.join([line, *(_cell(new, mark) for new in self.added)]))
             return
         if self.skip:
             self.skip -= 1
             return
         if len(line) > _LONGEST: raise ValueError(_TOO_LONG)
-        p, y, key = _row(line, self.layout)
-        if p != p and self.passed.needs_score(y, key):
+        stated, y, key = _row(line, self.layout, self.passed.read)
+        gone = next((k for k, one in enumerate(stated) if one != one), None)
+        if gone is not None and self.passed.needs_statement(y, key):
             if not self.drop_missing:
                 lacks = ("; where outcomes come in rows of their own, name the column of keys"
                          if key is None else f", and key {key!r:.60} has no open forecast" if y == y
                          else "")
-                raise ValueError(f"column {self.names[0]!r} must lie in [0, 1], got nothing{lacks}")
+                raise ValueError(f"column {self.names[gone]!r} must {self.passed.wanted}, got "
+                                 f"nothing{lacks}")
             self.passed.tally_.left_out_ += 1
         else:
-            self.rows.append((p, y) if key is None else self.passed.one(p, y, key))
+            self.rows.append((*stated, y) if key is None else self.passed.one(stated, y, key))
             self.kept.append(line)
         self._taken()
 
     def _emit(self):
         "Write what was kept, and the state where it is time."
-        rows, layout = self.rows, self.layout
+        rows, layout, passed = self.rows, self.layout, self.passed
         if rows:
-            q = rows if len(self.names) > 2 else self.passed.many(*np.array(rows).T).tolist()
+            made = rows if layout.keyed else passed.many(np.array(rows)).tolist()
             mark = layout.numbers.decimal = layout.numbers.decimal or "."
-            self.passed.decimal_ = mark  # what was written decides for the rest
+            passed.decimal_ = mark  # what was written decides for the rest
             self.kept[-len(rows):] = [
-                line + layout.delimiter + _six_digits(value).replace(".", mark)
-                for line, value in zip(self.kept[-len(rows):], q)]
-            self.passed.tally_.rows_ += len(rows)
+                layout.delimiter.join([line, *(text.replace(".", mark)
+                                               for text in passed.cells(value))])
+                for line, value in zip(self.kept[-len(rows):], made)]
+            passed.tally_.rows_ += len(rows)
         if self.kept: self.write("\n".join(self.kept) + "\n")
         self.kept, self.rows = [], []
         for alarm in self.passed.settle(): self.tell(alarm)
