@@ -327,12 +327,16 @@ TABLE = {
     **{f"interval_streams.{make.__name__}.{method}": Row("single", of=make, given={"scores": U}, kinds={"scores": "weights -zeros" + " -scalar" * (method == "update")})
        for make in (QuantileTracker, AdaptiveConformal, AggregatedAdaptive) for method in ("prequential", "update")},
     **rows("interval_streams", "OnlineIntervals.prequential", "errors", of=OnlineIntervals), **rows("interval_streams", "OnlineBounds.prequential", "intervals", of=OnlineBounds),
+    **rows("interval_streams", "OnlineIntervals.partial_fit", "errors", of=OnlineIntervals, kinds={"uncertainty": "positive -scalar", "error": "numbers -scalar"}),
+    **rows("interval_streams", "OnlineIntervals.predict", "errors", of=OnlineIntervals, kinds={"uncertainty": "positive -scalar"}),
+    **rows("interval_streams", "OnlineBounds.partial_fit OnlineBounds.predict", "intervals", of=OnlineBounds),
     **rows("interval_streams", "OnlineIntervals.forecast", "errors", of=OnlineIntervals, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
     **rows("interval_streams", "OnlineIntervals.outcome", "errors", of=lambda: asked(OnlineIntervals(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),
     **rows("interval_streams", "OnlineBounds.forecast", "intervals", of=OnlineBounds, given={"key": list(range(N))}, kinds={"key": "free"}),
     **rows("interval_streams", "OnlineBounds.outcome", "intervals", of=lambda: asked(OnlineBounds(), BOUNDS), given={"key": list(range(N))}, kinds={"key": "free"}),
 
     **rows("online_scaling", "OnlineScaling.prequential", "errors", of=OnlineScaling),
+    **rows("online_scaling", "OnlineScaling.partial_fit", "errors", of=OnlineScaling, kinds={"uncertainty": "positive -scalar", "error": "numbers -scalar"}),
     **rows("online_scaling", "OnlineScaling.predict", "errors", of=lambda: OnlineScaling(), kinds={"uncertainty": "positive -scalar"}),
     **rows("online_scaling", "OnlineScaling.forecast", "errors", of=OnlineScaling, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
     **rows("online_scaling", "OnlineScaling.outcome", "errors", of=lambda: asked(OnlineScaling(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),

@@ -53,6 +53,8 @@ _CONTENTS = {
     "mixture": ["OnlineMixture"],
     "interval_streams": ["OnlineBounds", "OnlineIntervals"],
     "online_scaling": ["OnlineScaling"],
+    "error_monitor": ["UncertaintyMonitor"],
+    "error_streams": [],
     "cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],
     "screening": ["screen"],
     "rates": ["rate_difference"],

@@ -16,6 +16,8 @@ from uqcal import coverage_counts as coverage_counts
 from uqcal import cumulative as cumulative
 from uqcal import datasets as datasets
 from uqcal import distributions as distributions
+from uqcal import error_monitor as error_monitor
+from uqcal import error_streams as error_streams
 from uqcal import factors as factors
 from uqcal import groups as groups
 from uqcal import inputs as inputs
@@ -74,6 +76,7 @@ from uqcal.datasets import load_errors as load_errors
 from uqcal.datasets import load_logits as load_logits
 from uqcal.datasets import load_table as load_table
 from uqcal.distributions import simulate_errors as simulate_errors
+from uqcal.error_monitor import UncertaintyMonitor as UncertaintyMonitor
 from uqcal.factors import average_test as average_test
 from uqcal.factors import factors_along as factors_along
 from uqcal.interval_streams import OnlineBounds as OnlineBounds

@@ -1114,7 +1114,7 @@ def _bounds_applied(source, path, lower, upper, out, how):
     typer.echo(_visible(rows))
 
 # %% ../nbs/70_cli.ipynb #cell-041
-_RECALIBRATE = """Keep a classifier's probabilities calibrated on a stream.
+_RECALIBRATE = """Keep probabilities, uncertainties or intervals right on a stream.
 
 FILE is a CSV file (.csv or .csv.gz) with a line of column names, oldest row first, or - for
 standard input. Each row is written again, in the same encoding and with the same decimal mark,
@@ -1122,8 +1122,13 @@ with a forecast that was made before its outcome was used. A row without an
 outcome gets a forecast and teaches nothing. With --key its case is remembered:
 a later row with the same key brings the outcome, and gets the forecast that was
 stated. With --state what was learnt, and what is still out, outlives the run.
-A monitor reads all outcomes and says when the scores can no longer be believed;
-with --on-alarm restart the map begins anew when it is the forecasts that can't.
+A monitor reads all outcomes and says when what is stated can no longer be
+believed; with --on-alarm restart the map of probabilities begins anew when it is
+the forecasts that can't.
+
+What rows state: probabilities (--score, --outcome), uncertainties (--uncertainty,
+--error), or intervals (--lower, --upper, --observed and --level), which get two
+columns. The last lines say what was achieved, before and after.
 
 \b
 Examples:
@@ -1131,12 +1136,16 @@ Examples:
   cat scores.csv | uqcal recalibrate - --outcome y --score p > recalibrated.csv
   tail -f loans.csv | uqcal recalibrate - --key loan --state loans.json
   uqcal recalibrate loans.csv --key loan --state loans.json --resume --out all.csv
+  uqcal recalibrate errors.csv --uncertainty u --error e --out mended.csv
+  uqcal recalibrate load.csv --lower low --upper high --observed load --level 0.9 \\
+    --key day --state load.json
 
 Exit code: 0 done; 2 input or options can't be used, and the message names the line of a broken row.
 """
-_METHOD = _option("mixture (of eight ways, weighted by their past), ops, tops, hops (Platt "
-                  "scaling: plain, tracked, hedged) or obs, tobs, hobs (beta scaling).", "NAME",
-                  default=True)
+_METHOD = _option("Of probabilities: mixture (of eight ways, weighted by their past), ops, tops, "
+                  "hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta "
+                  "scaling). Of uncertainties: mixture. Of intervals: tracker, aci or dtaci.  "
+                  "[default: the first]", "NAME")
 _OUT = _option("Write the rows to this file, which appears when the last row is through, or with "
                "--state add them to it; - for standard output.", "FILE", default=True)
 _Key = Annotated[str | None, _said("Column of keys, where outcomes come in later rows.", "NAME")]
@@ -1158,34 +1167,51 @@ _RunLength = Annotated[int, typer.Option(
 _StreamSeed = Annotated[int | None, _said(
     "Seed of the draws of hops and hobs, for replays.  [default: fresh ones, which nobody can "
     "foresee]", "NUMBER")]
+_Score = Annotated[str | None, _said("Column of the stated probabilities of outcome 1.  [default: "
+                                     "score]", "NAME")]
+_Outcome = Annotated[str | None, _said(
+    "Column of the outcomes, 0 or 1, empty where not known.  [default: outcome]", "NAME")]
+_StreamU = Annotated[str | None, _said("Column of standard uncertainties.  [default: uncertainty, "
+                                       "with --error]", "NAME")]
+_StreamError = Annotated[str | None, _said("Column of errors, empty where not known.  [default: "
+                                           "error, with --uncertainty]", "NAME")]
+_StreamBound = Annotated[str | None, _said("Column of these bounds.  [default: lower, upper, with "
+                                           "the others]", "NAME")]
+_StreamTruth = Annotated[str | None, _said(
+    "Column of true values, empty where not known.  [default: observed, with the bounds]", "NAME")]
+_StreamLevel = Annotated[float | None, _said("Coverage that intervals are to have, from 0 to 1; "
+                                             "needed with them.", "NUMBER")]
+_Kurtosis = Annotated[float | None, _said(
+    "Largest kurtosis of errors for which the monitor of uncertainties keeps its promise; inf to "
+    "listen for too small ones only.  [default: 9]", "NUMBER")]
 
 
 # %% ../nbs/70_cli.ipynb #cell-010
 @app.command("recalibrate", help=_RECALIBRATE)
 def _recalibrate(
-    file: Annotated[str, _FILE],
-    outcome: Annotated[str, _option("Column of the outcomes, 0 or 1, empty where not known.",
-                                    "NAME", default=True)] = "outcome",
-    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME",
-                                  default=True)] = "score",
-    method: Annotated[str, _METHOD] = "mixture", out: Annotated[str, _OUT] = "-",
-    name: Annotated[str, _option("Name of the column that is added.", "NAME",
-                                 default=True)] = "recalibrated", seed: _StreamSeed = None,
+    file: Annotated[str, _FILE], outcome: _Outcome = None, score: _Score = None,
+    uncertainty: _StreamU = None, error: _StreamError = None, lower: _StreamBound = None,
+    upper: _StreamBound = None, observed: _StreamTruth = None, level: _StreamLevel = None,
+    method: Annotated[str | None, _METHOD] = None, out: Annotated[str, _OUT] = "-",
+    name: Annotated[str, _option("Name of the column that is added; of two, what they begin with.",
+                                 "NAME", default=True)] = "recalibrated", seed: _StreamSeed = None,
     key: _Key = None, state: _State = None, every: _Every = 1000, resume: _Resume = False,
     on_error: _OnError = "stop", on_alarm: _OnAlarm = None, run_length: _RunLength = 1_000_000,
+    kurtosis: _Kurtosis = None,
     report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: Annotated[str | None, typer.Option(hidden=True)] = None, drop_missing: Annotated[
-        bool, _option("Leave out rows without a score.", None, "--drop-missing")] = False,
+    where: Annotated[str | None, typer.Option(hidden=True)] = None, drop_missing: Annotated[bool,
+        _option("Leave out rows that state nothing.", None, "--drop-missing")] = False,
     progress: _Progress = None):
-    from uqcal.inputs import check_choice
-    check_choice(method, "--method", ("mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"))
+    kind, own = _stream_kind(
+        {"score": score, "outcome": outcome, "uncertainty": uncertainty, "error": error,
+         "lower": lower, "upper": upper, "observed": observed},
+        {"method": method, "rng": seed, "on_alarm": on_alarm, "level": level, "kurtosis": kurtosis})
     if not name.strip() or name != name.strip() or not name.isprintable():
         raise ValueError("--name must be a name on one line, without blanks around it, got "
                          f"{name!r}")
     _check_stream(file, out, where, encoding)
-    _check_state(state, every, resume, on_error)
-    _check_alarm(on_alarm, run_length)
+    _check_state(state, every, resume, on_error, run_length)
     NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
     _check_outputs(file, report=report, out=None if out == "-" else out, state=state)
     label = "standard input" if file == "-" else display_name(Path(file).name)
@@ -1194,13 +1220,50 @@ def _recalibrate(
         found = encoding or encoding_of(source.peek(4))
         write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
-        summary = _recalibrated(source, write, label, dict(
-            score=score, outcome=outcome, method=method, name=name, rng=seed, decimal=decimal,
-            thousands=thousands, encoding=found, drop_missing=drop_missing, key=key, state=state,
-            every=every, resume=resume, on_error=on_error, on_alarm=on_alarm,
+        summary = _recalibrated(source, write, label, kind, own | dict(
+            name=name, decimal=decimal, thousands=thousands, encoding=found, key=key, state=state,
+            drop_missing=drop_missing, every=every, resume=resume, on_error=on_error,
             run_length=run_length))
-    if report is not None: _recalibration_report(summary, label, report)
+    if report is not None: _recalibration_report(summary, kind, label, report)
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
+
+# %% ../nbs/70_cli.ipynb #cell-106
+_KINDS = {"probabilities": ("score", "outcome"), "uncertainties": ("uncertainty", "error"),
+          "intervals": ("lower", "upper", "observed")}
+_METHODS = {"probabilities": ("mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"),
+            "uncertainties": ("mixture",), "intervals": ("tracker", "aci", "dtaci")}
+_OWN = {"rng": "probabilities", "on_alarm": "probabilities", "level": "intervals",
+        "kurtosis": "uncertainties"}
+
+
+def _stream_kind(columns, options):
+    "What rows state, and the columns and options of that kind, checked."
+    from uqcal.inputs import check_choice, check_fraction
+    asked = [kind for kind, names in _KINDS.items() if any(columns[name] for name in names)]
+    if len(asked) > 1:
+        raise ValueError("rows state one thing: name --score and --outcome, or --uncertainty and "
+                         "--error, or --lower, --upper and --observed")
+    kind = (asked or ["probabilities"])[0]
+    for name, whose in _OWN.items():
+        if options[name] is not None and whose != kind:
+            what = "--seed" if name == "rng" else f"--{name}".replace("_", "-")
+            raise ValueError(f"{what} is for {whose}: rows with {kind} have no use for it")
+    known = _METHODS[kind]
+    method = check_choice(options["method"] or known[0], "--method", known)
+    found = {name: columns[name] or name for name in _KINDS[kind]}
+    if kind == "probabilities":
+        if options["on_alarm"] is not None:
+            check_choice(options["on_alarm"], "--on-alarm", ("restart",))
+        return kind, found | {"method": method, "rng": options["rng"],
+                              "on_alarm": options["on_alarm"]}
+    if kind == "uncertainties":
+        limit = 9.0 if options["kurtosis"] is None else options["kurtosis"]
+        if not limit >= 1: raise ValueError(f"--kurtosis must be at least 1, got {limit:g}")
+        return kind, found | {"kurtosis": limit}
+    if options["level"] is None:
+        raise ValueError("--level must say how often intervals are to cover, such as 0.9")
+    check_fraction(options["level"], "--level")
+    return kind, found | {"method": method, "level": options["level"]}
 
 # %% ../nbs/70_cli.ipynb #cell-043
 def _check_stream(file, out, where, encoding):
@@ -1219,17 +1282,12 @@ def _check_stream(file, out, where, encoding):
     if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
 
 
-def _check_state(state, every, resume, on_error):
+def _check_state(state, every, resume, on_error, run_length):
     from uqcal.inputs import check_choice, check_count
     check_count(every, "--every")
+    check_count(run_length, "--run-length")
     check_choice(on_error, "--on-error", ("stop", "skip"))
     if resume and state is None: raise ValueError("--resume needs --state, the file to go on from")
-
-
-def _check_alarm(on_alarm, run_length):
-    from uqcal.inputs import check_choice, check_count
-    if on_alarm is not None: check_choice(on_alarm, "--on-alarm", ("restart",))
-    check_count(run_length, "--run-length")
 
 # %% ../nbs/70_cli.ipynb #cell-043s
 def _stream(file, opened):
@@ -1342,9 +1400,19 @@ def _watched(source, file, label, progress):
               disable=not _shown(progress)) as bar: yield _Watched(source, bar)
 
 # %% ../nbs/70_cli.ipynb #cell-213
-def _recalibrated(source, write, label, options):
-    from uqcal.streams import make_forecaster, recalibrate_rows
-    make_forecaster(options["method"], rng=options["rng"])  # what it refuses is no fault of a line
+def _through(kind):
+    "What takes rows of this kind through."
+    if kind == "probabilities":
+        from uqcal.streams import recalibrate_rows
+        return recalibrate_rows
+    from uqcal.error_streams import recalibrate_bound_rows, recalibrate_error_rows
+    return recalibrate_error_rows if kind == "uncertainties" else recalibrate_bound_rows
+
+
+def _recalibrated(source, write, label, kind, options):
+    if kind == "probabilities":  # what is refused here is no fault of a line
+        from uqcal.streams import make_forecaster
+        make_forecaster(options["method"], rng=options["rng"])
     skipped, rang = [], []
 
     def complain(text):
@@ -1356,8 +1424,8 @@ def _recalibrated(source, write, label, options):
         "Say an alarm as it rings, for the first five."
         rang.append(alarm)
         if len(rang) <= 5: typer.echo(f"uqcal: {label}: {alarm.sentence}", err=True)
-    try: return recalibrate_rows(source, write, complain=complain,
-                                 tell=tell if label == "standard input" else None, **options)
+    try: return _through(kind)(source, write, complain=complain,
+                               tell=tell if label == "standard input" else None, **options)
     except UnicodeError:
         kind = "UTF-8" if options["encoding"] == "utf-8-sig" else options["encoding"]
         raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
@@ -1372,39 +1440,46 @@ def _recalibrated(source, write, label, options):
 # %% ../nbs/70_cli.ipynb #cell-044
 def _stream_text(summary):
     "What went through, in a few sentences."
-    gone = f"; left out: {summary.left_out:,} without a score" if summary.left_out else ""
+    gone = f"; left out: {summary.left_out:,} that state nothing" if summary.left_out else ""
     gone += f"; left out as broken: {summary.skipped:,}" if summary.skipped else ""
     gone += f"; outcomes still out: {summary.waiting:,}" if summary.waiting else ""
     known = f"{summary.counted}{gone}."
     if not summary.learnt: return f"{known} Nothing could be learnt."
-    return (f"{known}\nCalibration error {summary.error_before:.4f} as stated, "
-            f"{summary.error_after:.4f} recalibrated ({summary.method}).\nBrier score "
-            f"{summary.brier_before:.4f} as stated, {summary.brier_after:.4f} recalibrated.\n"
-            f"{summary.alarm_text[0].upper()}{summary.alarm_text[1:]}."
-            + (f" {summary.alarm.sentence}" if summary.alarm else ""))
+    said = "\n".join(f"{one[0].upper()}{one[1:]}." for one in summary.achieved)
+    return f"{known}\n{said}" + (f" {summary.alarm.sentence}" if summary.alarm else "")
 
 
-def _recalibration_report(summary, label, path):
-    "One page: the summary and the calibration error along the stream."
+_ALONG = {"probabilities": ("calibration error", None), "uncertainties": ("mean Z²", 1.0),
+          "intervals": ("coverage", "level")}  # the measure, and where it should be
+
+
+def _recalibration_report(summary, kind, label, path):
+    "One page: the summary and its measure along the stream."
     from uqcal.page import Section, Verdict, draw_picture, render_page, write_whole
+    measure, goal = _ALONG[kind]
+    goal = summary.level if goal == "level" else goal
 
     def _draw(ax):
         table = summary.to_frame()
-        for column, name, color, ls in [("error_before", "as stated", "#D55E00", "--"),
-                                        ("error_after", "recalibrated", "#0072B2", "-")]:
-            ax.plot(table["outcomes"], table[column], color=color, ls=ls, label=name)
-        ax.set(xscale="log", xlabel="outcomes seen", ylabel="calibration error so far")
+        for k, name, color, ls in [(1, "as stated", "#D55E00", "--"),
+                                   (2, "recalibrated", "#0072B2", "-")]:
+            ax.plot(table["outcomes"], table.iloc[:, k], color=color, ls=ls, label=name)
+        if goal is not None: ax.axhline(goal, color="0.6", lw=0.8, ls=":")
+        ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{measure} so far")
         ax.legend(frameon=False)
     lines = _stream_text(summary).split("\n")
-    pictures = (draw_picture(_draw, "Calibration error so far against outcomes seen, as stated and "
-                             "recalibrated.", caption="The lower the better."),
-                ) if summary.curve else ()
+    caption = "The lower the better." if goal is None else f"It should be {goal:g}, the dotted line."
+    pictures = (draw_picture(
+        _draw, f"{measure[0].upper()}{measure[1:]} so far against outcomes seen, as stated and "
+        "recalibrated.", caption=caption),) if summary.curve else ()
     facts = {"Data": label, "Method": summary.method, "Rows": f"{summary.rows:,}",
              "Outcomes": f"{summary.learnt:,}", "uqcal": __version__}
     sections = [Section("Along the stream", paragraphs=tuple(lines[1:]), pictures=pictures),
                 Section("Settings and versions", facts=facts)]
-    write_whole(render_page("Do these probabilities stay calibrated?", Verdict(" ".join(lines[:2])),
-                            sections), path)
+    title = {"probabilities": "Do these probabilities stay calibrated?",
+             "uncertainties": "Do these uncertainties still hold?",
+             "intervals": "Do these intervals still cover?"}[kind]
+    write_whole(render_page(title, Verdict(" ".join(lines[:2])), sections), path)
 
 # %% ../nbs/70_cli.ipynb #cell-047
 _COMPARE = """Compare groups at like scores, by cumulative differences.
@@ -1886,7 +1961,7 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "n_calibration": "--n-calibration", "coverage": "--level",
              "dof": "--dof", "confidence_level": "--level",
              "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance",
-             "rng": "--seed", "decimal": "--decimal", "thousands": "--thousands",
+             "rng": "--seed", "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
              "uncertainty": "the uncertainties"}
 

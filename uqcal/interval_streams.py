@@ -392,18 +392,17 @@ class _Tracked(Desk):
             self.tracker_._now()
         return self.tracker_
 
-    def _state(self, middle, scale, keys):
-        "The threshold for all, and a ticket under each key."
+    def _state(self, given, keys):
+        "The threshold for all, and a ticket under each key with what was given for it."
         tracker = self._now()
-        reach, held = tracker._threshold(), tracker._ticket()
+        reach, held = float(tracker._threshold()), tracker._ticket()
         self.__dict__.setdefault("tickets_", {}).update(
-            (key, (one, float(reach), [at, *held]))
-            for key, one, at in zip(keys, scale.tolist(), middle.tolist()))
+            (key, (one, reach, held)) for key, one in zip(keys, given.tolist()))
         return reach
 
     def _book(self, keys, found, error, scale):
         "Learn errors as their intervals were stated."
-        self._now()._run(np.abs(error) / scale, [ticket.held[1:] for ticket in found])
+        self._now()._run(np.abs(error) / scale, [ticket.held for ticket in found])
         for one in keys: del self.tickets_[one]
 
     def _through(self, error, scale):
@@ -474,8 +473,28 @@ class _Deviations(_Spoken):
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         several = np.ndim(uncertainty) > 0
         keys = self.check_new(key, u.size, several, "values of uncertainty")
-        made = self._state(np.zeros(u.size), u, keys) * u
+        made = self._state(u, keys) * u
         return made if several else float(made[0])
+
+    @locked
+    def predict(self,
+                uncertainty: ArrayLike,  # a standard uncertainty > 0, or several of shape (n,)
+                ) -> float | np.ndarray:  # half-widths in the present state, of the same shape
+        """Half-widths in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,).
+
+        Returns
+        -------
+        float | np.ndarray
+            Half-widths in the present state, of the same shape.
+        """
+        u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
+        made = self._now()._threshold() * u
+        return made if np.ndim(uncertainty) > 0 else float(made[0])
 
     @locked
     def outcome(self,
@@ -552,6 +571,29 @@ class OnlineIntervals(_Deviations):
         values, u = check_errors(error, uncertainty)
         return self._through(values, u) * u
 
+    @locked
+    def partial_fit(self,
+                    uncertainty: ArrayLike,  # a standard uncertainty > 0, or several of shape (n,)
+                                             # in the order of time
+                    error: ArrayLike,  # its error, or errors of shape (n,)
+                    ) -> Self:  # the object itself
+        """Learn one error, or several in order.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,) in the order of time.
+        error : ArrayLike
+            Its error, or errors of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
+        self.prequential(boxed(uncertainty), boxed(error))
+        return self
+
 # %% ../nbs/57_interval_streams.ipynb #cell-033
 def _halves(y_intervals):
     "The middles of intervals, and half their widths."
@@ -561,6 +603,12 @@ def _halves(y_intervals):
                          "levels")
     width = read_vector((up - low)[:, 0], "the widths of y_intervals", positive=True)
     return (low + up)[:, 0] / 2, width / 2
+
+
+def _rows(y_intervals):
+    "Bounds as rows of two, and whether there were several."
+    given = plain_array(y_intervals, "y_intervals", "bounds, shape (n, 2)")
+    return (given, True) if given.ndim != 1 else (given.reshape(1, -1), False)
 
 
 def _bounds(middle, half): return np.column_stack([middle - half, middle + half])
@@ -608,11 +656,37 @@ class _Bounded(_Spoken):
             For what is no key.
         """
         check_labels_agree(y_intervals=y_intervals, key=key)
-        given = plain_array(y_intervals, "y_intervals", "bounds, shape (n, 2)")
-        several = given.ndim != 1
-        middle, half = _halves(given if several else given.reshape(1, -1))
+        given, several = _rows(y_intervals)
+        middle, half = _halves(given)
         keys = self.check_new(key, half.size, several, "rows of y_intervals")
-        made = _bounds(middle, self._state(middle, half, keys) * half)
+        made = _bounds(middle, self._state(given, keys) * half)
+        return made if several else made[0]
+
+    @locked
+    def predict(self,
+                y_intervals: ArrayLike,  # bounds that the model states, shape (n, 2), lower first;
+                                         # or two numbers
+                ) -> np.ndarray:  # bounds in the present state, of the same shape
+        """Bounds in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        y_intervals : ArrayLike
+            Bounds that the model states, shape (n, 2), lower first; or two numbers.
+
+        Returns
+        -------
+        np.ndarray
+            Bounds in the present state, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For crossed bounds.
+        """
+        given, several = _rows(y_intervals)
+        middle, half = _halves(given)
+        made = _bounds(middle, self._now()._threshold() * half)
         return made if several else made[0]
 
     @locked
@@ -642,8 +716,7 @@ class _Bounded(_Spoken):
         check_labels_agree(y_true=y_true, key=key)
         y, several = read_vector(boxed(y_true), "y_true"), np.ndim(y_true) > 0
         keys, found = self.check_open(key, y.size, several, "values of y_true")
-        half = np.array([ticket.score for ticket in found])
-        middle = np.array([ticket.held[0] for ticket in found])
+        middle, half = _halves([ticket.score for ticket in found])
         self._book(keys, found, *_distances(y, middle, half))
         made = _bounds(middle, np.array([ticket.forecast for ticket in found]) * half)
         return made if several else made[0]
@@ -699,3 +772,27 @@ class OnlineBounds(_Bounded):
             raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                              f"{half.size}")
         return _bounds(middle, self._through(*_distances(y, middle, half)) * half)
+
+    @locked
+    def partial_fit(self,
+                    y_true: ArrayLike,  # a true value, or several of shape (n,) in the order of
+                                        # time
+                    y_intervals: ArrayLike,  # its bounds, two numbers or of shape (n, 2)
+                    ) -> Self:  # the object itself
+        """Learn one outcome, or several in order.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            A true value, or several of shape (n,) in the order of time.
+        y_intervals : ArrayLike
+            Its bounds, two numbers or of shape (n, 2).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
+        check_labels_agree(y_true=y_true, y_intervals=y_intervals)
+        self.prequential(boxed(y_true), _rows(y_intervals)[0])
+        return self

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['Alarm', 'MonitorReading', 'CalibrationMonitor', 'RestartingForecaster']
+__all__ = ['Alarm', 'MonitorReading', 'Detector', 'Bell', 'CalibrationMonitor', 'RestartingForecaster']
 
 # %% ../nbs/49_monitor.ipynb #cell-007
 _EDGES = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5,  # inner edges of the bins,
@@ -220,18 +220,22 @@ class MonitorReading(Result):
     total : np.ndarray
         The sum over all possible changes after each outcome, shape (n,); begins anew after
         an alarm.
-    alarms : tuple[Alarm, ...]
+    alarms : tuple[Any, ...]
         In their order.
+    right : str
+        What is so where none is due.
     """
 
     run_length: int  # outcomes from one false alarm to the next, on average, at least
     start: int  # outcomes watched before these
     total: np.ndarray = field(repr=False)  # the sum over all possible changes after each outcome,
     # shape (n,); begins anew after an alarm
-    alarms: tuple[Alarm, ...] = field(repr=False)  # in their order
+    alarms: tuple[Any, ...] = field(repr=False)  # in their order
+    right: str = field(default="probabilities are right", repr=False)  # what is so where none is
+    # due
 
     @property
-    def alarm(self) -> Alarm | None:
+    def alarm(self) -> Any:
         "The first alarm; None if there is none."
         return self.alarms[0] if self.alarms else None
 
@@ -240,7 +244,7 @@ class MonitorReading(Result):
         "The record in words."
         n, more = self.total.size, len(self.alarms) - 1
         if more < 0:
-            return (f"No alarm in {n:,} outcomes. Where probabilities are right, alarms come at "
+            return (f"No alarm in {n:,} outcomes. Where {self.right}, alarms come at "
                     f"most once in {self.run_length:,} outcomes, on average.")
         return self.alarms[0].sentence + (f" {more:,} more followed." if more else "")
 
@@ -280,8 +284,14 @@ class MonitorReading(Result):
         return ax
 
 # %% ../nbs/49_monitor.ipynb #cell-019
-class _Detector(Storable):
-    "The state of a monitor, and how it moves on."
+class Detector(Storable):
+    """The state of a monitor, and how it moves on.
+
+    A monitor adds what is its own: `fresh`, a state without evidence, whose first array holds each
+    rival's sum in its first row and whose last number counts outcomes; `shares` of the rivals;
+    `watch`, which goes through outcomes until an alarm; `found` and `alarm`, what it then says.
+    """
+
     outcomes_: int = 0  # how many were watched
     alarms_: int = 0  # how often it rang
     first_: Any = None  # what was found at the first alarm and at the latest
@@ -290,7 +300,7 @@ class _Detector(Storable):
     def _begin(self):
         if "state_" not in vars(self):
             check_count(self.run_length, "run_length", maximum=10**15)
-            self.state_ = _fresh(0)
+            self.state_ = self.fresh(0)
         elif not self.state_[0].flags.writeable:  # loaded as a map of a file
             self.state_ = tuple(np.array(part) for part in self.state_)
 
@@ -304,70 +314,90 @@ class _Detector(Storable):
             The object itself.
         """
         self._begin()
-        self.state_ = _fresh(self.outcomes_)
+        self.state_ = self.fresh(self.outcomes_)
         return self
 
-    def _advance(self, q, y, first, path):
-        "Watch until an alarm or the end; how many outcomes were watched, and whether it rang."
-        at = _watch(q, y, first, float(self.run_length), *self.state_, path)
-        rang = at < q.size
-        self.outcomes_ = int(self.state_[3][2])
+    def advance(self,
+                given: tuple[np.ndarray, ...],  # what `watch` reads, checked, each of shape (n,)
+                first: int,  # position to begin from
+                path: np.ndarray,  # gets the sum after each outcome, shape (n,)
+                ) -> tuple[int, bool]:  # how many outcomes were watched, and whether it rang
+        """Watch until an alarm or the end.
+
+        Parameters
+        ----------
+        given : tuple[np.ndarray, ...]
+            What `watch` reads, checked, each of shape (n,).
+        first : int
+            Position to begin from.
+        path : np.ndarray
+            Gets the sum after each outcome, shape (n,).
+
+        Returns
+        -------
+        tuple[int, bool]
+            How many outcomes were watched, and whether it rang.
+        """
+        self._begin()
+        at = self.watch(given, first, path)
+        rang = at < path.size
+        self.outcomes_ = int(self.state_[-1][-1])
         if rang:
-            self.last_ = _found(q[at], y[at], path[at], *self.state_[:2], self.outcomes_)
+            self.last_ = self.found(*(one[at] for one in given), path[at])
             if self.first_ is None: self.first_ = self.last_
             self.alarms_ += 1
             self.restart()
         return at + rang, rang
 
 # %% ../nbs/49_monitor.ipynb #cell-020
-class _Bell(_Detector):
-    "What can be read from a monitor, and a watch until it rings."
+class Bell(Detector):
+    "What can be read from a monitor, and a watch through all alarms."
 
     @property
     @locked
-    def alarm_(self) -> Alarm | None:
+    def alarm_(self) -> Any:
         "The latest alarm; None while there was none."
         self._begin()
-        return _alarm(self.last_, self.run_length)
+        return None if self.last_ is None else self.alarm(*self.last_)
 
     @property
     @locked
-    def first_alarm_(self) -> Alarm | None:
+    def first_alarm_(self) -> Any:
         "The first alarm of all; None while there was none."
         self._begin()
-        return _alarm(self.first_, self.run_length)
+        return None if self.first_ is None else self.alarm(*self.first_)
 
     @property
     @locked
     def statistic(self) -> float:
         "The present sum: 0 at the start and after an alarm, which rings when it is `run_length`."
         self._begin()
-        return float(np.dot(_SHARES, self.state_[0][0]))
+        return float(np.dot(self.shares, self.state_[0][0]))
 
-    @locked
-    def until_alarm(self,
-                    y_prob: ArrayLike,  # probabilities to judge, shape (n,), as they were stated
-                    y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
-                    ) -> int | None:  # position of the outcome at which it rang, from 0; None if
-                    # it did not
-        """Watch until the first alarm and no further.
+    def through(self, given: tuple[np.ndarray, ...],  # what `watch` reads, each of shape (n,)
+                right: str,  # what is so where no alarm is due, such as "probabilities are right"
+                ) -> MonitorReading:  # the record of these outcomes
+        """Watch a stretch of the stream, from the present state on, through all its alarms.
 
         Parameters
         ----------
-        y_prob : ArrayLike
-            Probabilities to judge, shape (n,), as they were stated.
-        y_true : ArrayLike
-            Their outcomes, shape (n,), each 0 or 1.
+        given : tuple[np.ndarray, ...]
+            What `watch` reads, each of shape (n,).
+        right : str
+            What is so where no alarm is due, such as "probabilities are right".
 
         Returns
         -------
-        int | None
-            Position of the outcome at which it rang, from 0; None if it did not.
+        MonitorReading
+            The record of these outcomes.
         """
-        y, q, _ = check_binary(y_true, y_prob)
         self._begin()
-        taken, rang = self._advance(q, y, 0, np.empty(q.size))
-        return taken - 1 if rang else None
+        start, first, path, alarms = self.outcomes_, 0, np.empty(given[0].size), []
+        while first < path.size:
+            first, rang = self.advance(given, first, path)
+            if rang: alarms.append(self.alarm_)
+        return MonitorReading(run_length=int(self.run_length), start=start, total=path,
+                              alarms=tuple(alarms), right=right)
 
 # %% ../nbs/49_monitor.ipynb #cell-021
 def _fresh(outcomes):
@@ -387,16 +417,46 @@ def _found(q, y, total, wealth, table, outcomes):
     return outcomes, int(wealth[2, k]), float(wealth[1, k]), np.column_stack(
         [rows, table[k, rows, 1:]])
 
+# %% ../nbs/49_monitor.ipynb #cell-042
+class _OfProbabilities(Bell):
+    "The rivals of stated probabilities, for a monitor."
+    shares = _SHARES
 
-def _alarm(found, run_length):
-    "An alarm from what was found of it."
-    if found is None: return None
-    outcome, since, likelier, sums = found
-    return Alarm(outcome=outcome, since=since, likelier=likelier, run_length=int(run_length),
-                 sums=sums)
+    def fresh(self, outcomes):
+        """A state without evidence, after so many outcomes.
+
+        Parameters
+        ----------
+        outcomes
+        """
+        return _fresh(outcomes)
+
+    def watch(self, given, first, path):
+        """Go through given outcomes from the first on; sums into path.
+
+        Where it rings, or the end.
+
+        Parameters
+        ----------
+        given
+        first
+        path
+        """
+        return _watch(*given, first, float(self.run_length), *self.state_, path)
+
+    def found(self, q, y, total):
+        """What rang where q was stated and y came, with the sum total.
+
+        Parameters
+        ----------
+        q
+        y
+        total
+        """
+        return _found(q, y, total, *self.state_[:2], self.outcomes_)
 
 # %% ../nbs/49_monitor.ipynb #cell-022
-class CalibrationMonitor(_Bell):
+class CalibrationMonitor(_OfProbabilities):
     """A watch over stated probabilities that may be read after every outcome, for ever.
 
     Where each probability is right given all outcomes before it, the mean number of
@@ -420,6 +480,55 @@ class CalibrationMonitor(_Bell):
                  ):
         self.run_length = run_length
 
+    def alarm(self, outcome: int,  # the number at which it rang
+              since: int,  # the number of the first outcome of the stretch
+              likelier: float,  # the likelihood ratio of the stretch
+              sums: np.ndarray,  # of the stretch, by bin
+              ) -> Alarm:
+        """The alarm that was found.
+
+        Parameters
+        ----------
+        outcome : int
+            The number at which it rang.
+        since : int
+            The number of the first outcome of the stretch.
+        likelier : float
+            The likelihood ratio of the stretch.
+        sums : np.ndarray
+            Of the stretch, by bin.
+
+        Returns
+        -------
+        Alarm
+        """
+        return Alarm(outcome=outcome, since=since, likelier=likelier, sums=sums,
+                     run_length=int(self.run_length))
+
+    @locked
+    def until_alarm(self,
+                    y_prob: ArrayLike,  # probabilities to judge, shape (n,), as they were stated
+                    y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
+                    ) -> int | None:  # position of the outcome at which it rang, from 0; None if
+                    # it did not
+        """Watch until the first alarm and no further.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities to judge, shape (n,), as they were stated.
+        y_true : ArrayLike
+            Their outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        int | None
+            Position of the outcome at which it rang, from 0; None if it did not.
+        """
+        y, q, _ = check_binary(y_true, y_prob)
+        taken, rang = self.advance((q, y), 0, np.empty(q.size))
+        return taken - 1 if rang else None
+
     @locked
     def prequential(self,
                     y_prob: ArrayLike,  # probabilities to judge, shape (n,), as they were stated
@@ -440,13 +549,7 @@ class CalibrationMonitor(_Bell):
             The record of these outcomes.
         """
         y, q, _ = check_binary(y_true, y_prob)
-        self._begin()
-        start, first, path, alarms = self.outcomes_, 0, np.empty(q.size), []
-        while first < q.size:
-            first, rang = self._advance(q, y, first, path)
-            if rang: alarms.append(self.alarm_)
-        return MonitorReading(run_length=int(self.run_length), start=start, total=path,
-                              alarms=tuple(alarms))
+        return self.through((q, y), "probabilities are right")
 
     @locked
     def partial_fit(self,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba as nb
 import numpy as np
@@ -17,6 +17,9 @@ from .inputs import check_errors, check_fraction, check_labels_agree, read_vecto
 from .logistic import boxed
 from .results import three_digits
 from .tickets import Desk, locked
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['OnlineScaling']
@@ -284,3 +287,26 @@ class OnlineScaling(_Answered):
         """
         values, u = check_errors(error, uncertainty)
         return self._run(u, values)[0]
+
+    @locked
+    def partial_fit(self,
+                    uncertainty: ArrayLike,  # a standard uncertainty > 0, or several of shape (n,)
+                                             # in the order of time
+                    error: ArrayLike,  # its error, or errors of shape (n,)
+                    ) -> Self:  # the object itself
+        """Learn one error, or several in order.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,) in the order of time.
+        error : ArrayLike
+            Its error, or errors of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
+        self.prequential(boxed(uncertainty), boxed(error))
+        return self

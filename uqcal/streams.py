@@ -832,6 +832,14 @@ class StreamSummary(StreamCounts):
                 f"({self.method}); {self.alarm_text}")
 
     @property
+    def achieved(self) -> tuple[str, ...]:
+        "What was achieved, in sentences."
+        return (f"calibration error {self.error_before:.4f} as stated, "
+                f"{self.error_after:.4f} recalibrated ({self.method})",
+                f"Brier score {self.brier_before:.4f} as stated, {self.brier_after:.4f} "
+                "recalibrated", self.alarm_text)
+
+    @property
     def alarm_text(self) -> str:
         "What the monitor of the score had to say, and how often the forecaster began anew."
         return _alarm_text(self)
@@ -940,7 +948,7 @@ class StreamTally(Storable):
                     skipped=self.skipped_, curve=(*self.curve_, *end),
                     restarts=getattr(of.forecaster_, "restarts_", 0))
 
-# %% ../nbs/53_streams.ipynb #cell-036
+# %% ../nbs/53_streams.ipynb #cell-065
 class _Tally(StreamTally):
     "Sums for probabilities."
 
@@ -1160,7 +1168,7 @@ class RowStream(Storable):
         width = len(self.roles) - 2
         return rows[:, 0] if width == 1 else rows[:, :width], rows[:, width]
 
-# %% ../nbs/53_streams.ipynb #cell-038
+# %% ../nbs/53_streams.ipynb #cell-067
 class KeyedRows(RowStream):
     "The same for rows that have keys."
 
@@ -1234,7 +1242,7 @@ class KeyedRows(RowStream):
         """
         return key is None or y != y or not (key in self.booked_ or self.forecaster_.is_open(key))
 
-# %% ../nbs/53_streams.ipynb #cell-061
+# %% ../nbs/53_streams.ipynb #cell-069
 class _Passed(KeyedRows):
     "All that rows with probabilities have left behind."
     def __init__(self, method="mixture", rng=None, on_alarm=None, run_length=1_000_000):
@@ -1360,7 +1368,7 @@ def _opened(file, fresh):
             raise ValueError(f"{name} must be that of the state, {kept!r}, got {value!r}")
     return passed
 
-# %% ../nbs/53_streams.ipynb #cell-063
+# %% ../nbs/53_streams.ipynb #cell-072
 def stream_rows(
     source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
     write: Callable[[str], object],  # takes whole lines of text, one or many at a time
