@@ -3,16 +3,21 @@
 One Chromium reads every page at three widths. It is the system's where there is one, otherwise the one that playwright installs.
 """
 import contextlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
+import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,8 +109,12 @@ def chromium():
     return path if Path(path).exists() else None
 
 
-LACKING = missing() if "slow" in " ".join(sys.argv) or os.environ.get("PYTEST_XDIST_WORKER") else None
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(LACKING), reason=LACKING or "")]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="session", autouse=True)
+def everything_is_there():
+    if lacking := missing(): pytest.skip(lacking)
 
 
 @pytest.fixture(scope="session")
@@ -193,3 +202,164 @@ def test_a_page_can_be_read_in_the_dark(site, browser, axe, address):
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert sum(int(part) for part in re.findall(r"\d+", background)[:3]) < 200
         assert faults(page, axe, ["color-contrast"]) == []
+
+
+def test_a_page_goes_on_paper(site, browser):
+    for address in ("index.html", "43_cumulative.html", "51_validation.html", "tutorials/regression.html", "studies/simref_tables.html"):
+        with opened(browser, site / address, 700) as (page, _):
+            page.emulate_media(media="print")
+            assert page.evaluate(CLIPPED) == [], address
+            assert not page.locator("#quarto-header").is_visible() and page.locator("main h1").first.is_visible()
+            assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+class Links(HTMLParser):
+    "The anchors of a page, and the addresses that it names."
+
+    def __init__(self, text):
+        super().__init__()
+        self.anchors, self.addresses = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        self.anchors.update(value for key in ("id", "name") if (value := named.get(key)))
+        self.addresses += [value for key in ("href", "src") if (value := named.get(key))]
+
+
+def test_every_link_leads_somewhere(site):
+    pages = {path: Links(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    assert len(pages) > len(PAGES)
+    lost = []
+    for path, links in pages.items():
+        for address in links.addresses:
+            if re.match(r"[a-z]+:", address): continue
+            place, anchor = urldefrag(unquote(address))
+            target = (path.parent / place.split("?")[0]).resolve() if place else path
+            if not target.exists() or (anchor and target in pages and anchor not in pages[target].anchors): lost.append(f"{path.relative_to(site)}: {address}")
+    assert lost == []
+
+
+def test_each_page_offers_its_notebook_with_the_tables_that_it_reads(site):
+    for address in PAGES:
+        notebook = (ROOT / "nbs" / address).with_suffix(".ipynb")
+        with zipfile.ZipFile((site / "notebooks" / address).with_suffix(".zip")) as archive:
+            found = nbformat.reads(archive.read(notebook.name).decode(), as_version=4)
+            names = set(archive.namelist())
+        nbformat.validate(found)
+        sources = "\n".join(cell.source for cell in found.cells)
+        assert sources == "\n".join(cell.source for cell in nbformat.read(notebook, as_version=4).cells)
+        assert names == {notebook.name, *(table.name for table in notebook.parent.glob("*.csv") if table.name in json.dumps(sources))}
+        assert not any(cell.get("outputs") for cell in found.cells)
+
+
+def test_the_site_is_small(site):
+    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < MEGABYTES * 2**20
+
+
+def test_the_search_finds_a_word_from_a_file(site, browser):
+    with opened(browser, site / "tutorials" / "regression.html") as (page, said):
+        page.keyboard.press("/")
+        page.keyboard.type("Kuiper")
+        page.locator(".search-result").first.wait_for()
+        assert "Kuiper" in page.locator(".search-result").first.inner_text()
+        page.keyboard.press("Enter")
+        page.wait_for_url("file://*")
+        page.locator("main h1").first.wait_for()
+        assert not page.url.endswith("regression.html") and "Kuiper" in page.locator("main").inner_text()
+        assert said == []
+
+
+def focused(page):
+    return page.evaluate("(document.activeElement.innerText || document.activeElement.ariaLabel || '').trim()")
+
+
+def walk(page, wanted, most=40):
+    "Press Tab until something is reached; whether it was."
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if wanted in focused(page): return True
+    return False
+
+
+def test_the_keyboard_reaches_everything(site, browser):
+    with opened(browser, site / "51_validation.html") as (page, _):
+        page.keyboard.press("Tab")
+        assert focused(page) == "Skip to the text"
+        page.keyboard.press("Enter")
+        assert page.evaluate("location.hash") == "#quarto-document-content"
+        page.keyboard.press("Tab")
+        assert page.evaluate("!!document.activeElement.closest('main')")
+    with opened(browser, site / "51_validation.html") as (page, _):
+        for place in ("Toggle dark mode", "Search"): assert walk(page, place), place
+        section = page.locator("#quarto-sidebar a[data-bs-toggle]").first
+        section.focus()
+        before = section.get_attribute("aria-expanded")
+        page.keyboard.press("Enter")
+        assert section.get_attribute("aria-expanded") != before
+        link = page.locator("#quarto-sidebar a.sidebar-link[href$='.html']").first
+        link.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: not url.endswith("51_validation.html"))
+
+
+def test_the_menu_of_a_phone_opens_and_closes_with_keys(site, browser):
+    with opened(browser, site / "51_validation.html", 360) as (page, _):
+        assert walk(page, "Toggle sidebar navigation")
+        inside = "!!document.activeElement.closest('#quarto-sidebar')"
+        page.keyboard.press("Tab")
+        assert not page.evaluate(inside)
+        page.locator(".quarto-secondary-nav .quarto-btn-toggle").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(300)
+        page.locator("#quarto-sidebar a").first.focus()
+        assert page.evaluate(inside)
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(300)
+        assert not page.evaluate(inside)
+
+
+def test_code_is_copied_as_it_was_written(site, browser):
+    with opened(browser, site / "tutorials" / "regression.html") as (page, _):
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        block = page.locator("div.code-copy-outer-scaffold:visible").first
+        block.locator("button").click()
+        page.wait_for_timeout(100)
+        assert page.evaluate("navigator.clipboard.readText()").split() == block.locator("pre").inner_text().split()
+
+
+def test_frames_that_scroll_can_be_seen_and_reached(site, browser):
+    with opened(browser, site / "studies" / "simref_tables.html", 360) as (page, _):
+        frames = page.locator(".scrolls")
+        assert frames.count() > 0
+        for k in range(frames.count()):
+            assert frames.nth(k).get_attribute("tabindex") == "0"
+            assert frames.nth(k).evaluate("box => parseFloat(getComputedStyle(box).borderTopWidth)") > 0
+
+
+REPORTS = {
+    "validate": ["--demo", "--n-boot", "99", "--n-mc", "99", "--n-resamples", "99"],
+    "calibration": ["scores.csv", "--outcome", "y", "--score", "p", "--n-boot", "19", "--n-resamples", "99"],
+    "compare": ["scores.csv", "--response", "y", "--score", "p", "--group", "arm"],
+    "intervals": ["scores.csv", "--observed", "value", "--lower", "low", "--upper", "high", "--level", "0.9", "--feature", "p", "--n-resamples", "199"],
+}
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_a_report_is_whole(browser, axe, tmp_path, monkeypatch, command):
+    from uqcal.cli import main
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    p, arm, value = rng.uniform(0.02, 0.98, 600).round(3), np.repeat(["treated", "control", "other"], 200), rng.normal(size=600).round(4)
+    table = pd.DataFrame({"y": (rng.random(600) < p).astype(int), "p": p, "arm": arm, "value": value, "low": -1.5, "high": 1.5})
+    table.to_csv("scores.csv", index=False)
+    with pytest.raises(SystemExit) as ended: main([command, *REPORTS[command], "--report", "report.html"])
+    assert ended.value.code == 0
+    with opened(browser, tmp_path / "report.html", bypass_csp=True) as (page, said):
+        assert page.locator("svg, img").count() > 0 and page.locator("h1").count() == 1
+        assert clipped(page) == []
+        page.set_viewport_size({"width": 1280, "height": 900})
+        assert faults(page, axe) == []
+        page.emulate_media(media="print")
+        assert page.pdf(format="A4").startswith(b"%PDF")
+        assert said == []

@@ -23,6 +23,7 @@ EMBEDDED = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=\s]+)"')
 UNFOCUSED = re.compile(r'<a (?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)([^>]*?) role="navigation"')
 STRINGS = re.compile(r'(?:<span class="st">[^<]*</span>){2,}')
 TAG = re.compile(r"<[^>]+>")
+SKIP = '<a class="visually-hidden-focusable" href="#quarto-document-content">Skip to the text</a>'
 VISIBLE = 24  # of 255: how far the colour of a point may move
 
 
@@ -89,7 +90,8 @@ def plainer(text):
 def reachable(text):
     "The keyboard reaches what opens and closes a section of the menu, and a reader of screens is told what it is."
     text = UNFOCUSED.sub(r'<a href="#" \1 role="button"', text)
-    return text.replace('<nav id="quarto-sidebar"', '<nav aria-label="Pages" id="quarto-sidebar"', 1)
+    text = text.replace('<nav id="quarto-sidebar"', '<nav aria-label="Pages" id="quarto-sidebar"', 1)
+    return re.sub(r"(<body\b[^>]*>)", rf"\1{SKIP}", text, count=1)
 
 
 def alone(text):
