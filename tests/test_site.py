@@ -198,7 +198,7 @@ def test_a_page_is_whole(site, browser, axe, address):
 @pytest.mark.parametrize("address", PAGES)
 def test_a_page_can_be_read_in_the_dark(site, browser, axe, address):
     with opened(browser, site / address, color_scheme="dark") as (page, _):
-        page.wait_for_timeout(120)
+        page.wait_for_timeout(400)
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert sum(int(part) for part in re.findall(r"\d+", background)[:3]) < 200
         assert faults(page, axe, ["color-contrast"]) == []

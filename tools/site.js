@@ -11,7 +11,7 @@ window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? 
 });
 
 // A table, a picture or an equation that is wider than the page scrolls inside a frame that can be seen, and reached with the keyboard.
-const FRAMES = "main .cell-output, main .cell-output-display > div, main .sd-table, main table.caption-top, main .katex-display, main pre";
+const FRAMES = "main .cell-output, main .table-frame, main .sd-table, main table.caption-top, main .katex-display, main pre";
 
 function frame() {
   for (const box of document.querySelectorAll(FRAMES)) {
@@ -40,8 +40,19 @@ function hideMenu() {
   follow();
 }
 
+// A table inside a longer output has a frame of its own, so that the text around it stays where it is.
+function frameTables() {
+  for (const table of document.querySelectorAll("main .cell-output table")) {
+    const box = document.createElement("div");
+    box.className = "table-frame";
+    table.replaceWith(box);
+    box.append(table);
+  }
+}
+
 addEventListener("DOMContentLoaded", () => {
   hideMenu();
+  frameTables();
   frame();
   document.fonts.ready.then(frame);
   document.querySelectorAll("details").forEach(fold => fold.addEventListener("toggle", frame));
