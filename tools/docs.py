@@ -49,6 +49,8 @@ def filtered(path, package):
         def base_procs(self): return [ShowDocs if processor is exec_show_docs else processor for processor in super().base_procs()]
 
     notebook = read_nb(path)
+    for cell in notebook.cells:  # nbdev takes each line for an option of its own
+        if cell.cell_type == "code": cell.source = re.sub(r"(?m)^(#\|.*(?:\n#\|  .*)+)", lambda found: " ".join(re.split(r"\n#\| +", found[1])), cell.source)
     named = [re.search(r"(?m)^#\| *default_exp +(\w+)", cell.source) for cell in notebook.cells if cell.cell_type == "code"]
     module = next((module for module in package.modules if module.path.stem in [found[1] for found in named if found]), None)
     places = {node.name: node.lineno for owner, node in definitions(module.tree) if not owner} if module else {}

@@ -25,8 +25,9 @@ def readme(notebook):
             if "image/png" in data:
                 name = f"README_files/figure-{len(pictures) + 1}.png"
                 pictures[name] = base64.b64decode("".join(data["image/png"]))
-                alt = re.search(r"(?m)^#\| fig-alt: *(.*)$", source)
-                parts.append(f"![{alt[1] if alt else ''}]({name})")
+                alt = re.search(r"(?m)^#\| fig-alt: *(.*(?:\n#\|  .*)*)$", source)
+                words = re.sub(r"\n#[|] +", " ", alt[1]) if alt else ""
+                parts.append(f"![{words}]({name})")
             elif "text/html" in data: parts.append("".join(data["text/html"]))
             else: parts.append("```\n" + folded("".join(output.get("text", data.get("text/plain", "")))) + "\n```")
     return "\n\n".join(parts) + "\n", pictures
