@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 from docstrings import Package, definitions
 from pages import finish
-from reference import describe
+from reference import describe, write_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGE, SITE = ROOT / "_proc", ROOT / "_docs"
@@ -94,14 +94,26 @@ def prepare():
         relink(path, pages, address())
     derived = {module_of(path): path.relative_to(notebooks) for path in notebooks.rglob("*.ipynb")}
     for module in package.modules: stage_source(module, derived.get(module.path.stem))
+    titles = {module: (page, title_of(notebooks / page)) for module, page in derived.items() if module}
+    write_reference(package, STAGE / "reference", titles)
+    stage_changes()
     stage_settings()
 
 
+def title_of(notebook):
+    "The title of a notebook."
+    return re.search(r"(?m)^# (.+)$", "".join(json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"]))[1]
+
+
+def stage_changes():
+    "The list of changes as a page."
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (STAGE / "changes.md").write_text("---\ntitle: What's new\n---\n" + text.removeprefix("# Changes"), encoding="utf-8")
+
+
 def stage_settings():
-    "Stage the site's settings; a section of the sidebar that has no pages yet is left out."
+    "Stage the site's settings."
     settings = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))
-    sidebar = settings["website"]["sidebar"]
-    sidebar["contents"] = [entry for entry in sidebar["contents"] if "contents" not in entry or any(STAGE.glob(entry["contents"]))]
     if not shutil.which("quarto"): del settings["format"]["html"]["html-math-method"]  # smalldocs knows only KaTeX
     (STAGE / "_quarto.yml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
 

@@ -1,4 +1,5 @@
-"""What a page says of an exported function or class: its signature, its docstring's text, and its sections as lists of definitions.
+"""What a page says of an exported function or class: its signature, its docstring's text, and its sections as lists of definitions;
+and the pages of the reference, one for each module and one that lists them all.
 
 All of it is read from the exported modules, whose docstrings hold the sections (see docstrings.py); nothing is imported or run.
 """
@@ -82,3 +83,46 @@ def definitions(title, rows):
 def marked(text):
     "Plain text as HTML; what stands in backticks as code."
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+
+
+def write_reference(package, folder, notebooks):
+    "A page for each module that a notebook defines, given the notebooks and their titles by module, and the list of all."
+    folder.mkdir(exist_ok=True)
+    short = at_the_top(package)
+    rows = [LIST]
+    for stem, (notebook, title) in sorted(notebooks.items(), key=lambda one: one[1][0].name):
+        module = next(module for module in package.modules if module.path.stem == stem)
+        nodes = [node for node in module.tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")]
+        if not nodes: continue
+        page, parts = f"../{notebook.as_posix()}", [f"---\ntitle: uqcal.{stem}\nsearch: false\n---"]
+        parts.append(f"Derived and shown at work on the page [{title}]({page}). [All modules](index.md)")
+        for node in nodes:
+            text = describe(package, module, node.name)
+            parts.append(re.sub(r"\]\(/blob/main/uqcal/(\w+)\.py(#L\d+)\)", r"](../source/\1.html\2)", text))
+        (folder / f"{stem}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        rows.append(f"## {title}\n\n`uqcal.{stem}`, derived on its [page]({page})\n\n| | |\n|---|---|")
+        rows[-1] += "".join(f"\n| [`{node.name}`]({stem}.md#{node.name.lower()}){' ★' * (node.name in short)} | {summary(node)} |" for node in nodes)
+    (folder / "index.md").write_text("\n\n".join(rows) + "\n", encoding="utf-8")
+
+
+LIST = """---
+title: Reference
+subtitle: Every public function and class, by the page that derives it
+---
+
+What carries a star is imported from the package, `from uqcal import validate`; all else from its module, `from uqcal.bias import centred_of`.
+A name leads to its signature, parameters, results and errors."""
+
+
+def at_the_top(package):
+    "The names that are imported from the package itself."
+    folder = package.modules[0].path.parent
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    table = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "_CONTENTS")
+    return {name for names in ast.literal_eval(table).values() for name in names}
+
+
+def summary(node):
+    "The first sentence of a docstring, fit for a cell of a table."
+    doc = NumpyDocString(ast.get_docstring(node) or "")
+    return " ".join(" ".join(doc["Summary"]).split()).replace("|", "\\|")
