@@ -40,7 +40,7 @@ def finish(site):
         text = text.replace("</title>", f'</title><script src="{up}site_libs/site.js"></script>', 1)
         name = page.relative_to(site).with_suffix("").as_posix().replace("/", "-")
         text = reachable(plainer(text))
-        if page.parent.name == "source": text = alone(text)
+        if page.parent.name in ("source", "reference") and page.stem != "index": text = alone(text)
         page.write_text(with_files(text, site, up, name), encoding="utf-8")
 
 
@@ -95,7 +95,7 @@ def reachable(text):
 
 
 def alone(text):
-    "A source page without the side menu, which would be half of it."
+    "A page of one module without the side menu, which would be half of it."
     text = re.sub(r'<nav [^>]*id="quarto-sidebar".*?</nav>', "", text, count=1, flags=re.DOTALL)
     text = re.sub(r'<nav class="quarto-secondary-nav">.*?</nav></div></nav>', "", text, count=1, flags=re.DOTALL)
     return text.replace("nav-sidebar docked", "fullcontent", 1).replace("has-sidebar", "", 1)
