@@ -3,6 +3,7 @@
 # make test-portable   the numeric tests as other processors compute them, one after another
 # make docs       render the notebooks into _docs, readable offline
 # make bench      compare with other packages, in one run
+# make tables     draw the stored tables of rates afresh, at full size   (PAGE="42 55": of these pages only)
 # make export     write uqcal/ and README.md from the notebooks
 # make clean      remove all that these commands made
 
@@ -17,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxsch
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-all test-portable docs bench export clean
+.PHONY: help demo test test-all test-portable docs bench tables export clean
 .DEFAULT_GOAL := help
 
 help:
@@ -57,6 +58,9 @@ docs: .venv/.dev
 
 bench: .venv/.dev
 	@for script in $(filter-out %/timing.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+tables: .venv/.dev
+	@$(BIN)/python tools/tables.py $(PAGE)
 
 export: .venv/.dev
 	@$(BIN)/nbdev-export
