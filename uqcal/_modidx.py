@@ -1019,6 +1019,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                               'uqcal/error_monitor.py'),
                                      'uqcal.error_monitor._OfErrors.fresh': ( 'error_monitor.html#_oferrors.fresh',
                                                                               'uqcal/error_monitor.py'),
+                                     'uqcal.error_monitor._OfErrors.right': ( 'error_monitor.html#_oferrors.right',
+                                                                              'uqcal/error_monitor.py'),
                                      'uqcal.error_monitor._OfErrors.watch': ( 'error_monitor.html#_oferrors.watch',
                                                                               'uqcal/error_monitor.py'),
                                      'uqcal.error_monitor._bets': ('error_monitor.html#_bets', 'uqcal/error_monitor.py'),

@@ -159,6 +159,11 @@ class _OfErrors(Bell):
         return (np.zeros((3, _RATES.size)), np.zeros((2, _RATES.size)),
                 np.where(_WAYS > 0, 1.0, 1.0 - gone), np.array([0.0, 0.0, outcomes]))
 
+    @property
+    def right(self):
+        "What is so where no alarm is due."
+        return right_text(self.kurtosis)
+
     def watch(self, given, first, path):
         """Go through given errors from the first on; sums into path.
 
@@ -255,7 +260,7 @@ class UncertaintyMonitor(_OfErrors):
         MonitorReading
             The record of these errors.
         """
-        return self.through(_squares(error, uncertainty), right_text(self.kurtosis))
+        return self.through(_squares(error, uncertainty))
 
     @locked
     def partial_fit(self,

@@ -113,8 +113,8 @@ class ErrorStreamSummary(StreamCounts):
         return (f"Z² is {before} on average as stated, {after} recalibrated ({self.method})",
                 f"the normal log score is {three_digits(abs(self.gain))} nats per error {said} "
                 "than as stated",
-                _rang(self.alarms, self.alarm, "stated uncertainties"),
-                _rang(self.alarms_after, self.alarm_after, "recalibrated ones"))
+                _rang(self.alarms_after, self.alarm_after, "recalibrated uncertainties"),
+                _rang(self.alarms, self.alarm, "stated ones"))
 
     @property
     def sentence(self) -> str:
@@ -404,8 +404,9 @@ class BoundStreamSummary(StreamCounts):
         if self.infinite: wide += f", {self.infinite:,} infinite ones not counted"
         return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
                 f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
-                wide, self.promise, _rang(self.alarms, self.alarm, "stated intervals"),
-                _rang(self.alarms_after, self.alarm_after, "recalibrated ones"))
+                wide, self.promise, _rang(self.alarms_after, self.alarm_after,
+                                          "recalibrated intervals"),
+                _rang(self.alarms, self.alarm, "stated ones"))
 
     @property
     def promise(self) -> str:

@@ -289,7 +289,8 @@ class Detector(Storable):
 
     A monitor adds what is its own: `fresh`, a state without evidence, whose first array holds each
     rival's sum in its first row and whose last number counts outcomes; `shares` of the rivals;
-    `watch`, which goes through outcomes until an alarm; `found` and `alarm`, what it then says.
+    `watch`, which goes through outcomes until an alarm; `found` and `alarm`, what it then says; and
+    `right`, what is so where no alarm is due.
     """
 
     outcomes_: int = 0  # how many were watched
@@ -375,7 +376,6 @@ class Bell(Detector):
         return float(np.dot(self.shares, self.state_[0][0]))
 
     def through(self, given: tuple[np.ndarray, ...],  # what `watch` reads, each of shape (n,)
-                right: str,  # what is so where no alarm is due, such as "probabilities are right"
                 ) -> MonitorReading:  # the record of these outcomes
         """Watch a stretch of the stream, from the present state on, through all its alarms.
 
@@ -383,8 +383,6 @@ class Bell(Detector):
         ----------
         given : tuple[np.ndarray, ...]
             What `watch` reads, each of shape (n,).
-        right : str
-            What is so where no alarm is due, such as "probabilities are right".
 
         Returns
         -------
@@ -397,7 +395,7 @@ class Bell(Detector):
             first, rang = self.advance(given, first, path)
             if rang: alarms.append(self.alarm_)
         return MonitorReading(run_length=int(self.run_length), start=start, total=path,
-                              alarms=tuple(alarms), right=right)
+                              alarms=tuple(alarms), right=self.right)
 
 # %% ../nbs/49_monitor.ipynb #cell-021
 def _fresh(outcomes):
@@ -417,10 +415,10 @@ def _found(q, y, total, wealth, table, outcomes):
     return outcomes, int(wealth[2, k]), float(wealth[1, k]), np.column_stack(
         [rows, table[k, rows, 1:]])
 
-# %% ../nbs/49_monitor.ipynb #cell-042
+# %% ../nbs/49_monitor.ipynb #cell-043
 class _OfProbabilities(Bell):
     "The rivals of stated probabilities, for a monitor."
-    shares = _SHARES
+    shares, right = _SHARES, "probabilities are right"
 
     def fresh(self, outcomes):
         """A state without evidence, after so many outcomes.
@@ -549,7 +547,7 @@ class CalibrationMonitor(_OfProbabilities):
             The record of these outcomes.
         """
         y, q, _ = check_binary(y_true, y_prob)
-        return self.through((q, y), "probabilities are right")
+        return self.through((q, y))
 
     @locked
     def partial_fit(self,

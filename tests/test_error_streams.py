@@ -1,0 +1,297 @@
+"""Uncertainties and intervals row by row: the classes' own numbers, tickets, cuts and kills, refusals, truth of the closing lines."""
+import io
+import json
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_recalibrate_state import content, start
+from test_streams import Trickle
+
+from uqcal.cli import main
+from uqcal.error_monitor import UncertaintyMonitor
+from uqcal.error_streams import recalibrate_bound_rows, recalibrate_error_rows
+from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
+from uqcal.monitor import CalibrationMonitor
+from uqcal.online_scaling import OnlineScaling
+from uqcal.streams import recalibrate_rows
+
+N, DELAY = 150, 30
+TRACKERS = {"tracker": QuantileTracker, "aci": AdaptiveConformal, "dtaci": AggregatedAdaptive}
+RUN = {"errors": lambda source, write, **more: recalibrate_error_rows(source, write, **{"uncertainty": "u", "error": "e", **more}),
+       "bounds": lambda source, write, **more: recalibrate_bound_rows(source, write, **{"lower": "lo", "upper": "hi", "observed": "y", "level": 0.8, **more})}
+HEAD = {"errors": "id,u,e", "bounds": "id,lo,hi,y"}
+WIDTH = {"errors": 1, "bounds": 2}  # columns that are added
+
+
+def data(n=N, seed=0):
+    "Uncertainties, errors that grow, and middles."
+    rng = np.random.default_rng(seed)
+    u = np.round(rng.gamma(3, 0.3, n) + 0.01, 4)
+    return u, np.round(u * np.linspace(1, 3, n) * rng.standard_normal(n), 4), np.round(rng.normal(0, 5, n), 4)
+
+
+def cells(kind, t, u, e, middle, known=True, stated=True):
+    "The cells of row t."
+    made = [u[t]] if kind == "errors" else [round(middle[t] - u[t], 4), round(middle[t] + u[t], 4)]
+    y = round(e[t] + middle[t] * (kind == "bounds"), 4)
+    return [*(repr(float(one)) if stated else "" for one in made), repr(float(y)) if known else ""]
+
+
+def rows(kind, n=N, seed=0):
+    "Rows that are known at once."
+    given = data(n, seed)
+    return [",".join([f"k{t}", *cells(kind, t, *given)]) for t in range(n)]
+
+
+def late(kind, n=N, seed=0, early=5):
+    "Forecasts asked for and outcomes that come later; the first few are known at once, the last are still out."
+    given, lines = data(n, seed), []
+    for t in range(n):
+        lines.append(",".join([f"c{t}", *cells(kind, t, *given, known=t < early)]))
+        if t - DELAY >= early: lines.append(",".join([f"c{t - DELAY}", *cells(kind, t - DELAY, *given, stated=False)]))
+    return lines
+
+
+def run(kind, lines, state=None, source=io.BytesIO, **more):
+    out = []
+    summary = RUN[kind](source("\n".join([HEAD[kind], *lines, ""]).encode()), out.append, state=state, **more)
+    return "".join(out).splitlines()[1:], summary
+
+
+def made(kind, lines):
+    "The added cells as numbers."
+    return np.array([[float(one) for one in line.rsplit(",", WIDTH[kind])[1:]] for line in lines])
+
+
+def stated(kind, lines):
+    "Statement and outcome of whole rows."
+    table = np.array([[float(one) for one in line.split(",")[1:]] for line in lines])
+    return (table[:, 0] if kind == "errors" else table[:, :2]), table[:, -1]
+
+
+@pytest.mark.parametrize("size", [11, 100_000])
+@pytest.mark.parametrize("kind, method", [("errors", None), *(("bounds", name) for name in TRACKERS)])
+def test_rows_get_the_forecasts_of_the_class(kind, method, size):
+    lines = rows(kind, 400)
+    given, y = stated(kind, lines)
+    expected = OnlineScaling().prequential(given, y)[:, None] if kind == "errors" else OnlineBounds(TRACKERS[method](0.8)).prequential(y, given)
+    found, summary = run(kind, lines, source=lambda text: Trickle(text, size), **({} if method is None else {"method": method}))
+    assert [line.rsplit(",", WIDTH[kind])[0] for line in found] == lines  # not a byte of the other columns is another one
+    scale = expected if kind == "errors" else (given[:, 1] - given[:, 0])[:, None] + np.zeros(2)
+    finite = np.isfinite(expected)
+    assert (finite == np.isfinite(made(kind, found))).all() and (np.abs(made(kind, found)[finite] - expected[finite]) <= 1e-4 * np.abs(scale[finite])).all()
+    assert summary.rows == summary.learnt == 400 and (method is None or summary.method == method)
+
+
+@pytest.mark.parametrize("kind", RUN)
+def test_what_is_written_has_not_seen_its_own_outcome(kind):
+    lines = rows(kind)
+    whole = made(kind, run(kind, lines)[0])
+    for t in (0, 40, N - 1):
+        spoilt = [*lines[:t], lines[t].rsplit(",", 1)[0] + ",99", *lines[t + 1:]]
+        other = made(kind, run(kind, spoilt)[0])
+        np.testing.assert_array_equal(other[:t + 1], whole[:t + 1])
+        assert t == N - 1 or (other[t + 1] != whole[t + 1]).all()
+
+
+@pytest.mark.parametrize("kind, more", [("errors", {}), ("bounds", {}), ("bounds", {"method": "aci"}), ("bounds", {"method": "dtaci"})])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_file_cut_in_two_at_any_row_gives_the_same_as_whole(kind, more, keyed, tmp_path):
+    lines = late(kind) if keyed else [line if t % 7 else line.rsplit(",", 1)[0] + "," for t, line in enumerate(rows(kind))]
+    more = {"key": "id", **more} if keyed else more
+    whole, summary = run(kind, lines, tmp_path / "whole.json", **more)
+    assert len(whole) == len(lines) and summary.waiting == DELAY * keyed
+    for cut in (0, 1, 77, len(lines)):
+        state = tmp_path / f"{cut}.json"
+        first, _ = run(kind, lines[:cut], state, every=7, **more)
+        second, again = run(kind, lines[cut:], state, **more)
+        assert first + second == whole and content(state) == content(tmp_path / "whole.json")
+        assert again.sentence == summary.sentence
+
+
+@pytest.mark.parametrize("kind", RUN)
+def test_outcomes_get_what_was_stated_for_them(kind):
+    lines = late(kind)
+    found, summary = run(kind, lines, key="id")
+    live, expected = OnlineScaling() if kind == "errors" else OnlineBounds(QuantileTracker(0.8)), []
+    for line in lines:
+        key, *said, y = line.split(",")
+        given = None if not said[0] else float(said[0]) if kind == "errors" else [float(one) for one in said]
+        if not y: expected.append(live.forecast(given, key=key))
+        elif given is None: expected.append(live.outcome(key, float(y)))
+        else: expected.append((live.prequential([given], [float(y)]) if kind == "errors" else live.prequential([float(y)], [given]))[0])
+    np.testing.assert_allclose(made(kind, found), np.reshape(expected, (len(lines), -1)), rtol=1e-5, atol=1e-5)
+    assert summary.booked == N - DELAY - 5
+
+
+BROKEN = {"errors": {"a,-1,2": "column 'u' must be above 0, got -1", "a,0,2": "column 'u' must be above 0, got 0", "a,x,2": "column 'u' must hold a number, got 'x'", "a,1,y": "column 'e' must hold a number",
+                     "a,inf,2": "column 'u' must not exceed 1e150", "a,1e-200,2": "1e-150 at least", "a,1e-9,1e145": "column 'e' must not exceed 1e150 times 'u'", "a,,2": "column 'u' must be above 0, got nothing",
+                     "a,1,-inf": "column 'e' must not exceed", ",1,2": "column 'id' must hold a key", "c0,1,2": "already|still out", "a,1": "2 cells where the header has 3"},
+          "bounds": {"a,3,2,1": "crossed bounds", "a,2,2,1": "column 'hi' must be above column 'lo', got 2 and 2: no width", "a,,2,1": "column 'lo' must hold a number, got nothing", "a,1,,1": "column 'hi' must hold",
+                     "a,1,2,z": "column 'y' must hold a number", "a,1,inf,1": "column 'hi' must not exceed 1e150", "a,1,1.0000000000001,1e149": "column 'y' must not lie more than 1e150 widths"}}
+
+
+@pytest.mark.parametrize("kind, row, said", [(kind, row, said) for kind, table in BROKEN.items() for row, said in table.items()])
+def test_a_broken_row_is_named_and_stops_or_is_left_out(kind, row, said, tmp_path):
+    lines = late(kind)[:20]
+    run(kind, lines, tmp_path / "good.json", key="id")
+    try: run(kind, [*lines, row, "z,1,2,"[:4 + 2 * (kind == "bounds")]], tmp_path / "s.json", key="id")
+    except ValueError as error:
+        assert str(error).startswith("line 22: ") and any(part in str(error) for part in said.split("|"))
+        assert content(tmp_path / "s.json") == content(tmp_path / "good.json")
+    else: raise AssertionError("the row went through")
+    told = []
+    found, summary = run(kind, [*lines, row, f"z,{'1' if kind == 'errors' else '1,2'},"], tmp_path / "skipped.json", key="id", on_error="skip", complain=told.append)
+    assert found[-1].startswith("z,") and len(told) == summary.skipped and len(found) == 22 - len(told)
+
+
+def test_a_state_of_another_kind_or_setting_is_refused(tmp_path):
+    state = tmp_path / "s.json"
+    run("errors", rows("errors"), state)
+    with pytest.raises(ValueError, match="the state of a stream of uncertainties, and these rows state intervals"): run("bounds", rows("bounds"), state)
+    with pytest.raises(ValueError, match="of uncertainties, and these rows state probabilities"): recalibrate_rows(io.BytesIO(b"p,y\n.5,1\n"), print, score="p", outcome="y", state=state)
+    with pytest.raises(ValueError, match="kurtosis must be that of the state, 9.0, got 6"): run("errors", rows("errors"), state, kurtosis=6)
+    run("bounds", rows("bounds"), tmp_path / "b.json")
+    with pytest.raises(ValueError, match="level must be that of the state, 0.8, got 0.9"): run("bounds", rows("bounds"), tmp_path / "b.json", level=0.9)
+    with pytest.raises(ValueError, match="method must be one of"): run("bounds", rows("bounds"), method="acj")
+    with pytest.raises(ValueError, match="level"): run("bounds", rows("bounds"), level=1.0)
+    with pytest.raises(ValueError, match="kurtosis must be at least 1"): run("errors", rows("errors"), kurtosis=0)
+
+
+def test_the_summaries_say_what_the_written_rows_show():
+    lines = rows("errors", 3000)
+    (u, e), (found, summary) = stated("errors", lines), run("errors", lines)
+    after = OnlineScaling().prequential(u, e)
+    np.testing.assert_allclose([summary.zms_before, summary.zms_after], [np.mean((e / u)**2), np.mean((e / after)**2)], rtol=1e-10)
+    np.testing.assert_allclose(summary.gain, np.mean(np.log(u) + (e / u)**2 / 2 - np.log(after) - (e / after)**2 / 2), rtol=1e-8)
+    assert summary.largest[0] == (pytest.approx(np.max((e / u)**2)), 1 + np.argmax(np.abs(e / u))) and summary.alarm == UncertaintyMonitor().prequential(u, e).alarm is not None
+    assert summary.alarms_after == len(UncertaintyMonitor().prequential(after, e).alarms) and summary.to_frame()["outcomes"].is_monotonic_increasing
+    lines = rows("bounds", 3000)
+    (bounds, y), (found, summary) = stated("bounds", lines), run("bounds", lines)
+    inside = lambda b: ((b[:, 0] <= y) & (y <= b[:, 1])).mean()  # noqa: E731
+    assert summary.coverage_before == inside(bounds) and summary.coverage_after == inside(made("bounds", found)) and abs(summary.coverage_after - 0.8) <= summary.bound
+    np.testing.assert_allclose([summary.width_before, summary.width_after], [np.diff(bounds).mean(), np.diff(made("bounds", found)).mean()], rtol=1e-4)
+    missed = ((y < bounds[:, 0]) | (y > bounds[:, 1])).astype(int)
+    assert summary.alarms == len(CalibrationMonitor().prequential(np.full(3000, 0.2), missed).alarms) > 0
+    assert f"80 % wanted: {100 * summary.coverage_before:.1f} % covered as stated" in summary.sentence
+
+
+def test_a_mean_that_is_one_errors_work_is_said_to_be():
+    lines = rows("errors", 1000)
+    lines[400] = "k400,1.0,1000000"
+    assert "without outcome 401)" in run("errors", lines)[1].sentence
+    assert "without outcome" not in run("errors", rows("errors", 1000))[1].sentence
+    assert "nothing could be learnt" in run("errors", ["a,1.0,"])[1].sentence and "nothing could be learnt" in run("bounds", ["a,1.0,2,"])[1].sentence
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+def test_coverage_is_reached_in_the_long_run_through_gaps_and_shifts(level):
+    rng = np.random.default_rng(4)
+    n = 60_000
+    y = np.cumsum(rng.normal(0, 0.02, n)) + np.exp(np.sin(np.arange(n) / 3000) + (np.arange(n) > n // 2)) * rng.standard_t(3, n)
+    text = "".join(f"k,-1,1,{one:.4f}\n" if not 20_000 < t < 22_000 else "k,-1,1,\n" for t, one in enumerate(y.tolist()))  # constant bounds, a burst without outcomes
+    out = []
+    summary = RUN["bounds"](io.BytesIO(("id,lo,hi,y\n" + text).encode()), out.append, level=level)
+    assert summary.learnt == n - 1999 and abs(summary.coverage_after - level) < min(0.005, summary.bound) and "inf" not in out[-1]
+    assert level == 0.5 or abs(summary.coverage_before - level) > 0.2
+
+
+@pytest.mark.parametrize("low, high, written", [(1_000_000.1234, 1_000_000.1238, 1e-9), (-1e-9, 1e-9, 1e-14), (0.0, 1e6, 1.0), (1e10, 1e10 + 1, 1e-5)])
+def test_bounds_have_six_digits_of_their_width(low, high, written):
+    found = made("bounds", run("bounds", [f"k,{low!r},{high!r},{low!r}"])[0])
+    assert np.abs(found - [[low, high]]).max() <= max(written, 1e-15 * abs(high))
+
+
+def test_decimal_commas_quotes_and_encodings_stay():
+    text = 'name;u;e\n"a; b";0,5;1,2\n"say ""no""";0,25;-0,1\n'.encode("utf-16")
+    out = []
+    recalibrate_error_rows(io.BytesIO(text), out.append, uncertainty="u", error="e")
+    lines = "".join(out).splitlines()
+    assert lines[1] == '"a; b";0,5;1,2;0,5' and lines[2].startswith('"say ""no""";0,25;-0,1;0,') and lines[0] == "name;u;e;recalibrated"
+
+
+def test_a_row_that_says_nothing_is_left_out_where_asked():
+    found, summary = run("bounds", ["a,1,2,1.5", "b,,,1", "c,1,2,"], drop_missing=True)
+    assert len(found) == 2 and summary.left_out == 1 and summary.learnt == 1
+
+
+@pytest.mark.parametrize("kind", RUN)
+def test_memory_does_not_grow_with_the_stream(kind):
+    import tracemalloc
+    block, peaks = ("\n".join(rows(kind, 2000)) + "\n").encode(), []
+
+    class Endless(io.RawIOBase):
+        def __init__(self, times): self.left, self.begun = times, False
+        def read1(self, n):
+            self.left, begun, self.begun = self.left - self.begun, self.begun, True
+            return (HEAD[kind] + "\n").encode() if not begun else block if self.left >= 0 else b""
+    for times in (3, 3, 20):
+        tracemalloc.start()
+        RUN[kind](Endless(times), lambda text: None)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.5 * peaks[1]
+
+
+# --- the command, in processes of its own
+
+OPTIONS = {"errors": ("--uncertainty", "u", "--error", "e", "--key", "id"), "bounds": ("--lower", "lo", "--upper", "hi", "--observed", "y", "--level", 0.8, "--key", "id")}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
+@pytest.mark.parametrize("kind", RUN)
+def test_a_run_that_is_killed_in_mid_stream_goes_on_as_if_nothing_had_happened(kind, tmp_path):
+    head, lines = HEAD[kind], late(kind)
+    (tmp_path / "s.csv").write_text("\n".join([head, *lines, ""]))
+    whole = start(tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "whole.json").communicate(timeout=300)[0].decode().splitlines()
+    answered = []
+    with start("-", *OPTIONS[kind], "--state", tmp_path / "s.json", "--every", 20) as live:
+        for line in [head, *lines[:130]]:
+            live.stdin.write(f"{line}\n".encode())
+            live.stdin.flush()
+            answered.append(live.stdout.readline().decode().rstrip("\n"))
+        os.kill(live.pid, signal.SIGKILL)
+        live.wait(timeout=60)
+    taken = content(tmp_path / "s.json")["state"]["taken_"]
+    assert taken == 120 and answered == whole[:131]
+    rest, said = start(tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "s.json", "--resume").communicate(timeout=300)
+    assert rest.decode().splitlines()[1:] == whole[1 + taken:], said
+    assert content(tmp_path / "s.json") == content(tmp_path / "whole.json")
+
+
+def command(capsys, *args, code=0):
+    with pytest.raises(SystemExit) as ended: main(["recalibrate", *map(str, args)])
+    said = capsys.readouterr()
+    assert ended.value.code == code, said.err
+    return said.out + said.err
+
+
+def test_the_command_writes_rows_report_and_what_was_achieved(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for kind, said in (("errors", "Z² is "), ("bounds", "80 % wanted: ")):
+        (tmp_path / "s.csv").write_text("\n".join([HEAD[kind], *rows(kind, 500), ""]))
+        text = command(capsys, "s.csv", *OPTIONS[kind][:-2], "--out", "r.csv", "--report", "r.html")
+        assert said in text and "500 rows, 500 with an outcome" in text and "The monitor of the recalibrated" in text and "\nThe monitor of the stated ones rang" in text
+        assert pd.read_csv("r.csv").columns[-1] == ("recalibrated" if kind == "errors" else "recalibrated_upper") and {"errors": "still hold?", "bounds": "still cover?"}[kind] in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("args, said", [
+    (["--uncertainty", "u", "--score", "e"], "rows state one thing"), (["--error", "e", "--lower", "u"], "rows state one thing"), (["--uncertainty", "u", "--level", "0.9"], "--level is for intervals"),
+    (["--lower", "u", "--upper", "e", "--observed", "id"], "--level must say how often"), (["--lower", "u", "--level", "1.5"], "--level must"), (["--error", "e", "--on-alarm", "restart"], "--on-alarm is for probabilities"),
+    (["--error", "e", "--seed", "3"], "--seed is for probabilities"), (["--lower", "u", "--level", "0.9", "--kurtosis", "6"], "--kurtosis is for uncertainties"), (["--error", "e", "--kurtosis", "0"], "--kurtosis must be at least 1"),
+    (["--error", "e", "--kurtosis", "nan"], "--kurtosis must be at least 1"), (["--error", "e", "--method", "ops"], "--method must be one of"), (["--uncertainty", "w", "--error", "e"], "there is no column 'w'"),
+    (["--uncertainty", "u", "--error", "u"], "uncertainty and error must be two columns"), (["--lower", "u", "--upper", "u", "--observed", "e", "--level", "0.9"], "lower, upper and observed must be columns of their own")])
+def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").write_text("id,u,e\n1,0.5,1\n")
+    found = command(capsys, "s.csv", *args, "--out", "o.csv", code=2)
+    assert said in found and found.count("\n") == 1 and not (tmp_path / "o.csv").exists()
+
+
+def test_states_are_text_that_any_process_reads(tmp_path):
+    run("bounds", late("bounds"), tmp_path / "s.json", key="id", method="aci", level=0.999)
+    state = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    assert state["content"]["class"] == "uqcal.error_streams._BoundRows" and "NaN" not in (tmp_path / "s.json").read_text(encoding="utf-8")
