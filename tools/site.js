@@ -11,9 +11,13 @@ window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? 
 });
 
 // A table, a picture or an equation that is wider than the page scrolls inside a frame that can be seen, and reached with the keyboard.
-const FRAMES = "main .cell-output, main .table-frame, main .sd-table, main table.caption-top, main .katex-display, main pre";
+const FRAMES = "main .cell-output, main .table-frame, main .sd-table, main table.caption-top, main .katex-display, main .wide-math, main pre";
 
 function frame() {
+  for (const formula of document.querySelectorAll("main .math.inline")) {
+    if (formula.classList.contains("wide-math")) formula.classList.toggle("wide-math", formula.scrollWidth > formula.clientWidth);
+    else if (formula.getBoundingClientRect().width > formula.parentElement.clientWidth && formula.parentElement.clientWidth) formula.classList.add("wide-math");
+  }
   for (const box of document.querySelectorAll(FRAMES)) {
     const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX) && box.scrollWidth > box.clientWidth + 1;
     if (scrolls === box.classList.contains("scrolls")) continue;
