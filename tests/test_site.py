@@ -39,7 +39,7 @@ CLIPPED = """() => {
     if (!looks.has(box)) {
       const style = getComputedStyle(box), hides = style.overflowX !== "visible" && style.display !== "inline";
       looks.set(box, { hides, area: hides ? box.getBoundingClientRect() : null,
-        frame: /auto|scroll/.test(style.overflowX) && box.scrollWidth > box.clientWidth && box.classList.contains("scrolls") && !box.matches("pre") });
+        frame: /auto|scroll/.test(style.overflowX) && box.scrollWidth > box.clientWidth && box.tabIndex === 0 && !box.matches("pre") });
     }
     return looks.get(box);
   };
@@ -311,11 +311,11 @@ def test_the_menu_of_a_phone_opens_and_closes_with_keys(site, browser):
         assert not page.evaluate(inside)
         page.locator(".quarto-secondary-nav .quarto-btn-toggle").focus()
         page.keyboard.press("Enter")
-        page.wait_for_timeout(300)
+        page.wait_for_function("!document.querySelector('#quarto-sidebar').inert")
         page.locator("#quarto-sidebar a").first.focus()
         assert page.evaluate(inside)
         page.keyboard.press("Escape")
-        page.wait_for_timeout(300)
+        page.wait_for_function("document.querySelector('#quarto-sidebar').inert")
         assert not page.evaluate(inside)
 
 
