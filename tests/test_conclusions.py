@@ -634,3 +634,11 @@ def test_limits_are_not_rounded_to_one():
     from uqcal.results import Interval
     for limits, text in (((0.93, 0.997), "0.930 to 0.997"), ((1.0004, 1.2), "1.0004 to 1.2000"), ((0.9, 1.0), "0.90 to 1.00"), ((0.5, 1.9), "0.50 to 1.90")):
         assert _times(0.98, Interval(*limits)) == f"0.98 times ({text})"
+
+
+def test_rows_that_may_be_copies_where_neighbours_can_not_be_compared_are_said():
+    "Found by damaged table 18,179. Mutation: naming a lag that was not looked for."
+    e = np.repeat([-3.0, -2, -1, 0, 1, 2], [2, 2, 6, 4, 4, 8])
+    u = np.repeat([3.0, 2, 1, 3, 2, 2, 1, 3], [2, 2, 4, 2, 4, 4, 4, 4])
+    found = validate(e, u, rng=1, n_boot=99, n_resamples=99, n_mc=99, n_bins=2)
+    assert "18 of 26 rows repeat an earlier one: if they are copies, give groups" in found.headline

@@ -704,10 +704,9 @@ def _independent(sample):
         counted = "Here they count as one observation; give the groups if you know them."
         return sample.with_groups(repeats.groups), (f"{again} and count once.",), tuple(
             f"{one} {counted}" for one in repeats.found)
-    near = repeats.lag is not None and repeats.lag <= 3
-    alike = (f"{'Neighbouring rows' if near else f'Rows {repeats.lag:,} apart'} are alike: if "
-             "they belong together")
     if repeats.repeats: alike = f"{again}: if they are copies"
+    elif repeats.lag <= 3: alike = "Neighbouring rows are alike: if they belong together"
+    else: alike = f"Rows {repeats.lag:,} apart are alike: if they belong together"
     doubt = "p-values are too small and intervals too short unless the groups are given."
     return sample, (f"{alike}, give groups (--groups).",), tuple(
         f"{one} If so, {doubt}" for one in repeats.found)
