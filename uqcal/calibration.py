@@ -376,14 +376,14 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
 
 # %% ../nbs/52_calibration.ipynb #cell-051
 def _points_for(found, tolerance):
-    table = found.stretches.nlargest(50, "limit")
+    columns = found.stretches.nlargest(50, "limit")[["points", "stated", "difference"]]
+    points, stated, difference = columns.to_numpy().T
 
     def beyond(log_times):
         "How far the largest limit lies over the tolerance with exp(log_times) times the points."
         times = np.exp(log_times)
-        return _difference_limits(table["points"] * times, table["stated"],
-                                  table["difference"] / np.sqrt(times), 1 - found.confidence,
-                                  False).max() - tolerance
+        return _difference_limits(points * times, stated, difference / np.sqrt(times),
+                                  1 - found.confidence, False).max() - tolerance
 
     if beyond(0.0) <= 0: return found.n
     most = 2 * np.log(found.limit / tolerance) + 0.5
