@@ -8,7 +8,10 @@ from hypothesis.extra.numpy import arrays
 
 from uqcal import calibration as cal
 from uqcal.calibration_tests import binary_calibration_tests
+from uqcal.probability_mending import mend_probabilities
+from uqcal.recalibration import HistogramBinning, PlattScaling
 from uqcal.reliability import expected_calibration_error
+from uqcal.screening import screen
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 QUICK = dict(n_resamples=19, n_boot=9, n_bins=2, rng=1)
@@ -194,6 +197,7 @@ def test_an_interval_from_zero_never_stands_beside_a_fault_unexplained():
         if found.error.ece_interval.low > 0 or found.null.pvalue > 0.05: assert found.cautions == ()
         else:
             met += found.verdict == "invalid"
+            assert ("though an interval would begin at 0: it allows for the noise of any truth" in found.headline) == (found.verdict == "invalid")
             assert "interval 0 to" not in found.headline and len(found.cautions) == 1 and found.cautions[0] in found.to_html()
     assert met
 
@@ -247,3 +251,53 @@ def test_a_limit_beyond_the_stated_rate_says_so():
 def test_a_tilt_of_clusters_that_cancel_is_none():
     y, p = np.array([1.0, 0.0] * 20), np.repeat([0.3, 0.7, 0.5, 0.5], 10)
     with np.errstate(all="raise"): assert np.isfinite(cal._tilt(cal.walk_of(y, p, np.ones(40), np.arange(40) // 2)))
+
+
+def test_a_rare_fault_is_named_beside_what_was_stated_and_no_mend_is_advised_that_would_be_refused():
+    "Seven events where 0.3 were stated: a mend takes ten."
+    y = np.zeros(300)
+    y[:7] = 1
+    found = cal.calibration_report(y, np.full(300, 0.001), n_resamples=199, n_boot=9, rng=1)
+    assert "too small by 0.022 on average (0.001 stated, 0.023 observed)" in found.headline and "probabilities there average 0.001" in found.largest.sentence
+    assert found.mended_by is None and "these are 7 with the event" in found.next_step and found.next_call == ""
+    with pytest.raises(ValueError, match="at least ten events"): mend_probabilities(y, np.full(300, 0.001), rng=1)
+    none = cal.calibration_report(np.zeros(200), np.linspace(0, 0.5, 201)[1:], n_resamples=199, n_boot=9, rng=1)
+    assert none.verdict == "invalid" and "0 with the event" in none.next_step
+    ones = np.array([1.0, 0.0] * 100)
+    by_nine = cal.calibration_report(ones, np.full(200, 0.05), cluster=np.arange(200) % 9, n_resamples=199, n_boot=9, rng=1)
+    assert by_nine.verdict != "invalid" or "of clusters" in by_nine.next_step
+
+
+def test_clusters_are_collected_and_not_points_of_the_same():
+    rng = np.random.default_rng(1)
+    cluster = np.repeat(np.arange(30), 10)
+    p = rng.uniform(0.1, 0.9, 300)
+    found = cal.calibration_report(rng.uniform(size=300) < p, p, cluster=cluster, n_resamples=199, n_boot=9, rng=1)
+    assert found.verdict == "undecided" and "such clusters would settle" in found.headline and "more such clusters" in found.next_step and "such points" not in found.headline
+    number = int(found.headline.split("about ")[1].split(" such")[0].replace(",", ""))
+    assert number == pytest.approx(found.largest.points_needed(0.05) / 10, rel=0.1)
+
+
+def test_the_caution_on_intervals_is_not_said_of_a_contradiction():
+    p = np.r_[0.0, np.random.default_rng(1).uniform(size=500)]
+    y = np.r_[1.0, np.random.default_rng(2).uniform(size=500) < p[1:]]
+    found = cal.calibration_report(y, p, n_resamples=99, n_boot=9, rng=1)
+    assert found.conclusion.rows == (0,) and found.error.ece_interval.low == 0 and found.cautions == () and found.next_call == "report.conclusion.rows"
+
+
+@pytest.mark.parametrize(("truth", "tolerance", "weighted", "clustered", "call"), [
+    (lambda p: 0.3 + 0.4 * p, 0.05, False, False, "mend_probabilities(y_true, y_prob)"), (lambda p: 0.3 + 0.4 * p, 0.05, False, True, "mend_probabilities(y_true, y_prob, cluster=cluster)"),
+    (lambda p: 0.3 + 0.4 * p, 0.05, True, False, "PlattScaling().fit(y_prob, y_true, sample_weight)"), (lambda p: p, 0.05, True, True, "calibration_report(y_true, y_prob, sample_weight=sample_weight, cluster=cluster, tolerance=0.1)"),
+    (lambda p: p, 0.6, False, True, "screen("), (lambda p: p, 0.6, True, False, "screen("), (lambda p: p + np.where((p * 15).astype(int) % 2, 0.19, -0.19), 0.05, False, False, "HistogramBinning().fit(y_prob, y_true)")])
+def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
+    "Each next step that a call can take is given as one, and it runs with the report's own arguments."
+    rng = np.random.default_rng(5)
+    y_prob = rng.uniform(0.02, 0.98, 3000)
+    y_true = (rng.uniform(size=3000) < truth(y_prob)).astype(int)
+    cluster, sample_weight, group = np.arange(3000) // 2, rng.uniform(1, 2, 3000), np.arange(3000) // 2 % 2
+    report = cal.calibration_report(y_true, y_prob, sample_weight=sample_weight if weighted else None, cluster=cluster if clustered else None,
+                                    tolerance=tolerance, n_resamples=199, n_boot=9, rng=1)
+    assert report.next_call.startswith(call) and report.next_call.split("(")[0] in report._repr_html_()
+    known = dict(y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, mend_probabilities=mend_probabilities, PlattScaling=PlattScaling,
+                 HistogramBinning=HistogramBinning, screen=screen, calibration_report=cal.calibration_report)
+    eval(report.next_call, known)

@@ -42,6 +42,22 @@ def test_report_and_numbers_are_written(capsys):
     assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "scores.csv" in open("r.html", encoding="utf-8").read()
 
 
+@pytest.mark.parametrize(("args", "command", "python"), [
+    (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal.probability_mending import mend_probabilities"),
+    (["--score", "bad", "--weight", "w"], None, "from uqcal.recalibration import"), (["--score", "p"], "uqcal calibration scores.csv --outcome y --score p", "from uqcal.calibration import"),
+    (["--score", "p", "--tolerance", "0.3", "--where", "p > 0.3"], "uqcal compare scores.csv --response y --score p", "from uqcal.screening import screen")])
+def test_each_verdict_ends_with_a_step_as_a_command_and_in_python(capsys, args, command, python):
+    out = run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK)[1]
+    assert "\n\nNext: " in out and python in out and max(map(len, out.rpartition("\nuncertainty ")[2].splitlines())) <= 80
+    assert (command in out) if command else "uqcal " not in out.split("In Python")[1]
+
+
+def test_a_step_that_would_be_refused_is_not_printed(capsys):
+    pd.DataFrame({"y": [1] * 7 + [0] * 293, "p": 0.001}).to_csv("rare.csv", index=False)
+    out = run(capsys, "rare.csv", "--outcome", "y", "--score", "p", *QUICK)[1]
+    assert "these are 7 with the event" in " ".join(out.split()) and "uqcal mend" not in out and "Python" not in out
+
+
 @pytest.mark.parametrize(("column", "more", "code"), [("p", ["invalid"], 0), ("bad", ["invalid"], 1), ("p", ["undecided"], 1), ("bad", ["undecided"], 1), ("p", ["undecided", "--tolerance", "0.5"], 0)])
 def test_fail_on(capsys, column, more, code):
     assert run(capsys, "scores.csv", "--outcome", "y", "--score", column, *QUICK, "--fail-on", *more)[0] == code

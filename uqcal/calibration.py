@@ -262,11 +262,12 @@ class LargestDifference(Result):
         "Where the difference is largest, and what it can be."
         return (f"outcome minus probability averages {_signed(self.difference)} {_place(self)}, "
                 "the largest over any stretch with a fifth of the points; in truth it is at most "
-                f"{_at_most(self.limit)} over any ({100 * self.confidence:g} % limit)")
+                f"{_at_most(self.limit)} over any ({100 * self.confidence:g} % limit"
+                f"{_beside_the_rate(self)})")
 
     def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
-        """About how many such points would bring the limit below a tolerance, if the probabilities are right.
+        """About how many such points, in clusters as large as these, would bring the limit below a tolerance, if the probabilities are right.
 
         Parameters
         ----------
@@ -393,6 +394,19 @@ def _points_for(found, tolerance):
     return int(float(f"{found.n * np.exp(brentq(beyond, 0.0, most, xtol=1e-3)):.2g}"))
 
 
+def _rare(largest):
+    "What is stated on average where the limit lies, if the limit is larger; otherwise None."
+    most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
+    return most if min(most, 1 - most) < largest.limit else None
+
+
+def _beside_the_rate(largest):
+    "What is stated where the limit lies, as part of a sentence; empty where it is no rare event."
+    rare = _rare(largest)
+    if rare is None or 0.1 < rare < 0.9: return ""
+    return f"; probabilities there average {_short(rare)}"
+
+
 def _short(x):
     "Two digits, without an exponent where that is readable."
     return f"{x:.2g}" if x < 1e-4 else f"{float(f'{x:.2g}'):.6f}".rstrip("0").rstrip(".")
@@ -439,6 +453,11 @@ class _Answered(Result):
         return _next_step(self)
 
     @property
+    def next_call(self) -> str:
+        """The line of Python that does it, with the names of the arguments of `calibration_report`; empty where cases have to be collected first."""
+        return _next_call(self)
+
+    @property
     def cautions(self) -> tuple[str, ...]:
         "What could be misread in the numbers."
         return _cautions(self)
@@ -474,7 +493,8 @@ class CalibrationReport(_Answered):
         Mean difference that does no harm.
     mended_by : str | None
         The simplest map that, fitted to these points, leaves no fault that the tests find:
-        "Platt scaling" or "beta scaling"; None where none is found, and where neither does.
+        "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
+        for fewer than ten cases or clusters of either outcome.
     """
     conclusion: Conclusion  # the answer with its grounds; `.rows` of impossible events
     tests: tuple[CalibrationTest, ...]  # those of the three that are defined
@@ -490,7 +510,8 @@ class CalibrationReport(_Answered):
     tolerance: float  # mean difference that does no harm
     mended_by: str | None  # the simplest map that, fitted to these points, leaves no fault that the
                            # tests find: "Platt scaling" or "beta scaling"; None where none is
-                           # found, and where neither does
+                           # found, where neither does, and for fewer than ten cases or clusters
+                           # of either outcome
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted, method.
@@ -539,7 +560,8 @@ class CalibrationReport(_Answered):
     def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
-        return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"
+        call = f"<pre>{escape(self.next_call)}</pre>" if self.next_call else ""
+        return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>{call}"
                 + html_table(shown_numbers(self.to_frame())))
 
 # %% ../nbs/52_calibration.ipynb #cell-011
@@ -624,7 +646,7 @@ def calibration_report(
         conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
         brier=brier_of(walk), walk=walk, confidence=confidence, tolerance=tolerance, null=null,
         mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
-        and not conclusion.rows else None, diagram=diagram)
+        and not conclusion.rows and not _too_few(walk) else None, diagram=diagram)
 
 # %% ../nbs/52_calibration.ipynb #cell-012
 def _concluded(walk, pvalue, error, null, largest, tolerance, rows):
@@ -668,8 +690,11 @@ def _faults(walk, level):
     faults, direction = [], None
     if 2 * ndtr(-abs(drift)) < level:
         direction = f"too {'small' if drift > 0 else 'large'}"
-        size = _short(abs(walk.total[-1]) / walk.weight.sum())
-        faults.append(f"{direction} by {size} on average")
+        stated, seen = (np.average(column, weights=walk.weight)
+                        for column in (walk.score, walk.outcome))
+        faults.append(f"{direction} by {_short(abs(seen - stated))} on average" + (
+            f" ({_short(stated)} stated, {_short(seen)} observed)"
+            if min(stated, 1 - stated) < abs(seen - stated) else ""))
     tilt = _tilt(walk)
     if 2 * ndtr(-abs(tilt)) < level:
         faults.append("too timid (spread too little)" if tilt > 0
@@ -706,7 +731,10 @@ def _sizes(error, null, largest):
     (low, high), level = error.ece_interval, f"{100 * error.confidence:g} %"
     truth = f"{level} interval {low:.2g} to {high:.2g}" if low > 0 else (
         f"in truth at most {_at_most(error.ece_limit)} ({level} limit); a perfect model's averages "
-        f"{null.null_mean:.2g}")
+        f"{null.null_mean:.2g}" + (
+            f" and is as large in a share of {null.pvalue:.2g}, though an interval would begin at "
+            "0: it allows for the noise of any truth, not of a perfect model alone"
+            if null.pvalue < 1 - error.confidence else ""))
     return f"{most}Calibration error (ECE) {_within(error)} {error.ece:.2g}, {truth}."
 
 
@@ -716,10 +744,14 @@ def _points(largest):
     return f"{largest.n:,} point{'s' * (largest.n != 1)}{clusters}"
 
 
-def _rare(largest):
-    "What is stated on average where the limit lies, if the limit is larger; otherwise None."
-    most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
-    return most if min(most, 1 - most) < largest.limit else None
+def _enough(largest, tolerance, besides=0):
+    "How many points, or clusters, would settle it, in words; None where no number would."
+    needed = largest.points_needed(tolerance)
+    if needed is None: return None
+    share = 1.0 if largest.n_clusters is None else largest.n_clusters / largest.n
+    count = max((needed - besides * largest.n) * share, 1.0)
+    what = "more such" if besides else "such"
+    return f"{float(f'{count:.2g}'):,.0f} {what} {'points' if share == 1.0 else 'clusters'}"
 
 # %% ../nbs/52_calibration.ipynb #cell-165
 def _unseen(error, largest, tolerance):
@@ -733,16 +765,16 @@ def _unseen(error, largest, tolerance):
              "Errors that alternate within a bin, or within such a stretch, show in neither.")
     if largest.limit <= tolerance:
         where = where.replace("a stretch", "any stretch")
-        rare = _rare(largest)
-        rare = "" if rare is None else f"; probabilities there average {_short(rare)}"
         return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
-                f"probabilities by at most {limit} on average (tolerance {tolerance:g}{rare}), "
+                f"probabilities by at most {limit} on average (tolerance {tolerance:g}"
+                f"{_beside_the_rate(largest)}), "
                 f"and the {ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
-    needed = largest.points_needed(tolerance)
+    needed = _enough(largest, tolerance)
     settle = "" if needed is None else (
-        f"; about {needed:,} such points would settle whether it is beyond {tolerance:g}")
+        f"; about {needed} would settle whether it is beyond {tolerance:g}")
     return (f"No fault of calibration was found in {n}, but a mean difference of up to {limit} "
-            f"{where} could be there unseen{settle}. The {ece} could be up to "
+            f"{where} could be there unseen{_beside_the_rate(largest)}{settle}. The {ece} could be "
+            f"up to "
             f"{_at_most(error.ece_limit)} {level}. {blind}")
 
 # %% ../nbs/52_calibration.ipynb #cell-059
@@ -767,6 +799,9 @@ def _next_step(report):
     if rows:
         return (f"Look at {'that row' if len(rows) == 1 else 'those rows'} first. If the outcome "
                 "is right, probabilities of 0 and 1 say too much; Platt scaling states neither.")
+    if report.verdict == "invalid" and (few := _too_few(report.walk)):
+        return (f"Collect cases first: a mend takes ten with the event and ten without at least, "
+                f"and these are {few}.")
     if report.verdict == "invalid" and report.mended_by:
         return (f"Recalibrate by {report.mended_by}: fitted to these points, it leaves no fault "
                 "that the tests find. Then judge again on other points.")
@@ -774,10 +809,8 @@ def _next_step(report):
         return ("Neither Platt nor beta scaling mends this. Recalibrate in bins, or look for a "
                 "feature by which the errors go; then judge again on other points.")
     if report.verdict == "undecided":
-        needed, beyond = largest.points_needed(tolerance), _at_most(largest.limit)
-        more = "" if needed is None else (
-            f"Collect about {float(f'{max(needed - largest.n, 1):.2g}'):,.0f} more such points, or "
-            "say ")
+        needed, beyond = _enough(largest, tolerance, besides=1), _at_most(largest.limit)
+        more = "" if needed is None else f"Collect about {needed}, or say "
         return (f"{more or 'Say '}which mean difference does no harm: one beyond {beyond} is "
                 "excluded already.")
     if (rare := _rare(largest)) is not None:
@@ -786,10 +819,47 @@ def _next_step(report):
     return ("Use these probabilities. Whether they hold in each group of cases is open; a "
             "comparison of groups at like probabilities tells (uqcal compare).")
 
+# %% ../nbs/52_calibration.ipynb #cell-039
+def _too_few(walk):
+    "How many cases or clusters of the rarer outcome there are, in words, where they are too few."
+    unit = np.arange(walk.n) if walk.n_clusters is None else walk.cluster
+    counts = {name: np.unique(unit[(walk.outcome == outcome) & (walk.weight > 0)]).size
+              for outcome, name in ((1, "with the event"), (0, "without"))}
+    name = min(counts, key=counts.get)
+    kind = "" if walk.n_clusters is None else " of clusters"
+    return f"{counts[name]} {name}{kind}" if counts[name] < 10 else ""
+
+
+def _next_call(report):
+    "The next step as a line of Python."
+    largest, tolerance = report.largest, report.tolerance
+    weighted = bool(report.walk.weight.min() < report.walk.weight.max())
+    more = ", sample_weight=sample_weight" * weighted + ", cluster=cluster" * (
+        largest.n_clusters is not None)
+    if report.conclusion.rows: return "report.conclusion.rows"
+    if report.verdict == "invalid":
+        if _too_few(report.walk): return ""
+        if report.mended_by and not weighted: return f"mend_probabilities(y_true, y_prob{more})"
+        name = {"Platt scaling": "PlattScaling", "beta scaling": "BetaScaling"}.get(
+            report.mended_by, "HistogramBinning")
+        return f"{name}().fit(y_prob, y_true{', sample_weight' * weighted})"
+    rare = None if report.verdict == "undecided" else _rare(largest)
+    if report.verdict == "undecided" or rare is not None:
+        other = min(rare, 1 - rare) / 2 if rare is not None else (
+            2 * tolerance if tolerance < 0.5 else (1 + tolerance) / 2)
+        return f"calibration_report(y_true, y_prob{more}, tolerance={other:.2g})"
+    columns = [*(["weight"] if weighted else []), *(["cluster"] if largest.n_clusters else [])]
+    held = "".join(f', "{name}": {"sample_weight" if name == "weight" else name}'
+                   for name in columns)
+    named = "".join(f', {name}="{name}"' for name in columns)
+    return (f'screen({{"y": y_true, "p": y_prob, "group": group{held}}},\n'
+            f'       response="y", score="p", groups="group"{named})')
+
 
 def _cautions(report):
     "What could be misread in the numbers."
     if report.error.ece_interval.low > 0 or report.null.pvalue > 1 - report.confidence: return ()
+    if report.conclusion.rows: return ()
     return ("The interval of the ECE begins at 0 though its p-value is small: the interval allows "
             "for the most noise that any truth would make, the p-value for that of a perfect "
             "model.",)
@@ -808,8 +878,8 @@ def _report_frame(report):
     rows["ece limit"] = {"value": error.ece_limit}
     if error.squared is not None:
         rows["debiased square"] = {"value": error.squared, **error.squared_interval._asdict()}
-    rows["largest difference"] = {"value": abs(report.largest.difference),
-                                       "high": report.largest.limit}
+    rows["worst fifth, seen"] = {"value": abs(report.largest.difference)}
+    rows["worst fifth, limit"] = {"value": report.largest.limit}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index",

@@ -785,7 +785,8 @@ def _calibration(
         *filter(None, (outcome, score, weight, cluster))]} | _source_facts(table)
         | _contradicted(table, result), seed, report, json_file,
         _first_words(table, f"{y.size:,} points"),
-        "" if weight else _scores_mend(result, file, outcome, score, cluster))
+        _scores_step(result, file, dict(outcome=outcome, score=score, weight=weight,
+                                        cluster=cluster)))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
@@ -817,16 +818,31 @@ def _contradicted_places(found):
             f"{f' and {left:,} more' if left else ''}")
 
 # %% ../nbs/70_cli.ipynb #cell-236
-def _scores_mend(result, file, outcome, score, cluster):
-    "The command that would mend the probabilities; empty where nothing is known to."
-    if result.verdict != "invalid" or not result.mended_by: return ""
-    named = zip(("outcome", "score", "cluster"), (outcome, score, cluster))
-    return " ".join([f"uqcal mend {shlex.quote(file)}",
-                     *(f"--{role} {shlex.quote(name)}" for role, name in named if name),
-                     "\\\n  --out mended.csv --model mend.json"])
+def _scores_step(result, file, columns):
+    "The next step as a command, where there is one, and as a line of Python."
+    named = " ".join(f"--{role} {shlex.quote(name)}" for role, name in columns.items() if name)
+    source, call, rows = shlex.quote(file), result.next_call, result.conclusion.rows
+    words, command = "In Python", ""
+    if call.startswith("mend_probabilities"):
+        words = "To mend it"
+        command = f"uqcal mend {source} {named} \\\n  --out mended.csv --model mend.json"
+    elif "tolerance=" in call:
+        words, given = "With another tolerance", call.split("tolerance=")[1].rstrip(")")
+        command = f"uqcal calibration {source} {named} \\\n  --tolerance {given}"
+    elif call.startswith("screen"):
+        words = "To compare groups, with the column they are in"
+        command = (f"uqcal compare {source} {named.replace('--outcome', '--response')} \\\n"
+                   "  --group COLUMN")
+    if not call or rows: return ""
+    home = "screening" if call.startswith("screen") else (
+        "calibration" if "tolerance=" in call else "probability_mending" if command
+        else "recalibration")
+    python = f"from uqcal.{home} import {call.split('(')[0]}\n{call}"
+    return f"\n\n{words}:\n{command}\n\nor in Python:\n{python}" if command else (
+        f"\n\n{words}:\n{python}")
 
 
-def _write_calibration(result, data, seed, report, json_file, points, mend):
+def _write_calibration(result, data, seed, report, json_file, points, step):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
     from uqcal.calibration import shown_numbers
     frame = result.to_frame()
@@ -844,8 +860,7 @@ def _write_calibration(result, data, seed, report, json_file, points, mend):
         details["Contradicted"] = _contradicted_places(data["contradicted"])
         headline += "\n" + _wrapped(f"In the file: {details['Contradicted']}.", _width())
     headline += "\n\n" + _wrapped(f"Next: {result.next_step}", _width(), rest="  ")
-    if mend: cautions += f"\n\nTo mend it:\n{mend}"
-    _deliver(f"{points}\n\n{headline}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}{cautions}",
+    _deliver(f"{points}\n\n{headline}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}{cautions}{step}",
              _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline,
                    next_step=result.next_step, n=n, numbers=numbers),
              report, json_file, lambda path: result.to_html(path, details=details))
@@ -1646,8 +1661,10 @@ def _graph_text(graph, sides, width):
     return "\n\n".join([*parts, "\n".join(_wrapped(line, width) for line in _graph_details(graph))])
 
 # %% ../nbs/70_cli.ipynb #cell-055
-def _screening_headline(screening):
-    return screening.sentence[0].upper() + screening.sentence[1:] + "."
+def _screening_headline(screening, apart=None):
+    "How many differ, and how many do without the odd ones."
+    return " ".join([screening.sentence[0].upper() + screening.sentence[1:] + ".",
+                     *_apart_sentence(apart)])
 
 
 def _differs(screening): return screening.table["kuiper_pvalue_holm"] <= 0.05
@@ -1709,11 +1726,10 @@ def _apart_sentence(apart):
 def _screening_text(screening, apart, width):
     rows, more = _screening_rows(screening, 20), len(screening.table) - 20
     left = 2 if screening.against == "pairs" else 1
-    parts = [_wrapped(_screening_headline(screening), width),
+    parts = [_wrapped(_screening_headline(screening, apart), width),
              _aligned(rows, range(left, len(rows[0])))]
     parts += [f"and {more:,} more; --json writes all"] if more > 0 else []
-    return "\n\n".join([*parts, *_screening_marks(screening, 20), *(
-        _wrapped(one, width) for one in _apart_sentence(apart))])
+    return "\n\n".join([*parts, *_screening_marks(screening, 20)])
 
 # %% ../nbs/70_cli.ipynb #cell-057
 def _comparison_numbers(result, apart=None):
@@ -1750,10 +1766,10 @@ def _comparison_page(frame, sides, result, facts, apart=None):
             lambda ax: result.plot(ax), "The largest deviations and whether each is significant.",
             caption="Squares: significant at 5 % after Holm's correction.", width=5.2, height=4.4)
         sections = [Section("The largest deviations", paragraphs=(
-                                read, *_screening_marks(result, 50), *_apart_sentence(apart)),
+                                read, *_screening_marks(result, 50)),
                             pictures=(chart, *graphs)),
                     Section("Table", table=pd.DataFrame(rows[1:], columns=rows[0]))]
-        headline = _screening_headline(result)
+        headline = _screening_headline(result, apart)
     else:
         rows, headline = _graph_rows(result), _graph_headline(result, sides)
         pictures = _graph_picture(result, sides, result.kuiper_pvalue), _bins_picture(frame, sides)

@@ -168,7 +168,9 @@ def _sentence(screening):
             f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
             f"{drawn}, and no others {differ}, {how}"]
     if screening.against == "all" and count > 1:
-        parts.append("everyone includes each group, so that one far off can make others differ")
+        odd = printable(table.loc[table["kuiper_pvalue_holm"] <= _LEVEL, "a"].iloc[0])
+        parts.append("everyone includes each group, so that one far off can make others differ "
+                     f"({odd} differs most)")
     if screening.skipped:
         few = " or fewer than six clusters" if "cluster" in screening.data else ""
         parts.append(f"{len(screening.skipped):,} "
