@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from uqcal import distributions, load_demo, validate
 from uqcal.bias import bias_of
-from uqcal.conclusions import Conclusion, check_tolerance, draw_conclusions, headline_of, next_step
+from uqcal.conclusions import Conclusion, check_tolerance, draw_conclusions, headline_of, mends_for, next_step, part_tables, still_open
 from uqcal.resampling import holm
 from uqcal.sample import Sample
 
@@ -86,6 +86,63 @@ def test_a_slight_bias_does_not_stand_before_what_matters():
     for factor, step in ((1.3, "Multiply the uncertainties by 1.3"), (1.0, "Correct the predictions where a bias as slight")):
         found = draw_conclusions(factor * u * noise + 0.02 * u, u, n_boot=999, n_resamples=999, rng=1)
         assert found["bias"].status == "invalid" and step in next_step(found.values())
+
+
+def test_features_come_with_a_table_whose_rows_share_out_all_points():
+    rng = np.random.default_rng(2)
+    u, g, T = np.exp(0.5 * rng.standard_normal(1003)), rng.choice(["a", "b", "<c>"], 1003), rng.integers(0, 40, 1003).astype(float)
+    error = u * rng.standard_normal(1003) * np.where(g == "a", 1.7, 1.0)
+    found = draw_conclusions(error, u, features={"g": g, "T": T}, n_boot=399, n_resamples=399, rng=1)
+    for name, one in found.items():
+        if name in ("average calibration", "error-uncertainty link"): assert one.parts is None
+        else: assert one.parts["count"].sum() == 1003 and (one.parts["low"] <= one.parts["estimate"]).all() and (one.parts["estimate"] <= one.parts["high"]).all()
+    own = found["adaptivity: g"].parts.set_index("first")["estimate"]
+    z = error / u - (0 if not found["adaptivity: g"].is_centred else np.nan)
+    if np.isfinite(z).all(): np.testing.assert_allclose(own["a"], np.sqrt(np.mean(z[g == "a"]**2)), rtol=1e-9)
+    along = found["adaptivity: T"].parts
+    assert 4 <= len(along) <= 5 and (along["first"].to_numpy()[1:] > along["last"].to_numpy()[:-1]).all() and along["count"].min() > 150
+    for row in along.to_dict("records"): assert row["count"] == np.sum((T >= row["first"]) & (T <= row["last"]))
+    tables = part_tables(found.values())
+    groups = tables["Groups of g"]
+    assert groups.columns.tolist() == ["g", "points", "mean of E/u", "its limits", "factor", "limits of the factor"] and sorted(groups["g"]) == ["<c>", "a", "b"]
+    assert [title for title in tables if title.startswith("Along T")] and len(part_tables(found.values(), 2)["Groups of g"]) == 2
+
+
+def test_a_place_of_few_points_is_told_with_its_count():
+    rng = np.random.default_rng(5)
+    u, g = np.exp(0.5 * rng.standard_normal(1460)), np.where(np.arange(1460) < 20, "rare", "usual")
+    found = draw_conclusions(u * rng.standard_normal(1460) * np.where(g == "rare", 6, 1.0), u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    one = found["adaptivity: g"]
+    assert one.status == "invalid" and "(20 of 1,460 points)" in one.short and "(20 of 1,460 points)" in headline_of(found.values())
+    biased = draw_conclusions(u * (rng.standard_normal(1460) + np.where(g == "rare", 4, 0)), u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    assert "(20 of 1,460 points)" in biased["bias: g"].short
+    assert "(20 of 1,460 points)" in next_step([biased["bias: g"]])
+
+
+@pytest.mark.parametrize(("size", "bias", "words"), [
+    (1.0, 0.0, ""), (2.0, 0.0, "one factor for all uncertainties"), (1.0, 0.5, "a shift of the predictions"), ("kind", 0.0, "a factor for each group of kind"), (1.0, "kind", "a shift of the predictions for each group of kind"),
+    ("T", 0.0, "a factor that changes along T"), ("u", 0.0, "a curve in the stated uncertainty")])
+def test_the_mend_that_is_proposed_is_the_one_that_the_fault_asks_for(size, bias, words):
+    rng = np.random.default_rng(4)
+    n = 2000
+    u, kind, T = np.exp(0.5 * rng.standard_normal(n)), np.repeat(["a", "b"], n // 2), rng.random(n)
+    factor = {"kind": np.where(kind == "a", 2, 1), "T": np.exp(2 * (T - 0.5)), "u": u**-0.6}.get(size, size)
+    shift = np.where(kind == "a", 1, -1) if bias == "kind" else bias
+    noise = rng.standard_normal(n)
+    for name in "ab": noise[kind == name] -= noise[kind == name].mean()
+    found = draw_conclusions(u * (factor * noise + shift), u, features={"kind": kind, "T": T}, n_boot=999, n_resamples=999, rng=1)
+    said = mends_for(found.values())
+    assert (words in said) if words else said == ""
+
+
+def test_what_stays_open_is_told_with_its_reason():
+    rng = np.random.default_rng(1)
+    few = draw_conclusions(*sample(3, 30), n_boot=199, n_resamples=199, rng=1)
+    assert still_open(few.values()).endswith(", for want of points") and "bias" in still_open(few.values()) and mends_for(few.values()) == ""
+    heavy = draw_conclusions(rng.standard_t(1.0, 2000), np.exp(0.3 * rng.standard_normal(2000)), n_boot=199, n_resamples=199, rng=1)
+    assert "since" in still_open(heavy.values())
+    sizes = draw_conclusions(np.abs(sample(3, 400)[0]), sample(3, 400)[1], n_boot=199, n_resamples=199, rng=1)
+    assert "since signs seem to be lost" in still_open(sizes.values()) and mends_for(sizes.values()) == ""
 
 
 def test_groups_that_are_biased_against_each_other_are_told_apart():

@@ -244,6 +244,39 @@ def test_what_is_wrong_is_mended_and_what_is_right_is_left():
     assert again.sentence == biased.sentence
 
 
+def test_a_mend_for_which_only_the_score_speaks_says_so():
+    "A tenth of the uncertainties' spread too much: the score finds it where no question does."
+    rng = np.random.default_rng(3)
+    told = []
+    for k in range(12):
+        u = np.exp(rng.normal(0, 1.0, 200))
+        found = mend(u**0.8 * rng.standard_normal(200), u, rng=k, **QUICK)
+        assert ("The score alone speaks for it" in found.sentence) == (found.is_mended and not found.faults[0]) and "before: nothing" not in found.sentence
+        assert found.faults[0] or not found.faults[1]  # what was whole is not broken
+        told.append(found.is_mended and not found.faults[0])
+    assert any(told)
+
+
+def test_the_next_step_follows_from_what_was_done():
+    u, error, features = made(500, 14)
+    assert mend(error, u, rng=1, **QUICK).next_step.startswith(("Use the uncertainties as they are", "Nothing is shown to be wrong"))
+    found = mend(2 * error, u, rng=1, **QUICK)
+    assert "n_calibration=500" in found.next_step and found.next_step in found._repr_html_() and "for want of points" in found.still_open
+    rng = np.random.default_rng(0)
+    blind = np.abs(rng.standard_normal(500)) + 0.5  # says nothing of the errors
+    lost = mend(rng.standard_normal(500) * np.exp(rng.normal(0, 0.5, 500)), np.exp(rng.normal(0, 2.0, 500)) * blind, rng=1, **QUICK)
+    assert lost.is_mended or "No mend that was tried" in lost.next_step
+
+
+def test_errors_too_large_to_be_matched_are_named():
+    "Mutation: no check of the mended uncertainties' size, which names them in place of the error."
+    rng = np.random.default_rng(0)
+    u = np.exp(rng.normal(0, 0.5, 400))
+    error = 1e148 * u * rng.standard_normal(400)
+    u[0], error[0] = 1e4, 1e148
+    with pytest.raises(ValueError, match=r"error must be smaller for a mend.* in row \d+"): mend(error, u, rng=0, **QUICK)
+
+
 def test_repeats_and_single_rows_do_not_mislead():
     u, error, _ = made(100, 12)
     found = mend(np.tile(2 * error, 3), np.tile(u, 3), rng=1, **QUICK)
@@ -309,7 +342,9 @@ def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsy
     pd.DataFrame({"E": error, "2E": 2 * error, "u": u, "kind of rock": features["kind"]}).to_csv("rocks.csv", index=False)
     quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
     said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick)
-    assert said.endswith("To mend it:\nuqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock' \\\n  --out mended.csv --model mend.json\n")
+    assert "To mend it, by one factor for all uncertainties; what that gains, held-out\npoints will say:\nuqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock' \\\n  --out mended.csv --model mend.json\n" in said
+    assert 'In Python: uqcal.mend(table["2E"], table["u"], features=table[["kind of rock"]])\n' in said
+    assert "Groups of kind of rock\nkind of rock  points  mean of E/u" in said
     assert "mend it" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
 
 

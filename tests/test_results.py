@@ -24,7 +24,7 @@ from uqcal.coverage import interval_report
 from uqcal.cumulative import calibration_graph
 from uqcal.reliability import reliability_diagram
 from uqcal.results import (
-    Interval, Result, SignificanceTest, enumerated, html_table, new_axes, plain_text, plain_ticks, plot_null, three_digits,
+    Interval, Result, SignificanceTest, enumerated, html_table, new_axes, plain_text, plain_ticks, plot_null, plus_minus, three_digits,
 )
 from uqcal.screening import screen
 from uqcal.validation import validate
@@ -86,8 +86,8 @@ def test_an_interval_holds_its_ends_and_no_nan():
 
 
 @pytest.mark.parametrize("value, shown", [
-    (0.96, "0.960"), (1, "1.00"), (0, "0.00"), (-0.026822, "−0.0268"), (99.94, "99.9"), (99.96, "100"), (-99.99, "−100"), (100, "100"), (13885, "13885"),
-    (123456.0, "1.2346e+05"), (1.2e-9, "1.20e−09"), (np.inf, "∞"), (-np.inf, "−∞"), (np.nan, "–"), (None, "–"), (pd.NA, "–"),
+    (0.96, "0.960"), (1, "1.00"), (0, "0.00"), (-0.026822, "−0.0268"), (99.94, "99.9"), (99.96, "100"), (-99.99, "−100"), (100, "100"), (133.42, "133"), (-583.15, "−583"), (13885, "13885"),
+    (123456.0, "123456"), (999_999.6, "1.00e+06"), (1.2e-9, "1.20e−09"), (np.inf, "∞"), (-np.inf, "−∞"), (np.nan, "–"), (None, "–"), (pd.NA, "–"),
 ])
 def test_three_digits(value, shown):
     assert three_digits(value) == shown
@@ -355,3 +355,9 @@ def test_a_terminal_shows_a_verdict_as_sentences_and_a_test_as_fields():
         lines = repr(one).splitlines()
         assert max(map(len, lines)) <= 100 and " ".join(lines) == f"{one.sentence} Next: {one.next_step}"
     assert repr(kuiper_test(y, p)).startswith("CalibrationTest(statistic=")
+
+
+@pytest.mark.parametrize(("value", "error", "shown"), [
+    (0.2138, 0.0337, "+0.214 ± 0.034"), (-0.00041, 0.00012, "−0.00041 ± 0.00012"), (31.234, 4.2, "+31.2 ± 4.2"), (1500, 120, "+1500 ± 120"), (0.5, 0, "0.500 ± 0.00"), (np.inf, 1.0, "∞ ± 1.00")])
+def test_a_number_has_the_digits_that_its_error_allows(value, error, shown):
+    assert plus_minus(value, error) == shown

@@ -156,7 +156,8 @@ def _width():
 
 # %% ../nbs/70_cli.ipynb #cell-025
 def _validation_text(validation, width):
-    "Headline, next step, causes, conclusions, table, sentences and cautions."
+    "Headline, next step, causes, conclusions, tables, sentences and cautions."
+    from uqcal.conclusions import part_tables
     from uqcal.results import three_digits
     level = f"{100 * validation.settings['confidence']:g} % interval"
     rows = [("", "estimate", level, "distribution of errors", "reference", "ζ", "agrees")]
@@ -175,6 +176,9 @@ def _validation_text(validation, width):
     parts += [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
                        f"{one.test}.", width, rest="  ")
               for name, one in validation.conclusions.items()]
+    for title, table in part_tables(validation.conclusions.values(), 12).items():
+        shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]
+        parts.append(f"{title}\n{_aligned(shown, (1, 2, 4))}")
     if len(rows) > 1: parts.append(_aligned(rows, (1, 4, 5)).replace("−", "-"))
     parts += [_wrapped(f"{score.label} {score.status}. {score.sentence}", width, rest="  ")
               for score in validation.scores.values()]
@@ -399,20 +403,43 @@ def _check_features(feature, no_conclusions, as_groups=()):
 # %% ../nbs/70_cli.ipynb #cell-092
 def _mend_words(result, data, file):
     "The command that would mend what was found; empty where nothing was, or the file comes first."
-    answers = list(result.conclusions.values())
-    if all(one.status != "invalid" for one in answers): return ""
-    if any(one.strength != "possible" for one in result.causes) or any(
-            one.rows for one in answers): return ""
+    if not result.mends: return ""
     roles = ("error", "uncertainty") if len(data["columns"]) == 2 else (
         "observed", "predicted", "uncertainty")
     named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, data["columns"])]
     named += [f"--feature {shlex.quote(name)}" for name in data.get("features", ())]
     if "groups" in data: named.append(f"--groups {shlex.quote(data['groups'])}")
-    lines = [f"uqcal mend {shlex.quote(file or 'FILE')}"]
+    return _command(f"uqcal mend {shlex.quote(file or 'FILE')}", named)
+
+
+def _command(first, named):
+    "A command that mends, on lines that a terminal holds."
+    lines = [first]
     for one in [*named, "--out mended.csv", "--model mend.json"]:
         if len(lines[-1]) + len(one) < 76: lines[-1] += f" {one}"
         else: lines.append(f"  {one}")
     return " \\\n".join(lines)
+
+
+def _mend_line(data):
+    "The same as a line of Python, for a table of these columns."
+    *errors, uncertainty = (f"table[{json.dumps(name, ensure_ascii=False)}]"
+                            for name in data["columns"])
+    given = [" - ".join(errors), uncertainty]
+    if data.get("features"):
+        given.append(f"features=table[{json.dumps(data['features'], ensure_ascii=False)}]")
+    if "groups" in data: given.append(f"groups=table[{json.dumps(data['groups'])}]")
+    return f"uqcal.mend({', '.join(given)})"
+
+
+def _closing(result, data, mend):
+    "What to do next: what would mend it, by which command and line of Python, and what is open."
+    told = []
+    if mend:
+        told.append(_wrapped(f"To mend it, by {result.mends}; what that gains, held-out points "
+                             "will say:", _width()) + f"\n{mend}\nIn Python: {_mend_line(data)}")
+    if result.still_open: told.append(_wrapped(f"Still open: {result.still_open}.", _width()))
+    return told
 
 # %% ../nbs/70_cli.ipynb #cell-031b
 def _fails(result, fail_on):
@@ -435,7 +462,7 @@ def _checked_options(statistics, fail_on, **counts):
     return {"statistics": names} | {name: count if count == "auto" else int(count)
                                     for name, count in counts.items()}
 
-
+# %% ../nbs/70_cli.ipynb #cell-107
 def _details(data):
     "Rows left out, for the report."
     return {"Left out": ", ".join(f"{why}: {count:,}" for why, count in data["left_out"].items())
@@ -445,8 +472,8 @@ def _details(data):
 def _tell(result, table, data, seed, report, json_file, file):
     "Print a validation and write what was asked for."
     mend = _mend_words(result, data, file)
-    parts = [_first_words(table, f"{result.sample.n:,} points"), _validation_text(result, _width())]
-    text = "\n\n".join([*parts, f"To mend it:\n{mend}"] if mend else parts)
+    text = "\n\n".join([_first_words(table, f"{result.sample.n:,} points"),
+                        _validation_text(result, _width()), *_closing(result, data, mend)])
     _deliver(text, _validation_json(result, data, seed), report, json_file,
              lambda path: _write_report(result, path, data, seed, mend))
 
@@ -456,7 +483,8 @@ def _write_report(result, path, data, seed, mend):
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if "groups" in data: details["Column of groups"] = data["groups"]
-    if mend: details["What would mend it"] = mend.replace(" \\\n ", "")
+    if mend: details |= {"On the command line": mend.replace(" \\\n ", ""),
+                         "In Python": _mend_line(data)}
     details |= _details(data)
     write_report(result, path, details=details)
 
@@ -598,7 +626,10 @@ def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, opt
     made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
     kept = [] if model is None else [_write_model(found, names, feature, as_groups, model)]
     if out is not None: kept.append(_write_rows(source, table, made, out, how))
-    _end_mend(_mending_text(found, table, _width()), kept, out)
+    data = {"columns": names} | _asked_facts(feature, groups, table)
+    text, later = _mending_text(found, table, _width()), _later(found, data, model)
+    first = "Later rows" + (", with --model mend.json here" if model is None else "")
+    _end_mend(text + f"\n\n{first}:\n{later}" if later else text, kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-096
 def _mending_text(found, table, width):
@@ -613,7 +644,23 @@ def _mending_text(found, table, width):
     if found.is_mended:
         parts.append(_wrapped("After, each row mended by others: "
                               f"{headline_of(found.after.values())}", width, rest="  "))
-    return "\n\n".join([*parts, _aligned(rows, (1, 2))])
+    parts += [_aligned(rows, (1, 2)), _wrapped(f"Next: {found.next_step}", width, rest="  ")]
+    if found.still_open: parts.append(_wrapped(f"Still open: {found.still_open}.", width))
+    return "\n\n".join(parts)
+
+
+def _later(found, data, path):
+    "The commands that bring a mend to later rows and judge it there; empty where none was made."
+    if not found.is_mended: return ""
+    names, features = data["columns"], data.get("features")
+    given = [f"later[{json.dumps(names[-1], ensure_ascii=False)}]",
+             *([f"later[{json.dumps(features, ensure_ascii=False)}]"] if features else [])]
+    roles = [f"--error {shlex.quote(names[0])}"] if len(names) == 2 else [
+        f"--observed {shlex.quote(names[0])} --predicted {shlex.quote(names[1])}"]
+    return (f"uqcal mend later.csv --apply {shlex.quote(path or 'mend.json')} {' '.join(roles)} "
+            "\\\n  --out later_mended.csv\nuqcal validate later_mended.csv --error mended_error \\"
+            f"\n  --uncertainty mended_uncertainty --n-calibration {found.n}\n"
+            f"In Python: {_mend_line(data)}.model.transform({', '.join(given)})\n")
 
 
 def _write_model(found, names, feature, as_groups, path):
@@ -628,7 +675,7 @@ def _end_mend(text, kept, out):
     "Print the answer and what was written, when all of it is; apart from rows that are printed."
     typer.echo(_visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
 
-# %% ../nbs/70_cli.ipynb #cell-108
+# %% ../nbs/70_cli.ipynb #cell-109
 def _source_twice(file, out):
     "What can be read again when its rows are to be written: the bytes of standard input."
     if out is None: return file
@@ -906,6 +953,9 @@ _BoundsModel = Annotated[str | None, _said("Write what would mend the intervals 
                                            "JSON.", "FILE")]
 _ApplyBounds = Annotated[str | None, _said(
     "Bring the mend in this file to the rows of FILE; nothing is judged.", "FILE", "--apply")]
+_FailOnFault = Annotated[str | None, _option(
+    "With invalid: end with exit code 1 if a fault is shown; with undecided, also if that is "
+    "not decided.", "STATUS", "--fail-on")]
 _FewFitted = Annotated[int | None, _option(
     "Points on which a conformal method calibrated the intervals; asks about the method, not "
     "these very intervals.", "NUMBER", "--n-calibration")]
@@ -929,21 +979,19 @@ def _intervals(
                                         default=True)] = 9999,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
     report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
-    fail_on: Annotated[str | None, _option(
-        "With invalid: end with exit code 1 if a fault is shown; with undecided, also if that is "
-        "not decided.", "STATUS", "--fail-on")] = None,
-    out: _MendedBounds = None, model: _BoundsModel = None, apply_file: _ApplyBounds = None,
+    fail_on: _FailOnFault = None, out: _MendedBounds = None, model: _BoundsModel = None,
+    apply_file: _ApplyBounds = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
     _check_outputs(file, jobs, report=report, json=json_file, out=out, model=model)
-    file = _source_twice(file, out)
-    if apply_file is not None: return _bounds_applied(file, apply_file, lower, upper, out, how)
+    source = _source_twice(file, out)
+    if apply_file is not None: return _bounds_applied(source, apply_file, lower, upper, out, how)
     _check_asked(level, fail_on, feature, as_groups, n_resamples)
     roles = _stated_columns(observed, lower, upper, set_columns, sets, predicted,
                             sort_bounds or out or model)
     y, stated, classes, table = _read_stated(
-        file, roles, sort_bounds, _with_groups(feature, groups, roles["columns"]),
+        source, roles, sort_bounds, _with_groups(feature, groups, roles["columns"]),
         [*(as_groups or ()), *([groups] if groups else [])], how)
     if out is not None: check_new_columns(table, ["mended_lower", "mended_upper"])
     from uqcal.coverage import interval_report
@@ -953,10 +1001,9 @@ def _intervals(
         groups=table.columns.get(groups), sort_bounds=sort_bounds, n_calibration=n_calibration,
         tolerance=tolerance, confidence=confidence, n_resamples=n_resamples, rng=seed,
         n_jobs=_cores(jobs), progress=_shown(progress))
-    _tell_intervals(result, table, {"source": table.source, "columns": roles["columns"]}
-                    | _asked_facts(feature, groups, table), seed, report, json_file)
-    if out is not None:
-        _write_bounds(result, table, stated, file, out, how, json_file == "-")
+    _tell_intervals(result, table, {**roles, **_asked_facts(feature, groups, table)}, seed, report,
+                    json_file, "" if out or model else file)
+    _write_bounds(result, table, stated, source, out, how, json_file == "-")
     _write_bounds_model(result, roles, as_groups, model, json_file == "-")
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
@@ -1035,10 +1082,14 @@ def _listed_labels(cell, table, k, name):
     return {_text_label(one) for one in found}
 
 # %% ../nbs/70_cli.ipynb #cell-090
-def _tell_intervals(result, table, data, seed, report, json_file):
-    "The verdict and its numbers, on the terminal and in the files that were asked for."
+def _tell_intervals(result, table, data, seed, report, json_file, file):
+    """The verdict and its numbers, on the terminal and in the files that were asked for; and how to
+    mend the intervals of a file, if one is named."""
     from uqcal.coverage import shown_parts
     from uqcal.results import three_digits
+    calls = _interval_calls(result, data, file) if file else ()
+    data = {"source": table.source, "columns": data["columns"]} | {
+        name: data[name] for name in ("features", "groups", "left_out") if name in data}
     shown, width = shown_parts(result, 12), _width()
     rows = [tuple(shown.columns), *shown.itertuples(index=False, name=None)]
     size = "labels in a set" if result.n_classes else "width"
@@ -1049,13 +1100,16 @@ def _tell_intervals(result, table, data, seed, report, json_file):
              *(_wrapped(f"{question}: {one.status}. {one.sentence}", width, rest="  ")
                for question, one in result.conclusions.items()),
              *(_wrapped(one, width) for one in result.cautions),
-             f"Mean {size} {three_digits(result.mean_size)}{more}.", _aligned(rows, range(2, 7))]
+             f"Mean {size} {three_digits(result.mean_size)}{more}.", _aligned(rows, range(2, 7)),
+             *([f"To mend them:\n{calls[0]}\nIn Python: {calls[1]}"] if calls else []),
+             *([_wrapped(f"Still open: {result.still_open}.", width)] if result.still_open else [])]
     questions = {question: {"status": one.status, "sentence": one.sentence, "pvalue": one.pvalue,
                             "estimate": one.estimate, **one.confidence_interval._asdict()}
                  for question, one in result.conclusions.items()}
     numbers = _json(
         data=data, seed=seed, verdict=result.verdict, headline=result.headline,
-        next_step=result.next_step, n=result.n, covered=result.covered, stated=result.coverage,
+        next_step=result.next_step, still_open=result.still_open, n=result.n,
+        covered=result.covered, stated=result.coverage,
         mean_size=result.mean_size, winkler_score=result.score, crossed=result.n_crossed,
         cautions=list(result.cautions), questions=questions,
         parts=result.to_frame().to_dict("records"),
@@ -1063,8 +1117,26 @@ def _tell_intervals(result, table, data, seed, report, json_file):
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
                "Seed": str(seed)} | _details(data)
     if "groups" in data: details["Column of groups"] = data["groups"]
+    if calls: details |= {"To mend them": calls[0].replace(" \\\n ", ""), "In Python": calls[1]}
     _deliver("\n\n".join(parts), numbers, report, json_file,
              lambda path: result.to_html(path, details=details))
+
+# %% ../nbs/70_cli.ipynb #cell-111
+def _interval_calls(result, data, file):
+    "The command and the line of Python that mend these intervals; none where nothing helped."
+    if result.mend is None or result.verdict != "invalid": return ()
+    observed, (lower, upper), level = data["observed"], data["stated"], result.coverage
+    named = [f"--observed {shlex.quote(observed)}", f"--lower {shlex.quote(lower)}",
+             f"--upper {shlex.quote(upper)}", f"--level {level:g}",
+             *(f"--feature {shlex.quote(name)}" for name in data.get("features", ()))]
+    if "groups" in data: named.append(f"--groups {shlex.quote(data['groups'])}")
+    command = _command(f"uqcal intervals {shlex.quote(file)}", named)
+    y, bounds = (f"table[{json.dumps(name, ensure_ascii=False)}]"
+                 for name in (observed, [lower, upper]))
+    given = [y, bounds, f"{level:g}"]
+    if "features" in data: given.append(f"features=table[{json.dumps(data['features'])}]")
+    if "groups" in data: given.append(f"groups=table[{json.dumps(data['groups'])}]")
+    return command, f"uqcal.interval_report({', '.join(given)}).mend"
 
 # %% ../nbs/70_cli.ipynb #cell-103
 def _check_asked(level, fail_on, feature, as_groups, n_resamples):
@@ -1078,7 +1150,8 @@ def _check_asked(level, fail_on, feature, as_groups, n_resamples):
 
 
 def _write_bounds(result, table, stated, source, out, how, is_quiet):
-    "Rows with held-out mended bounds, or with bounds as stated where nothing helps."
+    "Rows with held-out mended bounds, or with bounds as stated where nothing helps, if asked for."
+    if out is None: return
     made = np.sort(stated, axis=1) if result.held_out is None else result.held_out
     typer.echo(_visible(_write_rows(source, table, _bound_columns(made), out, how)) + (
         " (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
@@ -1862,9 +1935,11 @@ def _compare_models(
         confidence_level=level, groups=table.columns[groups] if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=_cores(jobs),
         progress=_shown(progress))
+    calls = _model_calls(found, file, model, observed, level, groups)
     details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
                "Seed": str(seed)} | _details(_source_facts(table))
-    _deliver(_models_text(found, table, _width()), _json(
+    if calls: details |= {"To mend it": calls[0].replace(" \\\n ", ""), "In Python": calls[1]}
+    _deliver(_models_text(found, table, _width(), calls), _json(
         data=table.source, columns=model, observed=observed, seed=seed, **_source_facts(table),
         **_models_numbers(found)), report, json_file,
         lambda path: _write_models_report(found, details, path))
@@ -1926,14 +2001,42 @@ def _pair_rows(found):
                    for one in found.pairs.head(50).to_dict("records")]
 
 
-def _models_text(found, table, width):
+def _models_text(found, table, width, calls):
     points = f"{found.n:,} points" + (f" in {found.n_groups:,} groups" if found.n_groups else "")
     more = len(found.pairs) - 50
     parts = [_first_words(table, f"{points}, {len(found.models)} models"),
              _wrapped(found.sentence, width), _aligned(_model_rows(found), (1, 2, 3, 4)),
              _aligned(_pair_rows(found), (2, 4))]
-    return "\n\n".join([*parts, *([f"and {more:,} more pairs; --json writes all"] if more > 0
+    if more > 0: parts.append(f"and {more:,} more pairs; --json writes all")
+    parts.append(_wrapped(f"Next: {found.next_step}", width, rest="  "))
+    return "\n\n".join([*parts, *([f"To mend it:\n{calls[0]}\nIn Python: {calls[1]}"] if calls
                                   else [])])
+
+# %% ../nbs/70_cli.ipynb #cell-113
+def _model_calls(found, file, columns, observed, level, groups):
+    "The command and the line of Python that mend the model in front; none where nothing helps."
+    words = found.models["mend"].iloc[0] if "mend" in found.models else ""
+    if not words or not isinstance(words, str) or f"Mend {found.models.index[0]}" not in (
+        found.next_step.replace("Mend it", f"Mend {found.models.index[0]}")): return ()
+    own = dict(option.partition("=")[::2] for option in columns)[found.models.index[0]].split(",")
+    quoted = [shlex.quote(name) for name in (observed or "", *own)]
+    cells = [f"table[{json.dumps(name, ensure_ascii=False)}]" for name in (observed or "", *own)]
+    roles, line = {
+        "interval": (("observed", "lower", "upper"), f"uqcal.interval_report({cells[0]}, "
+                     f"table[{json.dumps(own)}], {level}).mend"),
+        "brier": (("outcome", "score"), f"uqcal.mend_probabilities({', '.join(cells)})"),
+        "log": (("observed", "predicted", "uncertainty") if observed else (
+            "", "error", "uncertainty"), "uqcal.mend(" + (f"{cells[0]} - {cells[1]}" if observed
+                                                          else cells[1]) + f", {cells[-1]})"),
+    }[{"log loss": "brier", "crps": "log"}.get(found.score, found.score)]
+    named = [f"--{role} {name}" for role, name in zip(roles, quoted) if role]
+    if found.score == "interval": named.append(f"--level {level:g}")
+    if groups:
+        together = "cluster" if found.score in ("brier", "log loss") else "groups"
+        named.append(f"--{together} {shlex.quote(groups)}")
+        line = line.replace(")", f", {together}=table[{json.dumps(groups)}])", 1)
+    verb = "intervals" if found.score == "interval" else "mend"
+    return _command(f"uqcal {verb} {shlex.quote(file)}", named), line
 
 # %% ../nbs/70_cli.ipynb #c4fca50c
 def _models_numbers(found):
@@ -1944,7 +2047,8 @@ def _models_numbers(found):
     def _rows(frame):
         return [{key: _plain(value) for key, value in row.items()}
                 for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
-    return {"sentence": found.sentence, "score": found.score, "n": found.n,
+    return {"sentence": found.sentence, "next_step": found.next_step, "score": found.score,
+            "n": found.n,
             "n_groups": found.n_groups, "best": found.best, "confidence": found.confidence,
             "tolerance": found.tolerance, "n_resamples": found.n_resamples, "rows": found.rows,
             "cautions": list(found.cautions), "models": _rows(found.models.reset_index()),
@@ -1967,7 +2071,8 @@ def _write_models_report(found, facts, path):
                         pictures=pictures),
                 Section("Pairs", table=pd.DataFrame(pairs[1:], columns=pairs[0])),
                 Section("Settings and versions", facts=facts | {"uqcal": __version__})]
-    write_whole(render_page("Which model is better?", Verdict(found.sentence), sections), path)
+    write_whole(render_page("Which model is better?", Verdict(
+        found.sentence, next_step=found.next_step), sections), path)
 
 # %% ../nbs/70_cli.ipynb #cell-062
 _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make

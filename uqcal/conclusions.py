@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from .bias import bias_of, centred_of
@@ -22,7 +23,7 @@ from .factors import average_of, factors_of
 from .inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                           printable)
 from .resampling import affordable, holm, monte_carlo_pvalue
-from .results import Interval, Result, enumerated
+from .results import Interval, Result, enumerated, three_digits
 from .sample import Ordering, Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['BIAS', 'AVERAGE', 'CONSISTENCY', 'LINK', 'Conclusion', 'read_features', 'conclusions_of', 'planned_resamples',
-           'check_tolerance', 'draw_conclusions', 'headline_of', 'next_step']
+           'check_tolerance', 'draw_conclusions', 'headline_of', 'next_step', 'mends_for', 'still_open', 'part_tables']
 
 # %% ../nbs/50_conclusions.ipynb #cell-022
 BIAS, AVERAGE = "bias", "average calibration"
@@ -39,7 +40,37 @@ CONSISTENCY, LINK = "consistency", "error-uncertainty link"
 
 # %% ../nbs/50_conclusions.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
-class Conclusion(Result):
+class _Answer(Result):
+    "What is kept of an answer."
+
+    question: str  # "bias", "average calibration", "consistency", "error-uncertainty link",
+                   # "bias: NAME" or "adaptivity: NAME"
+    feature: str | None = None  # NAME, for a question about a feature; None for the others
+    status: str  # "valid", "invalid" or "undecided"
+    reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles",
+                               # "signs" or "nothing to test"; None where something is
+    direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
+                                  # average; "reversed", of a link; None otherwise
+    sentence: str = ""  # the answer in words
+    short: str = ""  # the same in few words, for a headline
+    test: str = "none"  # what was tested and how
+    pvalue: float | None = None  # of that test, adjusted for the number of features; None where
+                                 # there was nothing to test
+    estimate: float | None = None  # size of the errors / stated size, on average or in the place
+                                   # that is named; for bias the mean of E/u; for the link CC
+    confidence_interval: Interval | None = None  # of the estimate, corrected for its place having
+                                                 # been chosen; for the link, of perfect CC
+    is_centred: bool = False  # whether it is about errors from which a bias was taken
+    rows: tuple[int, ...] = ()  # positions of the rows that decide alone, from 0
+    where: str = ""  # the first five of them in words, with their labels
+    parts: pd.DataFrame | None = field(default=None, repr=False, compare=False)  # a row for each
+    # group, or for stretches that share out all points: first, last, count, estimate and its
+    # limits low and high, which hold for all rows together; None where there are none
+    result: Any = field(default=None, repr=False)  # the test's result; None where nothing was
+                                                   # tested
+
+# %% ../nbs/50_conclusions.ipynb #cell-053
+class Conclusion(_Answer):
     """The answer to one question, with its grounds; `draw_conclusions` returns one for each.
 
     Attributes
@@ -78,32 +109,13 @@ class Conclusion(Result):
         Positions of the rows that decide alone, from 0.
     where : str
         The first five of them in words, with their labels.
+    parts : pd.DataFrame | None
+        A row for each group, or for stretches that share out all points: first, last,
+        count, estimate and its limits low and high, which hold for all rows together; None
+        where there are none.
     result : Any
         The test's result; None where nothing was tested.
     """
-
-    question: str  # "bias", "average calibration", "consistency", "error-uncertainty link",
-                   # "bias: NAME" or "adaptivity: NAME"
-    feature: str | None = None  # NAME, for a question about a feature; None for the others
-    status: str  # "valid", "invalid" or "undecided"
-    reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles",
-                               # "signs" or "nothing to test"; None where something is
-    direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
-                                  # average; "reversed", of a link; None otherwise
-    sentence: str = ""  # the answer in words
-    short: str = ""  # the same in few words, for a headline
-    test: str = "none"  # what was tested and how
-    pvalue: float | None = None  # of that test, adjusted for the number of features; None where
-                                 # there was nothing to test
-    estimate: float | None = None  # size of the errors / stated size, on average or in the place
-                                   # that is named; for bias the mean of E/u; for the link CC
-    confidence_interval: Interval | None = None  # of the estimate, corrected for its place having
-                                                 # been chosen; for the link, of perfect CC
-    is_centred: bool = False  # whether it is about errors from which a bias was taken
-    rows: tuple[int, ...] = ()  # positions of the rows that decide alone, from 0
-    where: str = ""  # the first five of them in words, with their labels
-    result: Any = field(default=None, repr=False)  # the test's result; None where nothing was
-                                                   # tested
 
     @property
     def is_by_group(self) -> bool:
@@ -236,6 +248,11 @@ def _place(part, result, feature):
     return f"where {what} is {_short(part.first)} to {_short(part.last)}"
 
 
+def _counted(at, n):
+    "How many points a place holds, where it is less than a tenth of them."
+    return f" ({at.count:,} of {n:,} points)" if at.count < 0.1 * n else ""
+
+
 def _short(x):
     "A number in three digits, or in all of a whole one."
     return f"{x:.3g}" if abs(x) < 999.5 or abs(x) >= 1e7 else f"{x:.0f}"
@@ -259,6 +276,27 @@ def _change(test, feature):
         f"along {feature or 'the uncertainty'}")
 
 
+
+# %% ../nbs/50_conclusions.ipynb #cell-055
+def _parts_table(stretches, name, by):
+    "Each group, or stretches of a fifth of the points and a little more from the least on."
+    columns = ["first", "last", "count", name, "low", "high"]
+    if by != "groups":
+        wide, rows = stretches[stretches["share"] > 0.2 - 1e-9], []
+        total = stretches["share"].max()
+        begins = np.unique(stretches["first"])
+        left, at = 1.0, begins[0] if begins.size else None
+        while at is not None and left > 1e-9:
+            here = wide[wide["first"] == at].sort_values("count")
+            if here.empty: break
+            one = here.iloc[0] if left - here["share"].iloc[0] > 0.2 - 1e-9 else here.iloc[-1]
+            rows.append(one)
+            left, later = left - one["share"], begins[begins > one["last"]]
+            at = later[0] if later.size else None
+        if left > 1e-9 or total < 1 - 1e-9: return None
+        stretches = pd.DataFrame(rows)
+    found = stretches[columns].rename(columns={name: "estimate"}).reset_index(drop=True)
+    return found.astype({"count": int})
 
 # %% ../nbs/50_conclusions.ipynb #cell-046
 def _size(bias, unit="stated uncertainties"):
@@ -315,6 +353,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
                 f"({share}{found}).")
         brief = where.replace("the uncertainty", "the uncertainty u")
         unit, more = (" u", "") if brief != where else ("", " times the uncertainty u")
+        if at is not None: brief += _counted(at, test.n)
         short = f"Biased: errors average {_mean(value, interval, unit)}{more}{brief}"
     elif status == "valid":
         says = (f"{no} ({found}){mean}, and {_parts(test, test.along)} "
@@ -330,6 +369,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
                       status=status, reason="precision" if status == "undecided" else None,
                       sentence=says, short=short, pvalue=pvalue, estimate=value,
                       confidence_interval=interval, result=test,
+                      parts=_parts_table(test.stretches, "mean", test.by),
                       test=f"mean and running sum of E/u, {test.method}, "
                            f"{test.n_resamples:,} draws")
 
@@ -400,6 +440,7 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
     return Conclusion(question=f"adaptivity: {feature}" if feature else CONSISTENCY,
                       feature=feature, status=status, reason=reason, pvalue=pvalue, short=short,
                       sentence=f"{says}.", result=test, estimate=None if at is None else at.factor,
+                      parts=_parts_table(sizes.stretches, "factor", sizes.by),
                       confidence_interval=None if at is None else at.confidence_interval,
                       test=f"Kuiper's range of the cumulative scaled errors, {test.method}, "
                            f"{_drawn(test)} draws")
@@ -411,12 +452,13 @@ def _wrong_there(test, at, feature, found, over):
     if at is None:
         return f"The errors are {test.where(feature)} ({found})", f"{over}: wrong in places"
     here, place, other = at.confidence_interval, _place(at, test, feature), at.elsewhere_interval
-    size, brief, rest, is_sure = _times(at.factor, here), place, "", not here.holds(1)
+    size, rest, is_sure = _times(at.factor, here), "", not here.holds(1)
+    brief = few = place + _counted(at, test.n)
     says = f"{size} as large as stated {place} ({at.count:,} of {test.n:,} points"
     if other is not None:
         rest, is_sure_there = f" and {_times(at.elsewhere, other)} elsewhere", not other.holds(1)
         if is_sure_there > is_sure or is_sure_there == is_sure and at.share > 0.5:
-            size, brief = _times(at.elsewhere, other), f"except {place}"
+            size, brief = _times(at.elsewhere, other), f"except {few}"
         is_sure = is_sure or is_sure_there
     sized = f"errors {size} as large as stated"
     if is_sure:
@@ -969,7 +1011,8 @@ def next_step(
         side = "high" if biased.estimate < 0 else "low"
         test, where = biased.result, ""
         if biased.estimate != test.estimate:
-            where = f" {_place(test.stretch, test, biased.feature)}"
+            at = test.stretch
+            where = f" {_place(at, test, biased.feature)}{_counted(at, test.n)}"
         return (f"Correct the predictions first: they are too {side}{where}, if E is reference "
                 "minus prediction. Then judge again.")
     places = [one.feature or "the stated uncertainty" for name, one in wrong.items()
@@ -998,3 +1041,115 @@ def _is_slight(one):
     "A bias below a tenth of u, which raises the mean square of the errors by less than 1 %."
     return one.question.split(":")[0] == BIAS and not one.confidence_interval.holds(0) and max(
         map(abs, one.confidence_interval)) < 0.1
+
+# %% ../nbs/50_conclusions.ipynb #cell-057
+def mends_for(
+    answers: Iterable[Conclusion],  # one for each question that was asked
+) -> str:  # such as "one factor for all uncertainties"
+    """What could put right the faults that are shown; empty where a mend is not the next step.
+
+    Parameters
+    ----------
+    answers : Iterable[Conclusion]
+        One for each question that was asked.
+
+    Returns
+    -------
+    str
+        Such as "one factor for all uncertainties".
+    """
+    answers = list(answers)
+    if any(one.rows or one.reason == "signs" for one in answers): return ""
+    wrong = [one for one in answers if one.status == "invalid" and one.question != LINK]
+    words = []
+    for one in wrong:
+        is_bias = one.question.split(":")[0] == BIAS
+        what, name = ("a shift of the predictions" if is_bias else "a factor"), one.feature
+        if one.question == AVERAGE:
+            if all(other.question.split(":")[0] in (BIAS, AVERAGE) for other in wrong):
+                words.append("one factor for all uncertainties")
+        elif one.is_by_group: words.append(f"{what} for each group of {name}")
+        elif name is not None: words.append(f"{what} that changes along {name}")
+        elif not is_bias: words.append("a curve in the stated uncertainty")
+        else: words.append(f"{what} that changes with u" if one.result.bias_changes else what)
+    return enumerated(words)
+
+
+def still_open(
+    answers: Iterable[Conclusion],  # one for each question that was asked
+) -> str:  # such as "bias and consistency, for want of points"; empty where all is decided
+    """What is not decided, and why.
+
+    Parameters
+    ----------
+    answers : Iterable[Conclusion]
+        One for each question that was asked.
+
+    Returns
+    -------
+    str
+        Such as "bias and consistency, for want of points"; empty where all is decided.
+    """
+    found = {}
+    for one in answers:
+        if one.status == "undecided": found.setdefault(one.reason, []).append(_question(one))
+    return "; ".join(f"{enumerated(names)}, {_WHY[reason]}" for reason, names in found.items())
+
+
+_WHY = {"precision": "for want of points", "shuffles": "for want of shuffles",
+        "tails": "since tails are too heavy", "rows": "since a few rows decide",
+        "signs": "since signs seem to be lost", "nothing to test": "since nothing can be tested",
+        None: "since the distribution of the errors is not known"}
+
+
+def _question(one):
+    "What was asked, in few words."
+    if one.feature is None: return one.question
+    what = {BIAS: "bias", "adaptivity": "size"}.get(one.question.split(":")[0], "coverage")
+    return f"{what} {'by' if one.is_by_group else 'along'} {one.feature}"
+
+# %% ../nbs/50_conclusions.ipynb #cell-071
+def part_tables(
+    answers: Iterable[Conclusion],  # one for each question that was asked
+    most: int = 40,  # rows of a table; of more groups those with the most points
+) -> dict[str, pd.DataFrame]:  # text, by title
+    """For each feature the bias and the size of errors in its groups, or from its least value on.
+
+    Parameters
+    ----------
+    answers : Iterable[Conclusion]
+        One for each question that was asked.
+    most : int, default 40
+        Rows of a table; of more groups those with the most points.
+
+    Returns
+    -------
+    dict[str, pd.DataFrame]
+        Text, by title.
+    """
+    found = {}
+    for one in answers:
+        if one.feature is None or one.parts is None: continue
+        value, limits = ("mean of E/u", "its limits") if one.question.startswith(BIAS) else (
+            "factor", "limits of the factor")
+        part, name = one.parts, printable(one.feature)
+        title = f"{'Groups of' if one.is_by_group else 'Along'} {name}"
+        if len(part) > most: part = part.loc[part["count"].nlargest(most).index.sort_values()]
+        ends = [_from_to(row, one.is_by_group) for row in part.itertuples()]
+        table = pd.DataFrame({
+            name: ends, "points": [f"{count:,}" for count in part["count"]],
+            value: list(map(three_digits, part["estimate"])),
+            limits: [f"{three_digits(row.low)} to {three_digits(row.high)}"
+                     for row in part.itertuples()]})
+        before = found.get(title)
+        if before is None: found[title] = table
+        elif before.iloc[:, :2].equals(table.iloc[:, :2]):
+            found[title] = pd.concat([before, table.iloc[:, 2:]], axis=1)
+        else: found[f"{title}: size"], found[f"{title}: bias"] = table, found.pop(title)
+    return found
+
+
+def _from_to(row, is_group):
+    "What a part is called."
+    if is_group: return printable(row.first)[:40]
+    return _short(row.first) + (f" to {_short(row.last)}" if row.last != row.first else "")

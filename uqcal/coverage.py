@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from .conclusions import Conclusion, read_features
+from .conclusions import Conclusion, read_features, still_open
 from .conformal import ConformalBounds
 from .consistency import NothingToTest, consistency_of
 from .coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
@@ -25,8 +25,8 @@ from .inputs import (check_column, check_count, check_fraction, check_generator,
 from .intervals import check_bounds, check_statement, regression_mwi_score
 from .repeats import repeats_of
 from .resampling import holm
-from .results import (Interval, Result, as_text, enumerated, html_table, new_axes, plain_text,
-                           three_digits)
+from .results import (Interval, Result, as_text, enumerated, html_table, new_axes,
+                           plain_text, plus_minus, three_digits)
 from .sample import Sample, bin_starts, eleven_digits
 from .scaling import LogLinearScaling, read_columns
 
@@ -499,6 +499,11 @@ class IntervalReport(_Report):
         "What to do about it first."
         return _next_step(self)
 
+    @property
+    def still_open(self) -> str:
+        "What is not decided, and why; empty where all is."
+        return still_open(self.conclusions.values())
+
     def to_frame(self) -> pd.DataFrame:
         """A row for all points and for each part: question, part, count, covered, coverage, low, high.
 
@@ -587,10 +592,11 @@ def _next_step(report):
     if report.verdict == "invalid" and report.mend is not None:
         first, best = report.mends["score"].iloc[0], report.mends.loc[
             report.mends["score"].idxmin()]
+        gain = plus_minus(best["gain"], best["gain_error"]).lstrip("+")
         return (f"Mend them: bounds {best['name']} (`.mend`) cover "
                 f"{_percent(best['coverage'], report.coverage)} % of held-out points and bring "
-                f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}. "
-                "Then judge again, on other points.")
+                f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}, "
+                f"a gain of {gain}. Then judge again, on other points.")
     if report.verdict == "invalid" and report.n_classes:
         return ("Make the sets anew from the probabilities, on points of their own "
                 "(ConformalSets), by class or group where coverage differs; then judge again.")

@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .conclusions import (AVERAGE, BIAS, Conclusion, check_tolerance, conclusions_of,
-                               headline_of, read_features)
+                               headline_of, next_step, read_features, still_open)
 from .inputs import check_count, check_generator, printable
 from .repeats import repeats_of
-from .results import Result, as_text, enumerated, html_table, new_axes, plain_ticks
+from .results import (Result, as_text, enumerated, html_table, new_axes, plain_ticks, plus_minus,
+                           three_digits)
 from .sample import Ordering, Sample, bin_means, bin_starts
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling,
                            LinearShift, LogLinearScaling, Mend, StepShift, likely_dof, log_score,
@@ -255,7 +256,9 @@ def _first_without_fault(table, models, judge, before, tolerance):
     near = [name for name in models if table.at[name, "is_near"]]
     if not any(one.status == "invalid" for one in before.values()):
         first = "as stated" if _rests_on_rows(before) else near[0]
-        return first, judge(models[first])
+        found = judge(models[first])
+        is_worse = any(one.status == "invalid" for one in found[0].values())
+        return (first, found) if not is_worse else ("as stated", judge(models["as stated"]))
     seen = {}
     for name in dict.fromkeys([*near, "as stated"]):
         seen[name] = judge(models[name])
@@ -287,6 +290,15 @@ def _check_enough(sample):
                          f"{there}")
 
 
+def _check_size(sample, mended):
+    "Refuse errors so large that uncertainties to match have no square, naming the largest."
+    if mended.max() <= 1e150: return
+    k = int(np.argmax(np.abs(sample.scaled)))
+    raise ValueError("error must be smaller for a mend, since uncertainties to match it would have "
+                     f"no square: {three_digits(sample.error[k])} in {sample.row_names([k])}, "
+                     f"where {three_digits(sample.uncertainty[k])} is stated")
+
+
 def _told_rows(found):
     "A warning where a few rows would turn an answer."
     where = next((one.where for one in found.values() if one.rows), "")
@@ -305,17 +317,32 @@ def _told(found):
         else:
             says = "no fault is shown, and no candidate is better by more than a standard error"
         return " ".join([f"Left as stated: {says}.", *found.warnings])
-    gain = f"{row['gain']:+.3f} ± {row['gain_error']:.3f}".replace("-", "−")
-    wrong = f"Invalid before: {enumerated(list(before)) or 'nothing'}; after, on held-out points: "
     open_ = [name for name, one in found.after.items() if one.status == "undecided"]
     left = f" ({enumerated(open_)} not decided)" if open_ else ""
-    return " ".join([f"Mended: {found.model.sentence}.",
-                     f"Log score {gain} per held-out point.",
-                     f"{wrong}{enumerated(list(after)) or 'nothing'}{left}.", *found.warnings])
+    wrong = f"after, on held-out points: {enumerated(list(after)) or 'nothing'}{left}."
+    wrong = (f"Invalid before: {enumerated(list(before))}; {wrong}" if before else
+             f"The score alone speaks for it, since no fault was shown before. Invalid {wrong}")
+    return " ".join([f"Mended: {found.model.sentence}.", "Log score "
+                     f"{plus_minus(row['gain'], row['gain_error'])} per held-out point.", wrong,
+                     *found.warnings])
+
+
+def _next_step(found):
+    "What to do after a mend."
+    before, after = found.faults
+    if _rests_on_rows(found.before) or (not found.is_mended and not before):
+        return next_step(found.before.values())
+    if not found.is_mended:
+        return (f"No mend that was tried helps {enumerated(list(before))} on held-out points. Name "
+                "columns that may tell where errors are large (features), or mend the model.")
+    rest = f" Still wrong: {enumerated(list(after))}; look for a column that explains it." * bool(
+        after)
+    return ("Bring the mend to new predictions, and judge them on errors that it has not seen: "
+            f"validate(…, n_calibration={found.n}).{rest}")
 
 # %% ../nbs/54_mending.ipynb #cell-065b
 def _as_html(found):
-    parts = [f"<p><b>{escape(found.sentence)}</b></p>"]
+    parts = [f"<p><b>{escape(found.sentence)}</b></p><p>Next: {escape(found.next_step)}</p>"]
     for name, those in (("Before", found.before), ("After", found.after)):
         parts.append(f"<p>{name}: {escape(headline_of(those.values()))}</p>")
     return "".join(parts) + html_table(found.scores)
@@ -418,6 +445,16 @@ class Mending(_MendingFields):
         "What was done, what it gained on held-out points, and what is still wrong."
         return _told(self)
 
+    @property
+    def next_step(self) -> str:
+        "What to do now."
+        return _next_step(self)
+
+    @property
+    def still_open(self) -> str:
+        "What is not decided on held-out points, and why; empty where all is."
+        return still_open(self.after.values())
+
     def to_frame(self) -> pd.DataFrame:
         """The scores, a row for each candidate.
 
@@ -496,6 +533,7 @@ def mend_of(
         error, mended, _ = cross_fitted(model, sample, columns, fold)
         if np.array_equal(error, sample.error) and np.array_equal(mended, sample.uncertainty):
             return before, error, mended
+        _check_size(sample, mended)
         found = conclusions_of(Sample(error, mended, sample.groups), orders, **options)
         return found, error, mended
 

@@ -24,7 +24,7 @@ from .kernels import keep_kernels
 from .repeats import repeats_of
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .results import (Result, as_text, enumerated, html_table, new_axes, plain_text,
-                           three_digits)
+                           plus_minus, three_digits)
 from .sample import Sample
 from .scores import (ErrorScoring, OutcomeScoring, best_factor, best_shift, centred_bounds,
                           check_dof, held_out_points, split_rows)
@@ -557,6 +557,40 @@ def _told(found):
     if beaten[2:]: parts.append(f"It is better than {len(beaten) - 2} more, too.")
     return " ".join(filter(None, [*parts, *found.cautions]))
 
+# %% ../nbs/56_model_comparison.ipynb #cell-004
+def _next_step(found):
+    "What to do with the models."
+    pairs, first = found.pairs.to_dict("records"), found.models.index[0]
+    mine = [one for one in pairs if one["a"] == first]
+    if any(one["reason"] == "rows" for one in mine):
+        return f"Look at {found.rows} first: corrected or left out, compare again."
+    ahead = next((one["b"] for one in mine if _loses_when_mended(one, found)), None)
+    if ahead is not None:
+        words = found.models.at[ahead, "mend"] or "what is wrong with it"
+        return (f"Mend {_name(ahead)} first ({words}): mended it would be the better one. Then "
+                "compare again, on other points.")
+    open_ = [one for one in mine if one["verdict"] == "undecided"]
+    alike = [_name(one["b"]) for one in mine if one["verdict"] in ("alike", "the same")]
+    if open_:
+        needed = [one["n_needed"] for one in open_ if not pd.isna(one["n_needed"])]
+        points = f"about {max(needed):,}" if needed else "many more"
+        return (f"Don't choose by this score between {_name(first)} and "
+                f"{enumerated([_name(one['b']) for one in open_[:3]])} yet; {points} such points "
+                "would settle it.")
+    says = f"Use {_name(first)}." if not alike else (
+        f"{_name(first)} and {enumerated(alike[:3])} do alike: choose by what they cost.")
+    words = found.models["mend"].get(first, "") if "mend" in found.models else ""
+    if not isinstance(words, str) or not words: return says
+    gain = plus_minus(*found.models.loc[first, ["miscalibration", "miscalibration_error"]])
+    return (f"{says} Mend {'it' if not alike else _name(first)} first: {words} gains "
+            f"{gain.lstrip('+')} in {SCORES[found.score]} on held-out points.")
+
+
+def _loses_when_mended(one, found):
+    "Whether the model that is behind would be the better one if both were mended."
+    if one["verdict"] != "better" or pd.isna(one.get("rest", np.nan)): return False
+    return one["rest"] < -max(one["critical"] * one["rest_error"], 0.01 * found.tolerance)
+
 # %% ../nbs/56_model_comparison.ipynb #cell-064
 def _repeated(models, table, scoring):
     """The rows with groups where they repeat each other, and a warning; the rows as they are, if
@@ -622,7 +656,32 @@ def _by_other_score(mine, models, scoring, unit):
 
 # %% ../nbs/56_model_comparison.ipynb #cell-068
 @dataclass(frozen=True, kw_only=True)
-class ModelComparison(Result):
+class _ComparedModels(Result):
+    "What is kept of a comparison."
+
+    n: int  # number of points
+    n_groups: int | None  # groups of rows that belong together; None where rows don't
+    score: str  # "log", "crps", "interval", "brier" or "log loss"
+    best: str  # the model with the smallest mean score, shown to be better than others or not
+    confidence: float  # level of all intervals together
+    tolerance: float  # a difference that does no harm, in the unit of the score
+    tolerance_words: str  # what it stands for
+    n_resamples: int  # draws behind the intervals
+    rows: str  # rows that decide a pair, or might, in words; empty where none does
+    cautions: tuple[str, ...]  # sentences on what to beware of
+    models: pd.DataFrame = field(repr=False)  # a row for each, the best first: score, gain of each
+    # step and of all (miscalibration), discrimination, score with flat uncertainties and once
+    # mended, the mends that help; no parts for fewer than 20 points
+    pairs: pd.DataFrame = field(repr=False)  # a row for each: a and b, the better one first,
+    # difference, its standard error and interval, which reaches `critical` of these, p-value,
+    # share of the scatter in one row,
+    # calibration, rest and its two parts, verdict, reason, n_needed; what is found without dominant
+    # rows, if there are any
+    points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
+                                                              # for each model
+
+# %% ../nbs/56_model_comparison.ipynb #cell-005
+class ModelComparison(_ComparedModels):
     """Models compared by a proper score; what `compare_models` returns.
 
     Attributes
@@ -660,31 +719,15 @@ class ModelComparison(Result):
         The score of each point, a column for each model.
     """
 
-    n: int  # number of points
-    n_groups: int | None  # groups of rows that belong together; None where rows don't
-    score: str  # "log", "crps", "interval", "brier" or "log loss"
-    best: str  # the model with the smallest mean score, shown to be better than others or not
-    confidence: float  # level of all intervals together
-    tolerance: float  # a difference that does no harm, in the unit of the score
-    tolerance_words: str  # what it stands for
-    n_resamples: int  # draws behind the intervals
-    rows: str  # rows that decide a pair, or might, in words; empty where none does
-    cautions: tuple[str, ...]  # sentences on what to beware of
-    models: pd.DataFrame = field(repr=False)  # a row for each, the best first: score, gain of each
-    # step and of all (miscalibration), discrimination, score with flat uncertainties and once
-    # mended, the mends that help; no parts for fewer than 20 points
-    pairs: pd.DataFrame = field(repr=False)  # a row for each: a and b, the better one first,
-    # difference, its standard error and interval, which reaches `critical` of these, p-value,
-    # share of the scatter in one row,
-    # calibration, rest and its two parts, verdict, reason, n_needed; what is found without dominant
-    # rows, if there are any
-    points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
-                                                              # for each model
-
     @property
     def sentence(self) -> str:
         "Who is better, by how much, and of what the difference is made."
         return _told(self)
+
+    @property
+    def next_step(self) -> str:
+        "Which model to use, what to mend in it first, or what would decide."
+        return _next_step(self)
 
     def to_frame(self) -> pd.DataFrame:
         """The pairs with their verdicts.

@@ -17,7 +17,7 @@ import pandas as pd
 
 from . import __version__
 from .bias import BiasTest
-from .conclusions import AVERAGE, BIAS, CONSISTENCY, LINK
+from .conclusions import AVERAGE, BIAS, CONSISTENCY, LINK, part_tables
 from .consistency import ConsistencyTest
 from .page import (Finding, Picture, Section, Verdict, check_target, draw_picture, render_page,
                         write_whole)
@@ -272,6 +272,23 @@ def _causes_section(validation):
         "Possible: other things do as well.",),
         items=tuple(f"{one.strength.capitalize()}: {one.sentence}" for one in validation.causes))
 
+# %% ../nbs/60_report.ipynb #cell-013
+_TOGETHER = ("Means are in stated uncertainties; factors are the size of the errors over the "
+             "stated size. All limits of a column hold together, whichever row is picked.")
+_CALLS = ("On the command line", "In Python")
+
+
+def _next_section(validation, details):
+    "What to do, what would mend it, and what stays open."
+    says, calls = [f"{validation.next_step}"], {}
+    if validation.mends:
+        says.append(f"mend would try {validation.mends}, and keep what helps points that were held "
+                    "out. What it gains it says itself; it was not tried here.")
+        calls = {name: details[name] for name in _CALLS if name in details}
+        calls.setdefault("In Python", validation.mend_call)
+    if validation.still_open: says.append(f"Still open: {validation.still_open}.")
+    return Section("What to do next", paragraphs=tuple(says), facts=calls)
+
 # %% ../nbs/60_report.ipynb #cell-050
 def _table(validation):
     "A row for each comparison, as text."
@@ -335,13 +352,17 @@ def report_sections(
     parts = [
         _causes_section(validation),
         _conclusions_section(validation) if validation.conclusions else None,
+        *(Section(title, table=table, paragraphs=(_TOGETHER,))
+          for title, table in part_tables(validation.conclusions.values()).items()),
         Section("All scores", pictures=(score_picture(validation),), paragraphs=says) if defined
         else None,
         *(_statistic_section(validation, score, score is binned) for score in scores),
         Section("All numbers", table=_table(validation)) if defined else None,
         Section("Cautions", items=validation.cautions, paragraphs=() if validation.cautions
                 else ("None: the conditions that were checked are met.",)),
-        Section("Settings and versions", facts=_facts(validation, details)),
+        _next_section(validation, details),
+        Section("Settings and versions", facts=_facts(validation, {
+            name: text for name, text in details.items() if name not in _CALLS})),
         Section("References", sources=_SOURCES)]
     return [part for part in parts if part]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts sta
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Interval', 'three_digits', 'enumerated', 'html_table', 'Result', 'as_text', 'SignificanceTest', 'new_axes',
-           'plot_null', 'plain_ticks', 'plain_text', 'visible_points']
+__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'html_table', 'Result', 'as_text', 'SignificanceTest',
+           'new_axes', 'plot_null', 'plain_ticks', 'plain_text', 'visible_points']
 
 # %% ../nbs/01_results.ipynb #cell-017
 class Interval(NamedTuple):
@@ -55,7 +55,8 @@ class Interval(NamedTuple):
 
 # %% ../nbs/01_results.ipynb #cell-021
 def three_digits(value: Any,  # a number, or None
-                 ) -> str:  # three significant digits with their zeros, "–" for no number
+                 ) -> str:  # three significant digits with their zeros, all of a whole part
+                     # up to a million; "–" for no number
     """A number as a sentence or a table shows it, with a minus sign that is not a hyphen.
 
     Parameters
@@ -66,12 +67,37 @@ def three_digits(value: Any,  # a number, or None
     Returns
     -------
     str
-        Three significant digits with their zeros, "–" for no number.
+        Three significant digits with their zeros, all of a whole part up to a million; "–"
+        for no number.
     """
     if value is None or value is pd.NA or np.isnan(value): return "–"
     if np.isinf(value): return "∞" if value > 0 else "−∞"
-    text = f"{value:#.3g}".rstrip(".") if abs(value) < 100 else f"{value:.5g}"
+    is_large = 99.95 <= abs(value) < 999_999.5
+    text = f"{value:.0f}" if is_large else f"{value:#.3g}".rstrip(".")
     return text.replace("-", "−")
+
+
+def plus_minus(value: float,  # a number
+               error: float,  # its standard error, ≥ 0
+               ) -> str:  # such as "+0.214 ± 0.034"
+    """A number with its sign and its standard error, to two digits of the error.
+
+    Parameters
+    ----------
+    value : float
+        A number.
+    error : float
+        Its standard error, ≥ 0.
+
+    Returns
+    -------
+    str
+        Such as "+0.214 ± 0.034".
+    """
+    if not np.isfinite(value) or not 1e-8 < error < 1e4: return (
+        f"{three_digits(value)} ± {three_digits(error)}")
+    k = int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
+    return f"{value:+.{k}f} ± {error:.{k}f}".replace("-", "−")
 
 
 def enumerated(words: list[str],  # phrases, in their order

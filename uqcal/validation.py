@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from .bootstrap import BootstrapInterval, intervals_of
 from .causes import Cause, causes_of
 from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, check_tolerance,
-                               conclusions_of, headline_of, next_step,
-                               planned_resamples, read_features)
+                               conclusions_of, headline_of, mends_for, next_step,
+                               planned_resamples, read_features, still_open)
 from .distributions import distribution_name, standard_distribution
 from .groups import LEAST_GROUPS
 from .inputs import check_choices, check_count, check_fraction, check_generator
@@ -378,26 +378,8 @@ def _answer(question, scores):
 
 # %% ../nbs/51_validation.ipynb #cell-028
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Validation(Result):
-    """What is to be thought of stated uncertainties, and why; what `validate` returns.
-
-    Attributes
-    ----------
-    sample : Sample
-        The errors and uncertainties, copies of what was given.
-    conclusions : dict[str, Conclusion]
-        By question, no distribution assumed; maybe none.
-    scores : dict[str, Score]
-        By statistic, against known and simulated references.
-    causes : tuple[Cause, ...]
-        Mistakes whose traces the two columns carry.
-    cautions : tuple[str, ...]
-        Conditions that the data do not meet.
-    warnings : tuple[str, ...]
-        In short, those of them on which every answer depends.
-    settings : dict[str, Any]
-        What it was made with, by name: n, n_bins, tolerance, groups ….
-    """
+class _Validated(Result):
+    "What is kept of a validation."
 
     sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
     conclusions: dict[str, Conclusion]  # by question, no distribution assumed; maybe none
@@ -423,6 +405,49 @@ class Validation(Result):
     def next_step(self) -> str:
         "What to do about it first: a mistake in the file before anything else."
         return _next_step(self)
+
+
+# %% ../nbs/51_validation.ipynb #cell-070
+class Validation(_Validated):
+    """What is to be thought of stated uncertainties, and why; what `validate` returns.
+
+    Attributes
+    ----------
+    sample : Sample
+        The errors and uncertainties, copies of what was given.
+    conclusions : dict[str, Conclusion]
+        By question, no distribution assumed; maybe none.
+    scores : dict[str, Score]
+        By statistic, against known and simulated references.
+    causes : tuple[Cause, ...]
+        Mistakes whose traces the two columns carry.
+    cautions : tuple[str, ...]
+        Conditions that the data do not meet.
+    warnings : tuple[str, ...]
+        In short, those of them on which every answer depends.
+    settings : dict[str, Any]
+        What it was made with, by name: n, n_bins, tolerance, groups ….
+    """
+
+    @property
+    def mends(self) -> str:
+        "What could put it right, for `uqcal.mend` to try; empty where that is not the next step."
+        if any(one.strength != "possible" for one in self.causes): return ""
+        return mends_for(self.conclusions.values())
+
+    @property
+    def mend_call(self) -> str:
+        "The line of Python that tries it, with the words of `validate`; empty where none does."
+        if not self.mends: return ""
+        given = [name for name, there in (
+            ("features", any(one.feature is not None for one in self.conclusions.values())),
+            ("groups", self.sample.groups is not None and not self.warnings)) if there]
+        return f"mend({', '.join(['error', 'uncertainty', *(f'{name}={name}' for name in given)])})"
+
+    @property
+    def still_open(self) -> str:
+        "What is not decided, and why; empty where all is."
+        return still_open(self.answers)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each statistic and reference; what does not apply to a known reference is <NA>.
@@ -495,6 +520,8 @@ def _as_text(result):
 
 def _as_html(result):
     parts = [f"<p><b>{escape(result.headline)}</b></p><p>Next: {escape(result.next_step)}</p>"]
+    if result.mends: parts.append(f"<p>What <code>mend</code> would try: {escape(result.mends)}."
+                                  "</p>")
     parts += [f"<p><i>{one.strength}:</i> {escape(one.sentence)}</p>" for one in result.causes]
     for found in (result.conclusions, {one.label: one for one in result.scores.values()}):
         items = "".join(f"<li><b>{escape(name)}: {one.status}</b>. {escape(one.sentence)}</li>"
@@ -510,19 +537,27 @@ def _as_json(result):
         return {key: {name: getattr(one, name) for name in names} for key, one in found.items()}
     grounds = ("feature", "status", "reason", "direction", "sentence", "test", "pvalue", "estimate",
                "confidence_interval", "rows")
+    parts = {key: one.parts.to_dict("records") for key, one in result.conclusions.items()
+             if one.parts is not None}
     return {"headline": result.headline, "next_step": result.next_step,
             "conclusions": _told(result.conclusions, grounds),
             "scores": _told(result.scores, ("status", "sentence")),
             "causes": [{"name": one.name, "strength": one.strength, "sentence": one.sentence,
                         "rows": one.rows.tolist()} for one in result.causes],
             "cautions": result.cautions, "settings": result.settings,
-            "table": [{key: _plain(value) for key, value in row.items()}
-                      for row in result.to_frame().to_dict("records")]}
+            "table": _rows(result.to_frame().to_dict("records")), "mends": result.mends,
+            "mend_call": result.mend_call, "still_open": result.still_open,
+            "parts": {key: _rows(part) for key, part in parts.items()}}
+
+
+def _rows(records):
+    "Rows of a table without infinite numbers."
+    return [{key: _plain(value) for key, value in row.items()} for row in records]
 
 
 def _plain(value):
     if value is pd.NA or (isinstance(value, float) and not np.isfinite(value)): return None
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 # %% ../nbs/51_validation.ipynb #cell-029
 def _plot_scores(result, ax):
