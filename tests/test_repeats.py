@@ -1,11 +1,12 @@
 """What repeats is found, what was only rounded or sorted is left alone."""
 import numpy as np
 import pytest
+from sklearn.isotonic import IsotonicRegression
 
 from uqcal.causes import find_causes
 from uqcal.consistency import consistency_test
 from uqcal.datasets import catalogue, load_demo
-from uqcal.repeats import find_repeats, repeats_of
+from uqcal.repeats import find_repeats, repeated_cases, repeats_of
 
 
 def drawn(n, seed=1):
@@ -146,3 +147,27 @@ def test_a_pasted_stretch_is_a_copy_whatever_its_values():
     found = find_repeats(e[row], u[row])
     assert found.repeats == "rows" and np.array_equal(found.groups[1000:], found.groups[300:500])
     assert "duplicate rows" in [one.name for one in find_causes(e[row], u[row])]
+
+
+@pytest.mark.parametrize("kind", ["forest", "leaves", "sure", "isotonic"])
+def test_cases_that_share_probabilities_are_no_copies(kind):
+    "Shares of trees, leaves with rates of their own, sure and overconfident ones, steps fitted to the outcomes: no label in 60 sets each."
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 5])
+        n = (100, 300, 1000)[seed % 3]
+        true = rng.beta(0.3, 0.5, n) if kind == "sure" else rng.uniform(0, 1, n)
+        if kind == "leaves": true = rng.beta(0.4, 0.4, 60)[rng.integers(60, size=n)]
+        y = (rng.random(n) < true).astype(float)
+        p = {"forest": (true * 100).round() / 100, "sure": np.clip(1.6 * (true - 0.5) + 0.5, 0, 1).round(3)}.get(kind, true)
+        if kind == "isotonic": p = IsotonicRegression().fit_transform(true, y)
+        labels, told = repeated_cases(y, p)
+        assert labels is None and "times" not in told
+
+
+def test_cases_that_are_copies_are_known():
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0, 1, 400)
+    y = (rng.random(400) < p).astype(float)
+    for rows in (np.tile(np.arange(400), 2), rng.permutation(np.repeat(np.arange(400), 3)), np.append(np.arange(400), rng.choice(400, 50, replace=False))):
+        labels, told = repeated_cases(y[rows], p[rows])
+        assert np.unique(labels).size == 400 and np.unique(np.column_stack([labels, rows]), axis=0).shape[0] == 400 and "count once" in told

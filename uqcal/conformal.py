@@ -19,6 +19,7 @@ from .inputs import (check_choice, check_column, check_fraction, check_generator
                           check_labels_agree, check_multiclass, plain_array, printable, read_labels,
                           read_vector)
 from .intervals import check_bounds
+from .repeats import copies_of
 from .results import enumerated, three_digits
 from .sample import Sample
 from .scaling import Mend, read_columns
@@ -83,8 +84,27 @@ def _threshold(scores, level, unit):
     place = np.searchsorted(reached, (count.size + 1) * level * (1 - 1e-9))
     return float(scores[order[place]]) if place < scores.size else np.inf
 
+# %% ../nbs/31_conformal.ipynb #cell-059
+def _pairs(y, low, up, groups):
+    "True values beside a number for each pair of bounds."
+    first, last = (np.unique(one, return_inverse=True)[1] for one in (low, up))
+    return Sample(y, 1.0 + first * (last.max() + 1.0) + last, groups)
+
+
+class _Distinct(Storable):
+    "Rows of which each counts once."
+    copies_ = (0, 0)  # rows that must be copies of others, and all rows
+
+    def _units_of(self, sample):
+        "The groups of rows as given; else, if rows are copies beyond doubt, those that are equal."
+        self.copies_ = (0, sample.n)
+        if sample.groups is not None: return sample.groups.codes
+        equal = copies_of(sample)
+        if equal is not None: self.copies_ = (sample.n - int(equal.max()) - 1, sample.n)
+        return equal
+
 # %% ../nbs/31_conformal.ipynb #cell-013
-class _Calibrated(Storable):
+class _Calibrated(_Distinct):
     "Thresholds of scores, of all points or of each group of a feature."
 
     def _cells(self, columns, n):
@@ -188,7 +208,10 @@ class _Told(_Tabled):
     def _promise(self):
         "What the thresholds promise, in words."
         table, rows = self.to_frame(), "groups of rows" if self.clustered_ else "points"
+        if self.copies_[0]: rows = "different rows"
         on = f"{self.points_.sum():,} {rows}"
+        if self.copies_[0]:
+            on += " ({:,} of {:,} rows are copies and count once)".format(*self.copies_)
         if self.clustered_ or self.labels_:
             each = " in each group" if self.labels_ else ""
             return f"at least {100 * self.level:g} % covered{each}, calibrated on {on}"
@@ -266,7 +289,7 @@ class _LearnsErrors(_Mended):
         columns = read_columns(features, sample.n, error=error, uncertainty=uncertainty,
                                groups=groups)
         cell, labels = self._cells(columns, sample.n)
-        unit = None if sample.groups is None else sample.groups.codes
+        unit = self._units_of(sample)
         held = np.arange(sample.n) if self.scaling is None else self._mend(sample, columns, unit)
         scaled = sample.scaled[held]
         if self.mend_ is not None:
@@ -397,14 +420,14 @@ class _LearnsBounds(_Told):
             self.inner_ = ConformalIntervals(self.level, self.by, self.scaling, self.symmetric,
                                              rng=self.rng)
             self.inner_.fit(self._half(low, up), y - (low + up) / 2, features, groups)
-            for name in ("labels_", "clustered_", "points_", "threshold_"):
+            for name in ("labels_", "clustered_", "points_", "threshold_", "copies_"):
                 setattr(self, name, getattr(self.inner_, name))
             return self
         columns = read_columns(features, y.size, y_true=y_true, y_intervals=y_intervals,
                                groups=groups)
         above, below = (y - up) / unit_length, (low - y) / unit_length
         self._calibrate((np.maximum(above, below),) if self.symmetric else (above, below),
-                        *self._cells(columns, y.size), _units(groups, y.size))
+                        *self._cells(columns, y.size), self._units_of(_pairs(y, low, up, groups)))
         return self
 
     def _half(self, low, up):

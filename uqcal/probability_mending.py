@@ -18,7 +18,8 @@ from .inputs import (check_binary, check_count, check_generator, check_labels_ag
                           check_probabilities, read_labels)
 from .mending import random_folds, score_table
 from .recalibration import BetaScaling, IsotonicCalibration, PlattScaling
-from .results import Result, as_text, enumerated, html_table, new_axes
+from .repeats import repeated_cases
+from .results import Result, as_text, enumerated, html_table, new_axes, plus_minus
 from .sample import Ordering, bin_means, bin_starts
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -121,7 +122,7 @@ def _told(found):
                     if found.rests_on_rows else f"{found.before.conclusion.short.lower()}, but no "
                     "map does better on held-out cases")
         return " ".join([f"Left as stated: {says}.", *found.warnings])
-    gain = f"{row['gain']:+.4f} ± {row['gain_error']:.4f}".replace("-", "−")
+    gain = plus_minus(row["gain"], row["gain_error"])
     return " ".join([
         f"Mended by {found.chosen}: {found.model.sentence}.",
         f"Log score {gain} per held-out case.", f"Before: {found.before.conclusion.short}.",
@@ -318,7 +319,8 @@ def mend_probabilities(
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
     y, p, _ = check_binary(y_true, y_prob)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    labels = None if cluster is None else read_labels(cluster, y.size, "cluster")
+    labels, note = repeated_cases(y, p) if cluster is None else (
+        read_labels(cluster, y.size, "cluster"), "")
     unit = np.arange(y.size) if labels is None else np.unique(labels, return_inverse=True)[1]
     options = dict(tolerance=tolerance, confidence=confidence, n_resamples=n_resamples,
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -329,10 +331,11 @@ def mend_probabilities(
 
     before = judged(y, p, labels)
     _check_enough(y, unit)
-    return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged)
+    return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
+                   tuple(filter(None, [note])))
 
 # %% ../nbs/58_probability_mending.ipynb #cell-020
-def _mended(y, p, labels, unit, fold, before, judged):
+def _mended(y, p, labels, unit, fold, before, judged, warnings):
     "The result of `mend_probabilities` for checked columns."
     crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in _MAPS.items()}
     held = {name: _log_scores(y, q) for name, q in crossed.items()}
@@ -347,4 +350,4 @@ def _mended(y, p, labels, unit, fold, before, judged):
         model=None if kind is None else kind().fit(p, y), chosen=chosen, before=before, after=after,
         outcome=y, score=p, mended=crossed[chosen], scores=table, n_folds=int(fold.max()) + 1,
         rests_on_rows=rests_on_rows,
-        warnings=_told_rows(before.conclusion.rows) if rests_on_rows else ())
+        warnings=(*warnings, *(_told_rows(before.conclusion.rows) if rests_on_rows else ())))

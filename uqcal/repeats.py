@@ -16,7 +16,7 @@ from .results import Result
 from .sample import Ordering, Sample
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases']
 
 # %% ../nbs/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -341,3 +341,52 @@ _WORDS = {"rows": "{again} of {n} rows repeat an earlier one, error and uncertai
           "repeat an earlier one, mostly beside another uncertainty: the same points seem to be "
           "judged more than once.", "scaled errors": "{again} of {n} scaled errors repeat an "
           "earlier one though the errors do not: the same points seem to be stated in two units."}
+
+# %% ../nbs/28_repeats.ipynb #cell-042
+def repeated_cases(
+    y: np.ndarray,  # outcomes, 0 or 1, shape (n,), in the order of the file
+    p: np.ndarray,  # stated probabilities, shape (n,)
+) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they must be copies, None
+                                     # where nothing is known; and a sentence, "" without a sign
+    """Cases that repeat each other, as far as outcomes and probabilities tell.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0 or 1, shape (n,), in the order of the file.
+    p : np.ndarray
+        Stated probabilities, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray | None, str]
+        A label for each case, equal where they must be copies, None where nothing is known;
+        and a sentence, "" without a sign.
+    """
+    values, at, count = np.unique(p, return_inverse=True, return_counts=True)
+    cases, code, number = np.unique(2 * at + (y == 1), return_inverse=True, return_counts=True)
+    again = y.size - cases.size
+    told = f"{again:,} of {y.size:,} cases repeat an earlier one, outcome and probability alike"
+    if block := _block(code):
+        return np.arange(y.size) % block, (f"The file holds the same {block:,} cases "
+                                           f"{y.size // block} times; copies count once.")
+    if cases.size >= 20 and np.gcd.reduce(number) > 1: return code, f"{told}, and count once."
+    if again and values.size < 20:
+        return None, (f"Among {values.size} different probabilities copies of a case can't be told "
+                      "from other cases; name them by cluster if there are any.")
+    if again < max(2, y.size / 100): return None, ""
+    mean, pvalue = _rows_by_chance(Sample(y, at + 1.0), check_generator(1))
+    if pvalue > 0.001 or mean - cases.size < y.size / 100: return None, ""
+    if np.mean(np.bincount(cases // 2)[count > 1] == 1) > 0.95:
+        return code, f"{told}, and count once."
+    return None, ("Cases of equal probability agree in their outcome more often than chance "
+                  "allows; if they belong together, name them by cluster.")
+
+
+def _block(code):
+    "The length of a block that the rows consist of, again and again; ten kinds of rows in it."
+    for times in range(20, 1, -1):
+        size = code.size // times
+        if code.size % times or size < 20 or np.unique(code[:size]).size < 10: continue
+        if np.array_equal(code[size:], code[:-size]): return size
+    return None
