@@ -67,6 +67,7 @@ export: .venv/.dev
 	@$(BIN)/python tools/docstrings.py
 	@$(BIN)/python tools/stub.py
 	@$(BIN)/python tools/readme.py
+	@$(BIN)/python tools/forks.py
 
 clean:
 	@rm -rf .venv .cache _proc _docs build dist *.egg-info .pytest_cache .ruff_cache .hypothesis report.html

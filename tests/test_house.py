@@ -167,11 +167,13 @@ def build(copy):
     return next((copy / "made").glob("*.tar.gz")), next((copy / "made").glob("*.whl"))
 
 
-def test_wheel_holds_the_package_and_the_demo_data_only(copy):
+def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
+    from uqcal.studies import PAGES
     archive, wheel = build(copy)
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {f"uqcal/{p.name}" for p in (ROOT / "uqcal").iterdir() if p.is_file()}
     expected |= {f"uqcal/data/{name}" for name in ("Diffusion_RF_Test_cal.csv", "LICENSE-CeCILL-2.1.txt", "SOURCE.txt")}
+    expected |= {f"uqcal/data/{page}.ipynb" for page in PAGES}
     assert packed == expected
     metadata = zipfile.ZipFile(wheel).read(next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/METADATA"))).decode()
     for line in [f"Version: {settings()['version']}", "License-File: LICENSE", "Requires-Python: >=3.10", *(f"Programming Language :: Python :: {v}" for v in VERSIONS)]:

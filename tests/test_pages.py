@@ -1,8 +1,18 @@
 """What a page may rely on: its introduction is shown, its words are explained, its notebook runs where it is taken to."""
+import json
+import os
 import re
+import sys
 
 import notebooks
 import pytest
+from nbclient.exceptions import CellExecutionError
+
+from uqcal.studies import PAGES as PAGES_TO_FORK
+from uqcal.studies import new_study
+
+sys.path.insert(0, str(notebooks.ROOT / "tools"))
+import forks
 
 PAGES = sorted(notebooks.every_notebook())
 
@@ -34,3 +44,37 @@ def test_each_line_of_the_glossary_is_a_term_a_sentence_and_a_page():
 @pytest.mark.parametrize("term, page", [(term, page) for term, _, page in TERMS], ids=[term for term, _, _ in TERMS])
 def test_a_term_of_the_glossary_is_used_on_its_page(term, page):
     assert re.search(rf"(?i)\b{re.escape(term)}", words(GLOSSARY.parent / page)), f"{page} doesn't use the word {term!r}"
+
+
+def test_the_pages_that_travel_are_those_that_can_be_begun_from():
+    assert set(PAGES_TO_FORK) == set(forks.PAGES)
+
+
+@pytest.mark.parametrize("page", forks.PAGES)
+def test_a_page_that_travels_is_made_from_its_notebook_and_marks_what_to_change(page):
+    original = json.loads((notebooks.ROOT / "nbs" / forks.PAGES[page] / f"{page}.ipynb").read_text(encoding="utf-8"))
+    held = json.loads((notebooks.ROOT / "uqcal" / "data" / f"{page}.ipynb").read_text(encoding="utf-8"))
+    assert held == forks.fork(original), "run `make export`"
+    assert [cell for cell in held["cells"] if "".join(cell["source"]).startswith("# CHANGE THIS CELL")]
+    prose = "".join("".join(cell["source"]) for cell in held["cells"] if cell["cell_type"] == "markdown")
+    assert not re.findall(r"\]\((?!https?:)[^)]*\)", prose) and "relative tolerance of" not in prose
+    assert not any(line.startswith("assert ") for cell in held["cells"] if cell["cell_type"] == "code" for line in "".join(cell["source"]).split("\n"))
+
+
+@pytest.mark.parametrize("page", ["your_own", *(pytest.param(page, marks=pytest.mark.slow) for page in list(forks.PAGES)[1:])])
+def test_a_new_study_runs_as_it_is_in_an_empty_folder(page, tmp_path):
+    path = new_study(tmp_path / "mine", page)
+    try: ran = notebooks.run(path)
+    except CellExecutionError as error:
+        if error.ename == "DatasetUnavailable" and "UQCAL_DATA_DIR" not in os.environ: pytest.skip(error.evalue)
+        raise
+    assert any(cell.outputs for cell in ran.cells if cell.cell_type == "code")
+    assert [one.name for one in tmp_path.iterdir()] == ["mine.ipynb"]
+
+
+def test_a_new_study_replaces_nothing(tmp_path):
+    (tmp_path / "mine.ipynb").write_text("a day's work")
+    for name in ("mine", "mine.ipynb"):
+        with pytest.raises(FileExistsError, match="mine.ipynb is there already"): new_study(tmp_path / name)
+    assert (tmp_path / "mine.ipynb").read_text() == "a day's work"
+    with pytest.raises(ValueError, match="page must be one of"): new_study(tmp_path / "other", "nowhere")

@@ -60,6 +60,7 @@ _CONTENTS = {
     "rates": ["rate_difference"],
     "streams": ["RecalibratedClassifier"],
     "report": ["write_report"],
+    "studies": ["new_study"],
     "cli": [],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}

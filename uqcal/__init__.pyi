@@ -47,6 +47,7 @@ from uqcal import scores as scores
 from uqcal import screening as screening
 from uqcal import statistics as statistics
 from uqcal import streams as streams
+from uqcal import studies as studies
 from uqcal import tables as tables
 from uqcal import tickets as tickets
 from uqcal import validation as validation
@@ -119,6 +120,7 @@ from uqcal.statistics import ence as ence
 from uqcal.statistics import zms as zms
 from uqcal.statistics import zmse as zmse
 from uqcal.streams import RecalibratedClassifier as RecalibratedClassifier
+from uqcal.studies import new_study as new_study
 from uqcal.tables import read_errors as read_errors
 from uqcal.tables import read_intervals as read_intervals
 from uqcal.tables import read_probabilities as read_probabilities

@@ -535,6 +535,27 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
         where = locate(SETS[name])
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
+# %% ../nbs/70_cli.ipynb #cell-093b
+@app.command("new-study", help="""Write a notebook that runs as it is, with the cells to change
+marked, and never over a file that is there.
+
+\b
+Examples:
+  uqcal new-study mine.ipynb
+  uqcal new-study visits.ipynb --from groups
+""")
+def _new_study(name: Annotated[str, typer.Argument(
+                   metavar="NAME", help="File to write; .ipynb is added if it is missing.",
+                   show_default=False)],
+               page: Annotated[str, _option(
+                   "What it begins from: your_own, regression, classification, streaming, "
+                   "intervals or groups.", "PAGE", "--from", default=True)] = "your_own"):
+    from uqcal.inputs import check_choice
+    from uqcal.studies import PAGES, new_study
+    target = new_study(name, check_choice(page, "--from", list(PAGES)))
+    typer.echo(f"{_visible(display_name(target.name))}: {PAGES[page]}\n"
+               "Change the cells that begin with # CHANGE THIS CELL.")
+
 # %% ../nbs/70_cli.ipynb #cell-094
 _MEND = """Mend standard uncertainties, and predictions where they are biased; or probabilities.
 
