@@ -231,7 +231,7 @@ class Result:
         frame = self.to_frame()
         return f"<p>{escape(self.sentence)}</p>" + (html_table(frame) if len(frame) > 1 else "")
 
-
+# %% ../nbs/01_results.ipynb #cell-031b
 def as_text(result: Result,  # one with a verdict
             ) -> str:  # lines of at most 100 columns
     """What a terminal shows of a verdict: the sentence, and the next step where there is one.
