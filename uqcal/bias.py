@@ -5,6 +5,7 @@
 # %% ../nbs/26_bias.ipynb #cell-034
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -131,28 +132,32 @@ def _range(path, is_grouped):
 # %% ../nbs/26_bias.ipynb #cell-042
 @nb.njit(cache=True, nogil=True)
 def _stretch_sums(z, group, n_groups, block, first, last):
-    """Mean of z over each stretch of blocks, the sum of its groups' squared sums of z − mean, and
-    how many groups it meets."""
+    """Mean of z over each stretch of blocks, the sum of its groups' squared sums of z − mean, how
+    many groups it meets, and which share of S² a sign takes out of that sum."""
     mean, square, met = np.empty(first.size), np.zeros(first.size), np.zeros(first.size, np.int64)
-    part, seen = np.zeros(n_groups), np.zeros(n_groups, np.bool_)
+    part, rows, share = np.zeros(n_groups), np.zeros(n_groups), np.zeros(first.size)
     for j in range(first.size):
         low, high = block[first[j]], block[last[j]]
         mean[j] = np.mean(z[low:high])
         for i in range(low, high):
             part[group[i]] += z[i] - mean[j]
-            seen[group[i]] = True
+            rows[group[i]] += 1
+        weighted = squares = 0.0
         for i in range(low, high):
             g = group[i]
-            if seen[g]:
+            if rows[g]:
                 square[j] += part[g]**2
+                weighted += part[g]**2 * rows[g]
+                squares += rows[g]**2
                 met[j] += 1
-                part[g] = 0.0
-                seen[g] = False
-    return mean, square, met
+                part[g] = rows[g] = 0.0
+        m = high - low
+        share[j] = 2 * weighted / (m * square[j]) - squares / m**2 if square[j] > 0 else 1 / met[j]
+    return mean, square, met, share
 
 
 @nb.njit(cache=True, nogil=True)
-def _largest_t(z, group, weight, block, first, last, mean, square, met):
+def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
     "The largest |t| over all stretches when each group's z − mean takes the sign of its weight."
     sums, signs = np.zeros(block.size), np.zeros(block.size)
     for b in range(block.size - 1):
@@ -165,7 +170,7 @@ def _largest_t(z, group, weight, block, first, last, mean, square, met):
     largest = 0.0
     for j in range(first.size):
         s = sums[last[j]] - sums[first[j]] - mean[j] * (signs[last[j]] - signs[first[j]])
-        rest = square[j] - s * s / met[j]
+        rest = square[j] - s * s * share[j]
         if rest > 1e-12 * square[j]:
             largest = max(largest, abs(s) / np.sqrt(rest * met[j] / (met[j] - 1)))
         elif square[j] > 0:
@@ -175,7 +180,7 @@ def _largest_t(z, group, weight, block, first, last, mean, square, met):
 # %% ../nbs/26_bias.ipynb #cell-043
 @nb.njit(cache=True, nogil=True)
 def _reweighted(n_resamples, state, residual, group, n_groups, start, is_grouped, block, first,
-                last, mean, square, met):
+                last, mean, square, met, share):
     """For each set of weights a row: Kuiper's range, the largest |t|, and the running sum at each
     inner end of a block."""
     out, weight = np.zeros((n_resamples, block.size)), np.empty(n_groups)
@@ -186,7 +191,7 @@ def _reweighted(n_resamples, state, residual, group, n_groups, start, is_grouped
         out[r, 0] = _range(path, is_grouped)
         if first.size:
             out[r, 1] = _largest_t(residual, group, weight, block, first, last, mean, square,
-                                   met)
+                                   met, share)
             out[r, 2:] = path[inner]
     return out
 
@@ -244,14 +249,14 @@ def _stretch_plan(residual, group, n_groups, along):
         first, last = np.triu_indices(block.size, 1)
         held = block[last] - block[first]
         first, last = first[5 * held >= along.n], last[5 * held >= along.n]
-    mean, square, met = _stretch_sums(residual, group, n_groups, block, first, last)
+    mean, square, met, share = _stretch_sums(residual, group, n_groups, block, first, last)
     kept = met >= _FEWEST
-    return block, first[kept], last[kept], mean[kept], square[kept], met[kept]
+    return block, first[kept], last[kept], mean[kept], square[kept], met[kept], share[kept]
 
 
 def _stretch_table(plan, largest, along, overall, confidence):
     "Each stretch with its mean and limits that hold for all of them at once."
-    block, first, last, mean, square, met = plan
+    block, first, last, mean, square, met, _ = plan
     count, place = block[last] - block[first], int(np.ceil(round(
         confidence * (largest.size + 1), 9))) - 1
     wide = np.sort(largest)[place] if place < largest.size else np.inf
@@ -511,7 +516,9 @@ def _points_needed(test, tolerance, of):
         raise ValueError(f"of='stretches' needs stretches, and {test.n} points have none")
     else: mean, low = test.stretches["mean"].to_numpy(), test.stretches["low"].to_numpy()
     half, size = mean - low, np.abs(mean)
-    if not np.isfinite(half).all(): return float("inf")
+    has = np.isfinite(half)  # a group of one row has no limits, however many others there are
+    if not has.any(): return float("inf")
+    half, size = half[has], size[has]
     return float(np.ceil(test.n * np.max(half / np.maximum(size, tolerance - size))**2))
 
 # %% ../nbs/26_bias.ipynb #cell-054
@@ -812,15 +819,15 @@ def centred_of(
     refuse("tests", f"be of these {sample.n} points", np.array([t.n != sample.n for t in tests]),
            "of another number")
     changes = [test for test in tests if test.bias_changes]
-    for test in changes: z = _centred(z, _cells(test, sample), sample)
+    for test in changes: z = _centred(z, _cells(test, z, sample), sample)
     if not changes:
         if not any(test.mean_is_biased for test in tests): return sample
         z = _centred(z, np.zeros(sample.n, np.int64), sample)
     return sample.with_error(z * sample.uncertainty)
 
 # %% ../nbs/26_bias.ipynb #cell-001
-def _cells(test, sample):
-    "The block or group of each point; what stands alone shares one."
+def _cells(test, z, sample):
+    "The block or group of each point with scaled error z; what stands alone shares one."
     along, count = test.along, test.along.counts
     if test.by == "groups":
         return np.where(count > 1, np.arange(count.size), count.size)[along.codes]
@@ -832,9 +839,25 @@ def _cells(test, sample):
         ends = along.start[[np.searchsorted(labels, at.first),
                             np.searchsorted(labels, at.last, side="right")]]
         edges = np.union1d(edges, ends)
+    if test.n_groups is None: edges = np.union1d(edges, _steps(z[along.order], edges, along.start))
     cells = np.empty(sample.n, np.int64)
     cells[along.order] = np.searchsorted(edges, np.arange(sample.n), side="right") - 1
     return cells
+
+
+def _steps(z, edges, runs):
+    "Where the mean of z in order plainly changes within blocks or between their middles."
+    middles = np.unique([edges[0], *(edges[1:] + edges[:-1]) // 2, edges[-1]])
+    found = []
+    for low, high in (*itertools.pairwise(edges), *itertools.pairwise(middles)):
+        part, m = z[low:high] - z[low:high].mean(), high - low
+        least = 4 + m // 8  # of fewer points a single far one would make a step
+        cut = runs[(runs >= low + least) & (runs <= high - least)] - low
+        if not cut.size: continue
+        between = np.cumsum(part)[cut - 1]**2 * m / (cut * (m - cut))
+        k = np.argmax(between)
+        if between[k] * (m - 2) > 16 * (part @ part - between[k]): found.append(low + cut[k])
+    return found
 
 
 def _centred(z, cells, sample):
