@@ -7,6 +7,9 @@ The loops are written as one would write them without compiling: numpy for the v
 the same results as uqcal, which is checked. Times are those of one core. Each is the shortest of a few runs.
 """
 import argparse
+import csv
+import io
+import math
 import os
 import subprocess
 import sys
@@ -21,6 +24,8 @@ from scipy.optimize import brentq
 from timing import against, seconds
 
 from uqcal.calibeating import FosterForecaster, tops
+from uqcal.error_monitor import UncertaintyMonitor
+from uqcal.error_streams import recalibrate_bound_rows
 from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineIntervals
 from uqcal.mixture import OnlineMixture
 from uqcal.online import Aioli, OnlinePlattScaling
@@ -127,33 +132,92 @@ def long_stream(quick):
         print(f"{n:,} rows through {name}: {took:.2f} s    at most 10 s: {'met' if took <= 10 else 'NOT met'}")
 
 
+def loop_monitor(u, error):
+    "The sum over changes of bets on Z², without the alarms, in numpy."
+    rate = np.array([0.05, 0.15, 0.5, 0.03, 0.08, 0.2] + 2 * [0.1, 0.3, 0.05, 0.15])
+    up, side = np.array([1, 1, 1, 0, 0, 0] + 2 * [1, 1, 0, 0], bool), np.repeat([0, -1, 1], [6, 4, 4])
+    fair, share = 1 - (1 - np.exp(-9 * rate)) / 9, np.where(side == 0, 0.5 / 6, 0.5 / 8)
+    wealth, path, total = np.zeros(14), np.empty(u.size), 0.0
+    for t in range(u.size):
+        square, at = (error[t] / u[t])**2, -1 if t and np.log(u[t]) < total / t - 1e-9 else 1
+        bet = np.where(up, 1 + rate * (min(square, 25.0) - 1), np.exp(-rate * square) / fair)
+        wealth = (wealth + 1) * np.where((side == 0) | (side == at), bet, 1.0)
+        path[t], total = share @ wealth, total + np.log(u[t])
+    return path
+
+
 def errors_and_intervals():
     "Uncertainties and intervals along a million errors."
     error, ones = np.random.default_rng(5).normal(size=1_000_000), np.ones(1_000_000)
     for name, make in [("OnlineIntervals", OnlineIntervals), ("adaptive conformal", lambda: OnlineIntervals(AdaptiveConformal())),
-                       ("aggregated", lambda: OnlineIntervals(AggregatedAdaptive())), ("OnlineScaling", OnlineScaling)]:
+                       ("aggregated", lambda: OnlineIntervals(AggregatedAdaptive())), ("OnlineScaling", OnlineScaling), ("UncertaintyMonitor", UncertaintyMonitor)]:
         make().prequential(ones[:9], error[:9])
         took = seconds(lambda make=make: make().prequential(ones, error), 1, clock=time.process_time)
         print(f"1,000,000 errors through {name}: {took:.2f} s    at most 5 s: {'met' if took <= 5 else 'NOT met'}")
+    u, part = np.random.default_rng(6).gamma(3, 0.3, 20_000), error[:20_000]
+    slow = seconds(lambda: loop_monitor(u, u * part), 1, clock=time.process_time)
+    np.testing.assert_allclose(UncertaintyMonitor(run_length=10**15).prequential(u, u * part).total, loop_monitor(u, u * part), rtol=1e-9)
+    fast = seconds(lambda: UncertaintyMonitor().prequential(ones, error), 3, clock=time.process_time) / 1e6
+    print(f"UncertaintyMonitor: {1e6 * fast:.3f} µs an error, numpy loop {1e6 * slow / u.size:.1f}    {against(slow / u.size / fast, 20, True)}")
+
+
+def loop_rows(text):
+    "The tracker's bounds for each row of a table, as one would write it with csv: no summary, no checks, no state."
+    g, out = 0.0, []
+    for row in csv.DictReader(io.StringIO(text)):
+        low, high, y = float(row["lo"]), float(row["hi"]), float(row["y"])
+        middle, half = (low + high) / 2, (high - low) / 2
+        out.append([middle - math.exp(g) * half, middle + math.exp(g) * half])
+        g += 0.05 * ((math.log(max(abs(y - middle) / half, 1e-9)) > g) - 0.1)
+    return np.array(out)
+
+
+def rows_of_intervals():
+    "What judging, summing up and watching cost beside the bare loop."
+    rng, n, out = np.random.default_rng(7), 100_000, []
+    middle, half = rng.normal(size=n), rng.gamma(3, 0.3, n)
+    y = middle + half * rng.standard_normal(n)
+    text = "lo,hi,y\n" + "".join(f"{a:.5f},{b:.5f},{c:.5f}\n" for a, b, c in zip(middle - half, middle + half, y))
+    options = {"lower": "lo", "upper": "hi", "observed": "y", "level": 0.9}
+    recalibrate_bound_rows(io.BytesIO(text.encode()), out.append, **options)
+    made = np.array([line.split(",")[3:] for line in "".join(out).splitlines()[1:]], float)
+    np.testing.assert_allclose(made, loop_rows(text), atol=2e-4, rtol=1e-4)
+    ours = seconds(lambda: recalibrate_bound_rows(io.BytesIO(text.encode()), lambda text: None, **options), 3, clock=time.process_time)
+    bare = seconds(lambda: loop_rows(text), 3, clock=time.process_time)
+    print(f"rows of intervals: {1e6 * ours / n:.1f} µs a row, bare csv loop {1e6 * bare / n:.1f}, {ours / bare:.1f} times")
+
+
+KINDS = {"probabilities": ("p,y", ["--outcome", "y", "--score", "p"]), "uncertainties": ("u,e", ["--uncertainty", "u", "--error", "e"]),
+         "intervals": ("lo,hi,y", ["--lower", "lo", "--upper", "hi", "--observed", "y", "--level", "0.9"])}
+
+
+def block_of(kind):
+    "A hundred thousand rows."
+    p, y = stream(100_000, 4)
+    if kind == "probabilities": return "\n".join(f"{a:.6f},{int(b)}" for a, b in zip(p, y)) + "\n"
+    rng = np.random.default_rng(8)
+    u, z = rng.gamma(3, 0.3, p.size), rng.standard_normal(p.size)
+    if kind == "uncertainties": return "\n".join(f"{a:.6f},{a * b:.6f}" for a, b in zip(u, z)) + "\n"
+    return "\n".join(f"{-1.645 * a:.6f},{1.645 * a:.6f},{a * b:.6f}" for a, b in zip(u, z)) + "\n"
 
 
 def command_line(quick):
     "Rows through `uqcal recalibrate`, with the peak memory of a short and a long file."
-    for n in (100_000, 1_000_000 if quick else 10_000_000):
+    for kind, n in [("probabilities", 100_000), ("probabilities", 1_000_000 if quick else 10_000_000),
+                    *((kind, n) for kind in ("uncertainties", "intervals") for n in (100_000, 1_000_000))]:
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder) / "stream.csv", Path(folder) / "out.csv"
-            p, y = stream(100_000, 4)
-            block = "\n".join(f"{a:.6f},{int(b)}" for a, b in zip(p, y)) + "\n"
+            (head, options), block = KINDS[kind], block_of(kind)
             with open(source, "w") as file:
-                file.write("p,y\n")
+                file.write(head + "\n")
                 for _ in range(n // 100_000): file.write(block)
             code = ("import resource, sys, time; from uqcal.cli import main; start = time.perf_counter()\n"
-                    f"try: main(['recalibrate', {str(source)!r}, '--outcome', 'y', '--score', 'p', '--out', {str(target)!r}])\n"
+                    f"try: main(['recalibrate', {str(source)!r}, *{options!r}, '--out', {str(target)!r}])\n"
                     "except SystemExit as end: assert not end.code, end\n"
                     "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)")
             said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip().splitlines()[-1]
             took, memory = map(float, said.split())
-            print(f"{n:,} rows through the command line: {took:.1f} s, {1e6 * took / n:.2f} µs a row, peak memory {memory:.0f} MB")
+            print(f"{n:,} rows of {kind} through the command line: {took:.1f} s, {1e6 * took / n:.2f} µs a row, peak memory {memory:.0f} MB")
 
 
 def main():
@@ -164,6 +228,7 @@ def main():
     ratios(quick)
     long_stream(quick)
     errors_and_intervals()
+    rows_of_intervals()
 
 
 if __name__ == "__main__":
