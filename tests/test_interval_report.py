@@ -180,6 +180,13 @@ def test_groups_of_rows_keep_the_level_that_rows_alone_break():
     with pytest.raises(ValueError, match="n_calibration must be left out"): interval_report(y, np.tile([-1.0, 1.0], (1000, 1)), 0.9, groups=person, n_calibration=50)
 
 
+def test_groups_of_rows_are_what_is_missing_and_not_rows_of_the_same():
+    rng = np.random.default_rng(2)
+    y, bounds = np.repeat(rng.normal(size=8), 50), np.tile([-1.645, 1.645], (400, 1))
+    told, alone = (interval_report(y, bounds, coverage=0.9, groups=groups, rng=1) for groups in (np.repeat(np.arange(8), 50), None))
+    assert told.verdict == "undecided" and "more groups of rows would tell" in told.next_step and "groups of rows" not in alone.next_step
+
+
 def test_a_series_is_not_taken_for_independent_points():
     "Perfect intervals of an autoregression with a memory of ten steps: 5 % of 60 sets, and 3.5 standard errors; taken as points, a quarter would be called invalid."
     wrong = told = plain = 0

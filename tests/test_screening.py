@@ -108,6 +108,15 @@ def test_without_the_odd_group_the_others_are_alike():
     with pytest.raises(ValueError, match="at least two"): found.without(0, 1, 2, 3)
 
 
+def test_groups_too_small_to_differ_are_not_called_equal():
+    "Three against three have twenty orders, six pairs ask for 120; fifteen against fifteen have enough."
+    for members, said in ((3, True), (15, False)):
+        frame = {"y": np.repeat([1, 0, 0, 0], members), "s": np.random.default_rng(1).uniform(size=4 * members), "g": np.repeat(np.arange(4), members)}
+        found = screen(frame, response="y", score="s", groups="g", n_resamples=999, rng=1)
+        assert ("6 pairs have too few members to show a difference of any size" in found.sentence) == said == (not (found.table["kuiper_pvalue_holm"] <= 0.05).any())
+        assert "too few members" not in screen(frame | {"w": np.ones(4 * members)}, response="y", score="s", groups="g", weight="w", n_resamples=99, rng=1).sentence
+
+
 def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
     found = of_wards([1] + [0] * 11, 15, n_resamples=9)
     assert "cannot be decided with 900 resamples" in found.sentence and "0 of 66" not in found.sentence

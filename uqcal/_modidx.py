@@ -2239,6 +2239,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uqcal.screening._shuffle_row': ('screen.html#_shuffle_row', 'uqcal/screening.py'),
                                  'uqcal.screening._shuffle_rows': ('screen.html#_shuffle_rows', 'uqcal/screening.py'),
                                  'uqcal.screening._tail_pvalue': ('screen.html#_tail_pvalue', 'uqcal/screening.py'),
+                                 'uqcal.screening._too_small': ('screen.html#_too_small', 'uqcal/screening.py'),
                                  'uqcal.screening._undecided': ('screen.html#_undecided', 'uqcal/screening.py'),
                                  'uqcal.screening._with_shuffles': ('screen.html#_with_shuffles', 'uqcal/screening.py'),
                                  'uqcal.screening.screen': ('screen.html#screen', 'uqcal/screening.py')},

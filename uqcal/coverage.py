@@ -604,7 +604,8 @@ def _next_step(report):
         return ("Neither moving nor stretching the bounds mends this on held-out points. Look for "
                 "a feature along which they fail, or have the model state its quantiles anew.")
     if report.verdict == "undecided":
-        return "Nothing is shown to be wrong; more points would tell what is still open."
+        more = "points" if report.n_groups is None else "groups of rows"
+        return f"Nothing is shown to be wrong; more {more} would tell what is still open."
     return "Use them as they are, for points like these."
 
 # %% ../nbs/55_coverage.ipynb #cell-026

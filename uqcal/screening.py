@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from scipy.special import gammaincinv
+from scipy.special import gammaincinv, gammaln
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
@@ -171,11 +171,25 @@ def _sentence(screening):
         odd = printable(table.loc[table["kuiper_pvalue_holm"] <= _LEVEL, "a"].iloc[0])
         parts.append("everyone includes each group, so that one far off can make others differ "
                      f"({odd} differs most)")
+    if small := _too_small(screening, count):
+        parts.append(f"{small:,} {some.split()[0]} have too few members to show a difference of "
+                     "any size")
     if screening.skipped:
         few = " or fewer than six clusters" if "cluster" in screening.data else ""
         parts.append(f"{len(screening.skipped):,} "
                      f"{some.split()[0]} have no scores in common{few}")
     return "; ".join(parts)
+
+
+def _too_small(screening, count):
+    "How many comparisons can't be significant in any order of their members."
+    table = screening.table
+    if {"weight", "cluster"} & set(screening.data): return 0
+    n_a = table["n_a"]
+    n_b = table["n_b"] if "b" in table else len(screening.data) - n_a
+    least = np.exp(gammaln(n_a + 1) + gammaln(n_b + 1) - gammaln(n_a + n_b + 1))
+    return int(((table["kuiper_pvalue_holm"] > _LEVEL)
+                & (least * (len(table) - count) > _LEVEL)).sum())
 
 # %% ../nbs/47_screen.ipynb #cell-005
 def screen(
