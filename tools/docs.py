@@ -173,7 +173,7 @@ def offer_notebooks():
         held = {original.name: json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"}
         held |= {table.name: table.read_text(encoding="utf-8") for table in tables_of(original)}
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, text in held.items(): archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
+            for name, text in held.items(): archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED, 9)
 
 
 def module_of(notebook):

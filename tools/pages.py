@@ -5,12 +5,13 @@ tag, and have an index of the search that can't be read from a file. Each step b
 """
 import base64
 import io
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,9 @@ KATEX = "0.16.22"
 WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
 EMBEDDED = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=\s]+)"')
 UNFOCUSED = re.compile(r'<a (?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)([^>]*?) role="navigation"')
-STRINGS = re.compile(r'(?:<span class="st">[^<]*</span>){2,}')
+ICON = re.compile(r"\bbi-([\w-]+)")
+STRINGS = re.compile(r'(?:<span class="(?:st|ss|ch)">[^<]*</span>){2,}')
+CODE = re.compile(r'<pre class="sourceCode[^>]*><code[^>]*>(.*?)</code></pre>', re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 SKIP = '<a class="visually-hidden-focusable" href="#quarto-document-content">Skip to the text</a>'
 
@@ -34,6 +37,7 @@ def finish(site):
     search_from_a_file(site)
     drop_web_fonts(site)
     for font in site.rglob("*.woff"): font.unlink()  # each stands beside its .woff2, which every browser reads
+    drop_icons(site)
     for page in sorted(site.rglob("*.html")):
         up = "../" * (len(page.relative_to(site).parts) - 1)
         text = WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8"))
@@ -66,11 +70,23 @@ def ship_katex(source, site):
 
 
 def search_from_a_file(site):
-    "A browser lets a page that was opened from a file fetch nothing, so the index of the search comes as a script; site.js loads it."
+    """A browser lets a page that was opened from a file fetch nothing, so the index of the search comes as a script; site.js loads it.
+    It holds the prose of each section without its code, which is half of the words and hides what is found."""
     index = site / "search.json"
     if not index.exists(): return
-    (site / "search.js").write_text(f"window.searchIndex = {index.read_text(encoding='utf-8')};\n", encoding="utf-8")
+    entries = json.loads(index.read_text(encoding="utf-8"))
+    pages = {entry["href"].partition("#")[0] for entry in entries}
+    code = {page: sorted(filter(None, map(words, CODE.findall((site / page).read_text(encoding="utf-8")))), key=len, reverse=True) for page in pages}
+    for entry in entries:
+        for block in code[entry["href"].partition("#")[0]]: entry["text"] = entry["text"].replace(block, " ")
+    (site / "search.js").write_text(f"window.searchIndex = {json.dumps(entries, ensure_ascii=False)};\n", encoding="utf-8")
     index.unlink()
+
+
+def words(block):
+    "A block of code as the index holds it; nothing of a short one, whose words may be those of a sentence."
+    text = " ".join(unescape(TAG.sub("", block)).split())
+    return text if len(text) > 60 else ""
 
 
 def drop_web_fonts(site):
@@ -81,9 +97,17 @@ def drop_web_fonts(site):
         if local != text: sheet.write_text(local, encoding="utf-8")
 
 
+def drop_icons(site):
+    "Keep the icons that a page or a script names, of two thousand."
+    for sheet in site.rglob("bootstrap-icons.min.css"):
+        named = {name for file in (*site.rglob("*.html"), *site.rglob("site_libs/*.js")) for name in ICON.findall(file.read_text(encoding="utf-8"))}
+        text = sheet.read_text(encoding="utf-8")
+        sheet.write_text(re.sub(r"\.bi-([\w-]+)::before\{[^}]*\}", lambda rule: rule[0] if rule[1] in named else "", text), encoding="utf-8")
+
+
 def plainer(text):
     "Code without the tags that show nothing: those around signs, and those between two pieces of the same string."
-    text = re.sub(r'<span class="op">([^<]*)</span>', r"\1", text)
+    text = re.sub(r'<span class="(?:op|bu)">([^<]*)</span>', r"\1", text)
     return STRINGS.sub(lambda found: f'<span class="st">{TAG.sub("", found[0])}</span>', text)
 
 
@@ -120,10 +144,10 @@ def with_files(text, site, up, name):
 
 
 def lightened(picture):
-    "A picture whose rare colours, those of smoothed edges, are rounded by at most 4 of 255: a quarter less, and nothing to be seen."
+    "A picture whose rare colours, those of smoothed edges, are rounded by at most 8 of 255: a quarter less, and nothing to be seen."
     points = np.asarray(picture.convert("RGB"))
     code = points @ np.array([65536, 256, 1])
     colours, counts = np.unique(code, return_counts=True)
     frequent = np.isin(code, colours[counts > code.size / 2000])
-    rounded = np.minimum((points.astype(int) + 4) // 8 * 8, 255).astype("uint8")
+    rounded = np.minimum((points.astype(int) + 8) // 16 * 16, 255).astype("uint8")
     return Image.fromarray(np.where(frequent[..., None], points, rounded))
