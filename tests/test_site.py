@@ -26,6 +26,7 @@ WIDTHS = (1280, 768, 360)
 INSTALL = "pip install 'uqcal[site]' && python -m playwright install chromium"
 PAGES = sorted(path.relative_to(ROOT / "nbs").with_suffix(".html").as_posix() for path in (ROOT / "nbs").rglob("*.ipynb")
                if not any(part.startswith((".", "_")) for part in path.relative_to(ROOT).parts))
+MADE = ["changes.html", "reference/index.html", "reference/validation.html", "source/validation.html"]  # made by tools/docs.py
 SERIOUS = ("serious", "critical")
 MEGABYTES = 20
 
@@ -184,7 +185,7 @@ def faults(page, axe, only=None):
             for one in found if one["impact"] in SERIOUS]
 
 
-@pytest.mark.parametrize("address", PAGES)
+@pytest.mark.parametrize("address", PAGES + MADE)
 def test_a_page_is_whole(site, browser, axe, address):
     with opened(browser, site / address) as (page, said):
         assert page.evaluate(SIZES) == []
@@ -195,7 +196,7 @@ def test_a_page_is_whole(site, browser, axe, address):
         assert said == []
 
 
-@pytest.mark.parametrize("address", PAGES)
+@pytest.mark.parametrize("address", PAGES + MADE)
 def test_a_page_can_be_read_in_the_dark(site, browser, axe, address):
     with opened(browser, site / address, color_scheme="dark") as (page, _):
         page.wait_for_timeout(400)
