@@ -1336,7 +1336,7 @@ def _recalibrate(
     if report is not None: _recalibration_report(summary, kind, label, report)
     typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
 
-# %% ../nbs/70_cli.ipynb #cell-110
+# %% ../nbs/70_cli.ipynb #9957612f
 _KINDS = {"probabilities": ("score", "outcome"), "uncertainties": ("uncertainty", "error"),
           "intervals": ("lower", "upper", "observed")}
 _METHODS = {"probabilities": ("mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"),
