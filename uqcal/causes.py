@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaln
@@ -309,7 +310,8 @@ def _together(causes):
 
 # %% ../nbs/29_causes.ipynb #cell-009
 def _percent(count, n):
-    return f"{count:,} of {n:,} rows ({100 * count / n:.2g} %)"
+    share = 100 * count / n
+    return f"{count:,} of {n:,} rows ({share:.{3 if share > 99 else 2}g} %)"
 
 
 def _step(x):
@@ -329,7 +331,7 @@ def _step(x):
 
 def _all_multiples(values, step):
     multiple = values / step
-    return bool(np.all(np.abs(multiple - np.round(multiple)) < 1e-6))
+    return bool(multiple.min() > 0.5 and np.all(np.abs(multiple - np.round(multiple)) < 1e-6))
 
 # %% ../nbs/29_causes.ipynb #cell-089
 def _zeros(sample):
@@ -660,15 +662,24 @@ def _columnwise(sample):
     if not is_off or base - cost < 9: return []
     others = list(dict.fromkeys((another, looks_too) for worse, another, looks_too, _
                                 in candidates[1:] if worse < cost + 4 and looks_too != looks))
-    return _as_if(sample, centre, se, (name, looks, factor), others[:2])
+    found = _as_if(sample, centre, se, (name, looks, factor), others[:2])
+    if factor is None and _slope(sample) <= 4:  # a level alone fits one power or another by chance
+        return [replace(one, strength="possible") for one in found]
+    return found
 
 # %% ../nbs/29_causes.ipynb #cell-100
 def _is_sloped(sample):
     "Whether |Z| changes with u, or u varies too little to show it: tails play no part in this."
+    log_u = np.log(sample.uncertainty[sample.error != 0])
+    return log_u.std() * np.sqrt(log_u.size) < 8 or _slope(sample) > 4
+
+
+def _slope(sample):
+    "How many standard errors the correlation of log |Z| and log u is from 0."
     use = sample.error != 0
     x, y = np.log(sample.uncertainty[use]), np.log(np.abs(sample.scaled[use]))
-    if x.std() * np.sqrt(x.size) < 8: return True
-    return abs(np.corrcoef(x, y)[0, 1]) * np.sqrt(x.size) > 4
+    if x.std() < 1e-9 or y.std() < 1e-9: return 0.0
+    return abs(np.corrcoef(x, y)[0, 1]) * np.sqrt(x.size)
 
 # %% ../nbs/29_causes.ipynb #cell-101
 def _as_if(sample, centre, se, best, others):
@@ -680,6 +691,7 @@ def _as_if(sample, centre, se, best, others):
     if is_common or factor is not None and (name == "standard error" or middle < 0.64):
         strength = "possible"  # models are often wrong by as much
     low, high = np.exp(centre - 2 * se), np.exp(centre + 2 * se)
+    if factor is not None and not low / 1.05 < 1 / factor < 1.05 * high: strength = "possible"
     also = "".join(f", or {one}" for _, one in others)
     digits = "{:,.0f}".format if seen > 100 else three_digits
     about = (f"In a typical bin errors are about {digits(seen)} times ({digits(low)} to "
@@ -810,7 +822,7 @@ def _clusters(sample):
         edge = max(3, int(0.01 * logs.size))
         low = edge if what == "uncertainties" else logs.size // 4  # |E| has a tail towards 0
         gaps = np.diff(logs[low - 1:logs.size - edge + 1])
-        if gaps.size < 10: continue
+        if np.sum(gaps > 0) < 10: continue  # a few levels, as of whole numbers, are no clusters
         at = int(gaps.argmax()) + low
         if gaps.max() < np.log(2) or gaps.max() < 5 * np.sort(gaps)[-3]: continue
         is_high = x >= np.exp(0.5 * (logs[at - 1] + logs[at]))
@@ -844,12 +856,22 @@ def _likelihood_of_one_scale(z2):
     for power in (0.7, 1.0, 1.4, 2.5, 5.0):
         scale = (power * np.mean(size**power))**(1 / power)
         best = max(best, z2.size * (np.log(power / (2 * scale)) - gammaln(1 / power) - 1 / power))
+    middle = np.median(z2)
     for dof in (1.5, 2, 2.5, 3, 4, 6, 10, 30, 200):
-        scale = np.median(z2)
-        for _ in range(30): scale = np.mean(z2 * (dof + 1) / (dof + z2 / scale))
+        scale = _student_scale(z2, dof, middle)
         constant = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi * scale)
         best = max(best, np.sum(constant - (dof + 1) / 2 * np.log1p(z2 / (dof * scale))))
     return best
+
+
+@nb.njit(cache=True, nogil=True)
+def _student_scale(z2, dof, scale):
+    "The squared scale at which Student errors are likeliest to have these squares."
+    for _ in range(30):
+        total = 0.0
+        for one in z2: total += one / (dof + one / scale)
+        scale = total * (dof + 1) / z2.size
+    return scale
 
 # %% ../nbs/29_causes.ipynb #cell-109
 def _two_scales(z2):
@@ -857,17 +879,29 @@ def _two_scales(z2):
     best = (-np.inf, 0.5, 1.0, 1.0)
     for share, ratio in ((0.5, 25.0), (0.1, 25.0), (0.9, 25.0), (0.05, 1000.0)):
         small = np.mean(z2) / (share * ratio + 1 - share)
-        large = small * ratio
-        for _ in range(100):
-            a = share / np.sqrt(large) * np.exp(-0.5 * z2 / large)
-            b = (1 - share) / np.sqrt(small) * np.exp(-0.5 * z2 / small)
-            member = a / np.maximum(a + b, 1e-300)
-            share = np.clip(member.mean(), 1e-3, 0.999)
-            large = (member @ z2) / max(member.sum(), 1e-9)
-            small = max(((1 - member) @ z2) / max((1 - member).sum(), 1e-9), 1e-12 * large)
-        total = float(np.sum(np.log(np.maximum(a + b, 1e-300) / np.sqrt(2 * np.pi))))
-        if total > best[0]: best = (total, float(share), float(small**0.5), float(large**0.5))
+        total, share, small, large = _mixture(z2, share, small, small * ratio)
+        if total > best[0]: best = (total, share, small**0.5, large**0.5)
     return best
+
+
+@nb.njit(cache=True, nogil=True)
+def _mixture(z2, share, small, large):
+    "A hundred steps of expectation and maximisation: log-likelihood, share, squared scales."
+    mean, likelihood = np.mean(z2), 0.0
+    for step in range(100):
+        members = squares = 0.0
+        for one in z2:
+            a = share / np.sqrt(large) * np.exp(-0.5 * one / large)
+            b = (1 - share) / np.sqrt(small) * np.exp(-0.5 * one / small)
+            density = max(a + b, 1e-300)
+            members += a / density
+            squares += a / density * one
+            if step == 99: likelihood += np.log(density / np.sqrt(2 * np.pi))
+        share = min(max(members / z2.size, 1e-3), 0.999)
+        large = squares / max(members, 1e-9)
+        rest = max(mean * z2.size - squares, 0.0)
+        small = max(rest / max(z2.size - members, 1e-9), 1e-12 * large)
+    return likelihood, share, small, large
 
 # %% ../nbs/29_causes.ipynb #cell-021
 def _likelihood_of_two_sides(z):
