@@ -699,3 +699,65 @@ def test_rows_that_may_be_copies_where_neighbours_can_not_be_compared_are_said()
     u = np.repeat([3.0, 2, 1, 3, 2, 2, 1, 3], [2, 2, 4, 2, 4, 4, 4, 4])
     found = validate(e, u, rng=1, n_boot=99, n_resamples=99, n_mc=99, n_bins=2)
     assert "18 of 26 rows repeat an earlier one: if they are copies, give groups" in found.headline
+
+
+# --- few points, many sizes, little to fit to -----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("n", [5, 7, 12, 19])
+def test_sets_without_ties_do_not_speak_of_them_and_few_points_not_of_heavy_tails(n):
+    for seed in range(5):
+        found = draw_conclusions(*sample(seed, n), n_boot=199, n_resamples=199, rng=1)
+        for one in found.values():
+            assert " ties" not in one.sentence and "so heavy" not in one.sentence and "inf " not in one.sentence
+            assert "too heavy" not in one.sentence + one.short and one.reason != "tails"
+
+
+def test_an_interval_without_zero_beside_no_bias_says_that_two_questions_were_asked():
+    "The mean's own interval is that of one question; its p-value is corrected for two."
+    found = 0
+    for seed in range(60):
+        error, u = sample(seed, 60)
+        bias = draw_conclusions(error + 0.2 * u, u, n_boot=99, n_resamples=199, rng=1)["bias"]
+        excluded = bias.status != "invalid" and not bias.result.confidence_interval.holds(0)
+        assert ("for the mean and its change together" in bias.sentence) == excluded
+        found += excluded
+    assert found >= 3
+
+
+def test_no_number_of_points_settles_what_was_fitted_to_ten_errors():
+    error, u = sample(4)
+    few, many = (draw_conclusions(1.3 * error, u, n_boot=999, n_resamples=99, n_calibration=m, rng=1)["average calibration"]
+                 for m in (10, 10**9))
+    assert few.status == "undecided" and few.sentence.endswith(
+        "no number of points would settle it, since the uncertainties were fitted to 10 errors only.")
+    assert few.result.points_needed(1.25) is None
+    free = draw_conclusions(1.3 * error, u, n_boot=999, n_resamples=99, rng=1)["average calibration"].result
+    assert many.result.points_needed(1.05) == pytest.approx(free.points_needed(1.05), rel=0.02)
+
+
+def test_points_that_are_needed_allow_for_the_fit():
+    "With as many errors to fit to as to judge by, half of the variance stays however many points are added."
+    error, u = sample(5, 400)
+    test = draw_conclusions(error, u, n_boot=999, n_resamples=99, n_calibration=400, rng=1)["average calibration"].result
+    low, high = np.log(np.array(test.confidence_interval) / test.estimate)
+    width = max(high, -low)
+    assert test.points_needed(np.exp(width * 0.999)) == pytest.approx(400, rel=0.02)
+    assert test.points_needed(np.exp(width * 0.8)) == pytest.approx(400 / (2 * 0.64 - 1), rel=0.05)
+    assert test.points_needed(np.exp(width * 0.7)) is None
+
+
+def test_the_next_step_asks_first_why_neighbours_are_alike():
+    rng = np.random.default_rng(8)
+    u, group = np.exp(0.5 * rng.standard_normal(300)), np.repeat(np.arange(60), 5)
+    z = 0.9 * rng.standard_normal(60)[group] + 0.44 * rng.standard_normal(300)
+    few = dict(n_boot=99, n_resamples=99, n_mc=20, rng=1)
+    assert validate(1.6 * z * u, u, **few).next_step.startswith("Find out why neighbouring rows are so much alike")
+    assert "alike" not in validate(1.6 * z * u, u, groups=group, **few).next_step
+
+
+def test_a_drift_is_no_reason_to_say_that_nothing_is_wrong():
+    rng = np.random.default_rng(9)
+    u = np.exp(0.5 * rng.standard_normal(400))
+    found = validate(u * rng.standard_normal(400) * np.linspace(0.4, 1.6, 400), u, n_boot=199, n_resamples=99, n_mc=20, rng=1)
+    assert any(one.name == "drift" for one in found.causes)
+    assert all(one.status != "invalid" for one in found.answers) and "along the file" in found.next_step

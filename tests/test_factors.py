@@ -289,3 +289,22 @@ def test_right_uncertainties_have_nineteen_valid_bins_of_twenty():
         found.append((one.n_valid, one.n_bins))
     valid, count = np.sum(found, axis=0)
     assert abs(valid / count - 0.95) < 0.025  # over four standard deviations of 1,200 bins
+
+
+# --- one side at a time ---------------------------------------------------------------------------------------------------------------
+
+def test_each_side_has_its_pvalue_and_smaller_errors_the_one_of_heavy_tails():
+    rng = np.random.default_rng(12)
+    z = rng.standard_normal(200)
+    small, large = (average_of(Sample(c * z, np.ones(200)), n_boot=999, rng=1) for c in (0.8, 1.25))
+    for test in (small, large):
+        less, greater = test.side_pvalues
+        assert less + greater == pytest.approx(1.001, abs=1e-9) and test.pvalue == pytest.approx(min(1, 2 * min(less, greater)), abs=0.002)
+    assert small.side_pvalues[0] < 0.05 < small.side_pvalues[1] and large.pvalue_if_heavy is None
+    assert small.pvalue_if_heavy == pytest.approx(0.36 * small.side_pvalues[0]**0.5) and "Student's t3" in small.sentence
+    assert "Student" not in large.sentence
+    many = rng.standard_normal(3000)
+    light = average_of(Sample(0.9 * many, np.ones(3000)), n_boot=499, rng=1)
+    assert light.pvalue < 0.01 and light.pvalue_if_heavy is None  # three thousand points would have shown such tails
+    none = average_of(Sample(np.zeros(9), np.ones(9)), n_boot=99)
+    assert none.side_pvalues == (1.0, 1.0) and none.pvalue_if_heavy is None

@@ -156,6 +156,7 @@ def _stretch_sums(z, group, n_groups, block, first, last):
     return mean, square, met, share
 
 
+# %% ../nbs/26_bias.ipynb #cell-004
 @nb.njit(cache=True, nogil=True)
 def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
     "The largest |t| over all stretches when each group's z − mean takes the sign of its weight."

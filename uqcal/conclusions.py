@@ -266,7 +266,7 @@ def _parts(result, along):
         left = f" but the {f'{few} ' * (few > 1)}smallest" if few else ""
         return f"in each group{left}"
     if along.is_constant: return "on the whole"
-    is_cut = along.counts.max() <= along.n / 20
+    is_cut = along.counts.max() <= max(along.n / 20, 1)
     return f"over each fifth of the points{'' if is_cut else ' that ties allow'}"
 
 
@@ -336,6 +336,8 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     if is_change: at = test.stretch
     if at is not None and at.confidence_interval.holds(0): at = None
     value, interval, where = test.estimate, test.confidence_interval, ""
+    if not feature and status != "invalid" and not interval.holds(0):
+        found += " for the mean and its change together"  # the interval is that of one question
     mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
     if at is not None:
         value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
@@ -391,6 +393,8 @@ def _average(sample, setup):
     if test.is_heavy: status = "undecided"
     if status == "invalid":
         direction = "too small" if test.estimate > 1 else "too large"
+        if test.pvalue_if_heavy is not None:
+            found += f"; {test.pvalue_if_heavy:.1g} if tails are like Student's t3"
         says = f"On average the uncertainties are {direction}: the errors are {size} ({found})."
         short = f"Uncertainties {direction} on average: errors {size}"
     elif status == "valid":
@@ -407,34 +411,50 @@ def _average(sample, setup):
                 f"{'too few to tell how heavy their tails are' if few else _HEAVY}."
                 if test.is_heavy else
                 f"No fault of the average is seen ({found}), but the errors are {size}; "
-                f"{_settle(test.points_needed(setup.tolerance), test.n)}.")
+                f"{_settle_average(test, setup)}.")
     return Conclusion(question=AVERAGE, status=status, reason=reason, direction=direction,
                       sentence=says, short=short, pvalue=test.pvalue, estimate=test.estimate,
                       confidence_interval=test.confidence_interval, result=test,
                       test=f"mean square of E/u against 1, {test.method}")
+
+
+# %% ../nbs/50_conclusions.ipynb #cell-053
+def _settle_average(test, setup):
+    "What it would take to decide, unless it is the fit and not this test that leaves it open."
+    points = test.points_needed(setup.tolerance)
+    if points is None and test.n_calibration and test.confidence_interval.high < np.inf:
+        return ("no number of points would settle it, since the uncertainties were fitted to "
+                f"{test.n_calibration:,} errors only")
+    return _settle(points, test.n)
 
 # %% ../nbs/50_conclusions.ipynb #cell-013
 def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
     "Do scaled errors depend on the uncertainty, a feature, or groups?"
     span, at, found = sizes.relative_interval, sizes.named, f"p = {pvalue:.2g}{note}"
     status, reason = _status(setup, pvalue, span), None
-    if status != "invalid" and sizes.is_heavy: status, reason = "undecided", "tails"
-    elif status == "undecided": reason = "precision"
+    if status != "invalid" and sizes.is_heavy: status = "undecided"
+    if status == "undecided":
+        reason = "tails" if sizes.is_heavy and (test.n_groups or test.n) >= 20 else "precision"
     depend = (f"differ between the groups of {feature}" if test.by == "groups" else
               f"depend on {feature or 'the uncertainty'}")
     over = "Over their range" if feature is None else f"Along {feature}"
     says, short = f"No sign that scaled errors {depend} ({found})", f"{over}: no fault is seen"
-    limits = f"{_digits(span.low)} and {_digits(span.high)} times their average size"
+    limits = f"between {_digits(span.low)} and {_digits(span.high)} times their average size"
+    if span.high == np.inf:
+        limits = f"from {_digits(span.low)} times their average size up" if span.low else "at all"
     if status == "invalid":
         says, short = _wrong_there(test, at, feature, found, over)
     elif status == "valid":
-        says += f": {_parts(test, along)} they are between {limits}"
+        says += f": {_parts(test, along)} they are {limits}"
         short = f"{over}: even to within {_off(span)}"
     elif reason == "tails":
         says += ", but their tails are too heavy to say what could be there"
         short = f"{over}: not decided, since tails are too heavy"
+    elif sizes.is_heavy:
+        says += ", but they are too few to tell how heavy their tails are, and what could be there"
+        short = f"{over}: not decided, since too few points tell how heavy tails are"
     else:
-        says += (f", but {_parts(test, along)} anything between {limits} could be there unseen; "
+        says += (f", but {_parts(test, along)} anything {limits} could be there unseen; "
                  f"{_settle(sizes.points_needed(setup.tolerance), test.n)}")
         short += f", but {_largest(span)} could be there"
     return Conclusion(question=f"adaptivity: {feature}" if feature else CONSISTENCY,

@@ -598,7 +598,8 @@ class AverageTest(SignificanceTest):
 
     def points_needed(self,
                       tolerance: float = 1.25,  # a factor above 1
-                      ) -> int | None:  # two digits of it; None where the interval has no end
+                      ) -> int | None:  # two digits of it; None where the interval has no end, or
+                                        # too few errors were fitted to for any number to do
         """About how many such points would bring the limits as close as a tolerance.
 
         Parameters
@@ -609,14 +610,27 @@ class AverageTest(SignificanceTest):
         Returns
         -------
         int | None
-            Two digits of it; None where the interval has no end.
+            Two digits of it; None where the interval has no end, or too few errors were fitted
+            to for any number to do.
 
         Raises
         ------
         ValueError
             As `points_for`.
         """
-        return points_for(self.confidence_interval, self.estimate, self.n, tolerance)
+        return _points_for_average(self, tolerance)
+
+    @property
+    def side_pvalues(self) -> tuple[float, float]:
+        "One-sided p-values: of errors smaller than stated, and of larger ones."
+        return _sides(self)
+
+    @property
+    def pvalue_if_heavy(self) -> float | None:
+        """About how often perfect errors with tails like Student's t3 are called as small as these; None where they are not called smaller, or such tails would have shown."""
+        has_shown = self.n >= 1000 and self.tail_index > 3.5
+        if self.reason or self.is_heavy or has_shown or self.estimate >= 1: return None
+        return 0.36 * self.side_pvalues[0]**0.5
 
     @property
     def sentence(self) -> str:
@@ -639,6 +653,22 @@ class AverageTest(SignificanceTest):
         """
         return _plot_average(self, ax)
 
+# %% ../nbs/27_factors.ipynb #cell-082
+def _points_for_average(test, tolerance):
+    "So many points that the fit's part, which stays, and theirs together come within it."
+    needed, fitted = points_for(test.confidence_interval, test.estimate, test.n,
+                                tolerance), test.n_calibration
+    if needed is None or fitted is None: return needed
+    left = test.n / needed * (1 / test.n + 1 / fitted) - 1 / fitted
+    return max(int(float(f"{1 / left:.2g}")), 1) if left > 0 else None
+
+
+def _sides(test):
+    if test.null_distribution is None: return 1.0, 1.0
+    less, greater = (monte_carlo_pvalue(test.statistic, test.null_distribution, side)
+                     for side in ("less", "greater"))
+    return less, greater
+
 # %% ../nbs/27_factors.ipynb #cell-058
 def _decimals(interval):
     "How many decimals tell the two ends apart, at least two."
@@ -654,8 +684,12 @@ def _average_sentence(test):
     if test.is_heavy:
         return (f"E{size}, but their tails are too heavy for a mean square to be judged: a few "
                 "points make up most of it.")
-    shown = "" if test.pvalue <= 1 - test.confidence else "No fault of their average is shown: e"
-    return f"{shown or 'E'}{size}, p = {test.pvalue:.2g}."
+    if test.pvalue > 1 - test.confidence:
+        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}."
+    heavy = test.pvalue_if_heavy
+    also = "" if heavy is None or heavy <= test.pvalue else (
+        f"; were their tails like Student's t3, p = {heavy:.1g}")
+    return f"E{size}, p = {test.pvalue:.2g}{also}."
 
 
 def _plot_average(test, ax):

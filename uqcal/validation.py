@@ -493,7 +493,20 @@ def _next_step(result):
     if cause is not None: return f"Check the file first. {cause.sentence}"
     if not result.conclusions and all(one.status == "valid" for one in result.answers):
         return "These statistics find nothing wrong; draw conclusions before you rely on them."
+    if _is_much_alike(result):
+        return ("Find out why neighbouring rows are so much alike: if they belong together, give "
+                "their groups (--groups) and judge again.")
+    drift = next((one for one in result.causes if one.name == "drift"), None)
+    if drift is not None and all(one.status != "invalid" for one in result.answers):
+        return f"Find out what changes along the file, and judge its parts apart. {drift.sentence}"
     return next_step(result.answers)
+
+
+def _is_much_alike(result):
+    "Whether rows resemble others so much that, were they groups, no answer would stand."
+    if not result.warnings or result.sample.groups is not None: return False
+    found = repeats_of(result.sample)
+    return found.repeats is None and found.is_suspect and found.correlation >= 0.3
 
 # %% ../nbs/51_validation.ipynb #cell-028b
 def _as_text(result):
