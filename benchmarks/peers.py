@@ -47,7 +47,7 @@ ROWS = [
      "", "", "", "MMCEPenalty, ConfidencePenalty, LogisticCalibrationDependent", ""),
     ("keep it right on a stream", "online_?(mix|recal|calib|scal)|adaptive_?conformal|time_?series_?regress",
      "OnlineMixture, OnlineScaling, OnlineIntervals {late outcomes}", "TimeSeriesRegressor", "", "", ""),
-    ("raise an alarm", "(risk|calibration|drift)_?monitor|martingale|drift_?detect", "CalibrationMonitor", "RiskMonitoring, OnlineMartingaleTest", "", "", ""),
+    ("raise an alarm", "(risk|calibration|drift)_?monitor|martingale|drift_?detect", "CalibrationMonitor, UncertaintyMonitor", "RiskMonitoring, OnlineMartingaleTest", "", "", ""),
     ("compare groups at like scores", "subpopulation|comparison_graph|group_compar", "screen, comparison_graph", "", "", "", ""),
     ("score, fairly to all who state", "crps|interval_score|nll|log_loss|brier",
      "crps, negative_log_density, interval_score, brier_score, log_loss", "regression_mwi_score", "crps_gaussian, nll_gaussian, interval_score",

@@ -23,6 +23,7 @@ from uqcal.brownian import kuiper_null
 from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
 from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.datasets import load_demo
+from uqcal.error_monitor import UncertaintyMonitor
 from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
 from uqcal.mixture import OnlineMixture
 from uqcal.model_comparison import compare_models
@@ -335,6 +336,8 @@ TABLE = {
     **rows("interval_streams", "OnlineBounds.forecast", "intervals", of=OnlineBounds, given={"key": list(range(N))}, kinds={"key": "free"}),
     **rows("interval_streams", "OnlineBounds.outcome", "intervals", of=lambda: asked(OnlineBounds(), BOUNDS), given={"key": list(range(N))}, kinds={"key": "free"}),
 
+    **rows("error_monitor", "UncertaintyMonitor.prequential UncertaintyMonitor.until_alarm", "errors", of=UncertaintyMonitor),
+    **rows("error_monitor", "UncertaintyMonitor.partial_fit", "errors", of=UncertaintyMonitor, kinds={"uncertainty": "positive -scalar", "error": "numbers -scalar"}),
     **rows("online_scaling", "OnlineScaling.prequential", "errors", of=OnlineScaling),
     **rows("online_scaling", "OnlineScaling.partial_fit", "errors", of=OnlineScaling, kinds={"uncertainty": "positive -scalar", "error": "numbers -scalar"}),
     **rows("online_scaling", "OnlineScaling.predict", "errors", of=lambda: OnlineScaling(), kinds={"uncertainty": "positive -scalar"}),

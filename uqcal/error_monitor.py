@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numba as nb
 import numpy as np
@@ -144,12 +144,18 @@ class _OfErrors(Bell):
     "The rivals of stated uncertainties, for a monitor."
     shares = _SHARES
 
-    def fresh(self, outcomes):
-        """A state without evidence, after so many outcomes.
+    def fresh(self, outcomes: int,  # errors so far
+              ) -> tuple[np.ndarray, ...]:
+        """A state without evidence.
 
         Parameters
         ----------
-        outcomes
+        outcomes : int
+            Errors so far.
+
+        Returns
+        -------
+        tuple[np.ndarray, ...]
         """
         limit = self.kurtosis
         if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, numbers.Real):
@@ -160,49 +166,86 @@ class _OfErrors(Bell):
                 np.where(_WAYS > 0, 1.0, 1.0 - gone), np.array([0.0, 0.0, outcomes]))
 
     @property
-    def right(self):
+    def right(self) -> str:
         "What is so where no alarm is due."
         return right_text(self.kurtosis)
 
-    def watch(self, given, first, path):
-        """Go through given errors from the first on; sums into path.
-
-        Where it rings, or the end.
+    def watch(self,
+              given: tuple[np.ndarray, ...],  # squares of Z and logarithms of u, each of shape (n,)
+              first: int,  # position to begin from
+              path: np.ndarray,  # gets the sum after each, shape (n,)
+              ) -> int:
+        """Where it rings; n if it doesn't.
 
         Parameters
         ----------
-        given
-        first
-        path
+        given : tuple[np.ndarray, ...]
+            Squares of Z and logarithms of u, each of shape (n,).
+        first : int
+            Position to begin from.
+        path : np.ndarray
+            Gets the sum after each, shape (n,).
+
+        Returns
+        -------
+        int
         """
         return _watch_squares(*given, first, float(self.run_length), *self.state_, path)
 
-    def found(self, square, ell, total):
-        """What rang; a square, the logarithm of u and the sum total are not needed for it.
+    def found(self, square: float,  # Z² where it rang
+              ell: float,  # the logarithm of u there
+              total: float,  # the sum
+              ) -> tuple[Any, ...]:
+        """What `alarm` is told of what rang.
 
         Parameters
         ----------
-        square
-        ell
-        total
+        square : float
+            Z² where it rang.
+        ell : float
+            The logarithm of u there.
+        total : float
+            The sum.
+
+        Returns
+        -------
+        tuple[Any, ...]
         """
         wealth, table, _, centre = self.state_
         k = int(wealth[1].argmax())
         return (self.outcomes_, int(wealth[2, k]), float(wealth[1, k]), k, int(table[0, k]),
                 float(table[1, k] / table[0, k]), math.exp(centre[0] / centre[1]))
 
-    def alarm(self, outcome, since, likelier, k, n, square, middle):
-        """The alarm that was found: its outcome, since when, how much likelier rival k makes it, …
+    def alarm(self, outcome: int,  # the number at which it rang
+              since: int,  # the number of the first error of the stretch
+              likelier: float,  # what a stake on the rival was multiplied by
+              k: int,  # the rival
+              n: int,  # errors on which it bet
+              square: float,  # their mean Z²
+              middle: float,  # the geometric mean of u
+              ) -> UncertaintyAlarm:
+        """The alarm that was found.
 
         Parameters
         ----------
-        outcome
-        since
-        likelier
-        k
-        n
-        square
-        middle
+        outcome : int
+            The number at which it rang.
+        since : int
+            The number of the first error of the stretch.
+        likelier : float
+            What a stake on the rival was multiplied by.
+        k : int
+            The rival.
+        n : int
+            Errors on which it bet.
+        square : float
+            Their mean Z².
+        middle : float
+            The geometric mean of u.
+
+        Returns
+        -------
+        UncertaintyAlarm
         """
         return UncertaintyAlarm(
             outcome=outcome, since=since, likelier=likelier, run_length=int(self.run_length),

@@ -420,36 +420,61 @@ class _OfProbabilities(Bell):
     "The rivals of stated probabilities, for a monitor."
     shares, right = _SHARES, "probabilities are right"
 
-    def fresh(self, outcomes):
-        """A state without evidence, after so many outcomes.
+    def fresh(self, outcomes: int,  # outcomes so far
+              ) -> tuple[np.ndarray, ...]:
+        """A state without evidence.
 
         Parameters
         ----------
-        outcomes
+        outcomes : int
+            Outcomes so far.
+
+        Returns
+        -------
+        tuple[np.ndarray, ...]
         """
         return _fresh(outcomes)
 
-    def watch(self, given, first, path):
-        """Go through given outcomes from the first on; sums into path.
-
-        Where it rings, or the end.
+    def watch(self,
+              given: tuple[np.ndarray, ...],  # probabilities and outcomes, each of shape (n,)
+              first: int,  # position to begin from
+              path: np.ndarray,  # gets the sum after each, shape (n,)
+              ) -> int:
+        """Where it rings; n if it doesn't.
 
         Parameters
         ----------
-        given
-        first
-        path
+        given : tuple[np.ndarray, ...]
+            Probabilities and outcomes, each of shape (n,).
+        first : int
+            Position to begin from.
+        path : np.ndarray
+            Gets the sum after each, shape (n,).
+
+        Returns
+        -------
+        int
         """
         return _watch(*given, first, float(self.run_length), *self.state_, path)
 
-    def found(self, q, y, total):
-        """What rang where q was stated and y came, with the sum total.
+    def found(self, q: float,  # what was stated where it rang
+              y: float,  # what came
+              total: float,  # the sum
+              ) -> tuple[Any, ...]:
+        """What `alarm` is told of what rang.
 
         Parameters
         ----------
-        q
-        y
-        total
+        q : float
+            What was stated where it rang.
+        y : float
+            What came.
+        total : float
+            The sum.
+
+        Returns
+        -------
+        tuple[Any, ...]
         """
         return _found(q, y, total, *self.state_[:2], self.outcomes_)
 
