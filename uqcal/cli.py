@@ -1577,7 +1577,8 @@ def _recalibration_report(summary, kind, label, path):
         ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{measure} so far")
         ax.legend(frameon=False)
     lines = _stream_text(summary).split("\n")
-    caption = "The lower the better." if goal is None else f"It should be {goal:g}, the dotted line."
+    caption = ("The lower the better." if goal is None
+               else f"It should be {goal:g}, the dotted line.")
     pictures = (draw_picture(
         _draw, f"{measure[0].upper()}{measure[1:]} so far against outcomes seen, as stated and "
         "recalibrated.", caption=caption),) if summary.curve else ()
@@ -2103,7 +2104,8 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "n_calibration": "--n-calibration", "coverage": "--level",
              "dof": "--dof", "confidence_level": "--level",
              "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance",
-             "rng": "--seed", "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
+             "rng": "--seed", "kurtosis": "--kurtosis", "decimal": "--decimal",
+             "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
              "uncertainty": "the uncertainties"}
 
