@@ -2,7 +2,8 @@
 
     python benchmarks/mending.py
 
-Each peer does the same fit; the largest relative difference of what they find stands behind the times.
+Each peer does the same fit, at 10,000 and at 1,000,000 points; the largest relative difference of what they find stands behind the times. The
+factors of groups are drawn towards the common one, which the plain loop over groups does not do: the difference is the shrinkage.
 """
 import numpy as np
 import statsmodels.api as sm
@@ -10,9 +11,9 @@ from sklearn.isotonic import IsotonicRegression
 from timing import JOBS, against, seconds
 
 from uqcal.mending import mend
-from uqcal.scaling import FactorScaling, IsotonicScaling, LogLinearScaling, isotonic_blocks
+from uqcal.scaling import FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LogLinearScaling, isotonic_blocks
 
-POINTS, SECONDS = 1_000_000, 2.0
+POINTS, SECONDS = (10_000, 1_000_000), 2.0
 
 
 def regression(u, error):
@@ -21,23 +22,42 @@ def regression(u, error):
     return sm.GLM((error / u)**2, design, family=sm.families.Gamma(sm.families.links.Log())).fit(tol=1e-12).params
 
 
-def main():
+def two_columns(u, error, feature):
+    "The gamma regression of Z² on log u, its square and a feature."
+    design = sm.add_constant(np.column_stack([np.log(u), np.log(u)**2, feature]))
+    return sm.GLM((error / u)**2, design, family=sm.families.Gamma(sm.families.links.Log())).fit(tol=1e-12).predict(design)
+
+
+def rows(n):
+    "The candidates at one number of points, each beside its peer."
     rng = np.random.default_rng(1)
-    u = np.exp(rng.normal(0, 0.5, POINTS))
-    error = 1.3 * u**0.8 * rng.standard_normal(POINTS)
+    u, kind, heat = np.exp(rng.normal(0, 0.5, n)), rng.integers(0, 20, n), rng.uniform(0, 1, n)
+    error = 1.3 * u**0.8 * (1 + 0.02 * kind) * rng.standard_normal(n)
+    named = {"kind": np.array([f"k{k}" for k in range(20)], dtype=object)[kind]}
     steps = IsotonicRegression().fit(u, error**2).predict(np.sort(u))
     blocks = isotonic_blocks(u, error**2)
     found = {
         "factor": (FactorScaling(), lambda: np.sqrt(np.mean((error / u)**2)), lambda one, peer: one.factor_ / peer - 1),
         "power": (LogLinearScaling(), lambda: regression(u, error), lambda one, peer: one.coef_[1] / (1 + peer[1] / 2) - 1),
         "rising curve": (IsotonicScaling(), lambda: IsotonicRegression().fit(u, error**2),
-                         lambda one, peer: np.max(np.abs(np.repeat(blocks["variance"], blocks["count"]) / steps - 1)))}
-    print(f"{POINTS:,} points, seconds")
+                         lambda one, peer: np.max(np.abs(np.repeat(blocks["variance"], blocks["count"]) / steps - 1))),
+        "groups": (GroupScaling(), lambda: np.array([np.sqrt(np.mean((error[kind == k] / u[kind == k])**2)) for k in range(20)])[kind],
+                   lambda one, peer: np.max(np.abs(one.transform(u, named) / u / peer - 1))),
+        "gamma": (GammaScaling(), lambda: two_columns(u, error, heat), lambda one, peer: np.max(np.abs((one.transform(u, {"heat": heat}) / u)**2 / peer - 1)))}
+    print(f"{n:,} points, seconds")
     for name, (scaling, peer, difference) in found.items():
-        ours, theirs = seconds(lambda scaling=scaling: scaling.fit(u, error)), seconds(peer)
-        print(f"{name:13s} uqcal {ours:6.3f} ({against(ours, SECONDS, False)})   peer {theirs:6.3f}   difference {abs(difference(scaling.fit(u, error), peer())):.1e}")
-    few = slice(0, 5000)
-    print(f"choice and judgement of {5000:,} points: {seconds(lambda: mend(error[few], u[few], rng=1, n_jobs=JOBS), 1):.1f}")
+        features = named if name == "groups" else {"heat": heat} if name == "gamma" else None
+        ours, theirs = seconds(lambda scaling=scaling, features=features: scaling.fit(u, error, features)), seconds(peer)
+        print(f"{name:13s} uqcal {ours:6.3f} ({against(ours, SECONDS, False)})   peer {theirs:6.3f}   difference {abs(difference(scaling.fit(u, error, features), peer())):.1e}")
+
+
+def main():
+    for n in POINTS: rows(n)
+    rng = np.random.default_rng(1)
+    u = np.exp(rng.normal(0, 0.5, POINTS[-1]))
+    error = 1.3 * u**0.8 * rng.standard_normal(u.size)
+    for n in (5000, POINTS[-1]):
+        print(f"choice and judgement of {n:,} points: {seconds(lambda n=n: mend(error[:n], u[:n], rng=1, n_jobs=JOBS), 1):.1f}")
 
 
 if __name__ == "__main__":

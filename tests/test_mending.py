@@ -268,6 +268,24 @@ def test_the_next_step_follows_from_what_was_done():
     assert lost.is_mended or "No mend that was tried" in lost.next_step
 
 
+def test_equal_uncertainties_stay_equal_in_the_judgement():
+    "Mutation: the folds' own factors are judged, which are the smaller the larger the held-out errors are."
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 5])
+        found = mend(1.7 * rng.standard_normal(400), np.ones(400), rng=seed, **QUICK)
+        assert found.chosen.startswith("factor") and "error-uncertainty link" not in found.faults[1]
+        assert np.unique(found.uncertainty).size > 1  # what is handed out stays held out
+
+
+def test_what_scores_no_better_is_no_mend():
+    "Heavy tails blame a right average now and then; the held-out score does not."
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 8])
+        u = np.exp(rng.normal(0, 0.5, 400))
+        found = mend(u * rng.standard_t(2.5, 400) / np.sqrt(5), u, rng=seed, **QUICK)
+        if found.chosen != "as stated": assert found.scores.at[found.chosen, "gain"] > found.scores.at["as stated", "gain"]
+
+
 def test_errors_too_large_to_be_matched_are_named():
     "Mutation: no check of the mended uncertainties' size, which names them in place of the error."
     rng = np.random.default_rng(0)
@@ -324,7 +342,7 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     said = run(capsys, "mend", "old.csv", "--error", "E", "--uncertainty", "u", "--feature", "kind", "--out", "mended.csv", "--model", "mend.json", *quick)
     assert said.startswith("old.csv: 300 points") and "Mended: " in said and "Rows: mended.csv" in said
     rows, state = pd.read_csv("mended.csv"), json.loads(open("mend.json").read())
-    assert state["n_calibration"] == 300 and list(rows)[0] == "line" and abs(rows["mended_error"].mean()) < abs(error.mean()) / 3
+    assert state["n_calibration"] == 300 and list(rows)[:len(frame.columns)] == list(frame) and abs(rows["mended_error"].mean()) < abs(error.mean()) / 3
     model = Mend.from_dict(state["mend"])
     run(capsys, "mend", "old.csv", "--apply", "mend.json", "--observed", "y", "--predicted", "yhat", "--out", "new.csv")
     new, (better, own) = pd.read_csv("new.csv"), model.apply(frame["yhat"], frame["u"], frame[["kind"]])

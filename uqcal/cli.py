@@ -432,12 +432,18 @@ def _mend_line(data):
     return f"uqcal.mend({', '.join(given)})"
 
 
+def _in_python(line):
+    "A line of Python on lines that a terminal holds; names from data are not broken."
+    kept = re.sub('"[^"]*"', lambda found: found[0].replace(" ", "\0"), line)
+    return _wrapped(f"In Python: {kept}", _width(), rest="    ").replace("\0", " ")
+
+
 def _closing(result, data, mend):
     "What to do next: what would mend it, by which command and line of Python, and what is open."
     told = []
     if mend:
         told.append(_wrapped(f"To mend it, by {result.mends}; what that gains, held-out points "
-                             "will say:", _width()) + f"\n{mend}\nIn Python: {_mend_line(data)}")
+                             "will say:", _width()) + f"\n{mend}\n{_in_python(_mend_line(data))}")
     if result.still_open: told.append(_wrapped(f"Still open: {result.still_open}.", _width()))
     return told
 
@@ -681,7 +687,7 @@ def _later(found, data, path):
     return (f"uqcal mend later.csv --apply {shlex.quote(path or 'mend.json')} {' '.join(roles)} "
             "\\\n  --out later_mended.csv\nuqcal validate later_mended.csv --error mended_error \\"
             f"\n  --uncertainty mended_uncertainty --n-calibration {found.n}\n"
-            f"In Python: {_mend_line(data)}.model.transform({', '.join(given)})\n")
+            + _in_python(f"{_mend_line(data)}.model.transform({', '.join(given)})") + "\n")
 
 
 def _write_model(found, names, feature, as_groups, path):
@@ -967,6 +973,8 @@ _Level = Annotated[float | None, typer.Option(
 _Away = Annotated[float | None, _said(
     "Difference in coverage that does no harm.  [default: a fifth of what is stated to be missed]",
     "NUMBER")]
+
+# %% ../nbs/70_cli.ipynb #cell-105
 _MendedBounds = Annotated[str | None, _said(
     "Write the rows with all their columns, and behind them bounds mended by what other rows "
     "taught, to this CSV file.", "FILE")]
@@ -1122,7 +1130,7 @@ def _tell_intervals(result, table, data, seed, report, json_file, file):
                for question, one in result.conclusions.items()),
              *(_wrapped(one, width) for one in result.cautions),
              f"Mean {size} {three_digits(result.mean_size)}{more}.", _aligned(rows, range(2, 7)),
-             *([f"To mend them:\n{calls[0]}\nIn Python: {calls[1]}"] if calls else []),
+             *([f"To mend them:\n{calls[0]}\n{_in_python(calls[1])}"] if calls else []),
              *([_wrapped(f"Still open: {result.still_open}.", width)] if result.still_open else [])]
     questions = {question: {"status": one.status, "sentence": one.sentence, "pvalue": one.pvalue,
                             "estimate": one.estimate, **one.confidence_interval._asdict()}
@@ -2031,7 +2039,7 @@ def _models_text(found, table, width, calls):
              _aligned(_pair_rows(found), (2, 4))]
     if more > 0: parts.append(f"and {more:,} more pairs; --json writes all")
     parts.append(_wrapped(f"Next: {found.next_step}", width, rest="  "))
-    return "\n\n".join([*parts, *([f"To mend it:\n{calls[0]}\nIn Python: {calls[1]}"] if calls
+    return "\n\n".join([*parts, *([f"To mend it:\n{calls[0]}\n{_in_python(calls[1])}"] if calls
                                   else [])])
 
 # %% ../nbs/70_cli.ipynb #cell-113

@@ -69,7 +69,7 @@ class _Answer(Result):
     result: Any = field(default=None, repr=False)  # the test's result; None where nothing was
                                                    # tested
 
-# %% ../nbs/50_conclusions.ipynb #cell-053
+# %% ../nbs/50_conclusions.ipynb #cell-064
 class Conclusion(_Answer):
     """The answer to one question, with its grounds; `draw_conclusions` returns one for each.
 
@@ -277,7 +277,7 @@ def _change(test, feature):
 
 
 
-# %% ../nbs/50_conclusions.ipynb #cell-055
+# %% ../nbs/50_conclusions.ipynb #cell-066
 def _parts_table(stretches, name, by):
     "Each group, or stretches of a fifth of the points and a little more from the least on."
     columns = ["first", "last", "count", name, "low", "high"]
@@ -493,7 +493,8 @@ def _perfect_link(sample, setup):
     """CC of perfect uncertainties of this spread, and its range, whose digits ask for few draws;
     no range where groups of many sizes cannot change places."""
     check_shuffles(sample)
-    most = 499 if setup.is_auto and sample.n > 10_000 else 1999
+    most = 1999
+    if setup.is_auto and sample.n > 10_000: most = 499 if sample.n <= 100_000 else 99
     few = setup.shuffles | {"n_resamples": min(setup.n_resamples, most)}
     try: perfect = consistency_of(sample, statistic="cc", **few)
     except NothingToTest:
@@ -1062,7 +1063,7 @@ def _is_slight(one):
     return one.question.split(":")[0] == BIAS and not one.confidence_interval.holds(0) and max(
         map(abs, one.confidence_interval)) < 0.1
 
-# %% ../nbs/50_conclusions.ipynb #cell-057
+# %% ../nbs/50_conclusions.ipynb #cell-068
 def mends_for(
     answers: Iterable[Conclusion],  # one for each question that was asked
 ) -> str:  # such as "one factor for all uncertainties"
@@ -1128,7 +1129,7 @@ def _question(one):
     what = {BIAS: "bias", "adaptivity": "size"}.get(one.question.split(":")[0], "coverage")
     return f"{what} {'by' if one.is_by_group else 'along'} {one.feature}"
 
-# %% ../nbs/50_conclusions.ipynb #cell-071
+# %% ../nbs/50_conclusions.ipynb #cell-070
 def part_tables(
     answers: Iterable[Conclusion],  # one for each question that was asked
     most: int = 40,  # rows of a table; of more groups those with the most points

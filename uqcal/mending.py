@@ -253,7 +253,9 @@ def _faults(found, tolerance):
 def _first_without_fault(table, models, judge, before, tolerance):
     """The simplest near the best after which nothing is invalid, else the one with the fewest
     faults, in doubt the one that scores best; and what it was judged by."""
-    near = [name for name in models if table.at[name, "is_near"]]
+    as_stated = table.at["as stated", "gain"]  # what gains nothing over it is no mend
+    near = [name for name in models if table.at[name, "is_near"] and (
+        name == "as stated" or table.at[name, "gain"] > as_stated)]
     if not any(one.status == "invalid" for one in before.values()):
         first = "as stated" if _rests_on_rows(before) else near[0]
         found = judge(models[first])
@@ -299,6 +301,15 @@ def _check_size(sample, mended):
                      f"where {three_digits(sample.uncertainty[k])} is stated")
 
 
+def _alike(mended, stated, fold):
+    "The same scaled errors with one factor for all folds, where each fold has one of its own."
+    log = np.log(mended.uncertainty) - np.log(stated.uncertainty)
+    one = log[np.unique(fold, return_index=True)[1]]
+    if not np.allclose(log, one[fold], rtol=0, atol=1e-9): return mended
+    common = np.exp(one.mean()) * stated.uncertainty
+    return Sample(mended.scaled * common, common, mended.groups)
+
+
 def _told_rows(found):
     "A warning where a few rows would turn an answer."
     where = next((one.where for one in found.values() if one.rows), "")
@@ -310,8 +321,8 @@ def _told(found):
     row = found.scores.loc[found.chosen]
     if not found.is_mended:
         if before:
-            says = (f"{enumerated(list(before))} invalid, and no candidate near the best has fewer "
-                    "faults on held-out points")
+            says = (f"{enumerated(list(before))} invalid, and no candidate that is near the best "
+                    "and scores better has fewer faults on held-out points")
         elif _rests_on_rows(found.before):
             says = "no fault is shown, and what a few rows decide is no ground for a mend"
         else:
@@ -534,7 +545,8 @@ def mend_of(
         if np.array_equal(error, sample.error) and np.array_equal(mended, sample.uncertainty):
             return before, error, mended
         _check_size(sample, mended)
-        found = conclusions_of(Sample(error, mended, sample.groups), orders, **options)
+        found = conclusions_of(_alike(Sample(error, mended, sample.groups), sample, fold), orders,
+                               **options)
         return found, error, mended
 
     before = conclusions_of(sample, orders, **options)

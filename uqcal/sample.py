@@ -298,9 +298,9 @@ def _positions(rows, sample):
     if not place.size: raise ValueError("rows must keep at least one row, got none")
     if place.min() < 0 or place.max() >= n:
         raise ValueError(f"rows must lie from 0 to {n - 1}, got {place.min()} to {place.max()}")
-    if np.unique(place).size < place.size:
+    if (count := np.bincount(place)).max() > 1:
         raise ValueError(f"rows must be different positions, got {place.size} of which only "
-                         f"{np.unique(place).size} differ; for a mask use truth values")
+                         f"{np.count_nonzero(count)} differ; for a mask use truth values")
     return place
 
 # %% ../nbs/10_sample.ipynb #cell-004
