@@ -151,6 +151,17 @@ def test_limit_of_one_bin_is_that_of_a_share(ones, stated, n):
     np.testing.assert_allclose([one.ece_interval.high, one.squared_interval.high**0.5], max(high - stated, stated - low), rtol=1e-5)
 
 
+@pytest.mark.parametrize("n, stated, true", [(1, 0.99999, 0.9), (2, 0.95, 0.8), (5, 0.999, 0.5), (5, 0.999, 0.6), (20, 0.9, 0.3), (20, 0.999, 0.15), (20, 0.001, 0.85)])
+def test_few_cases_that_turn_out_the_other_way_leave_much_open(n, stated, true):
+    "Exact, over all numbers of ones. One case stated at .99999 that did not come true gave an ECE of 1 to 1, five at .999 one of 1 to 0.999."
+    held = 0
+    for ones in range(n + 1):
+        low, high = rel.calibration_error_interval(np.arange(n) < ones, np.full(n, stated), n_boot=999, rng=1).ece_interval
+        assert low <= high
+        held += binom.pmf(ones, n, true) * (low - 1e-9 <= abs(stated - true) <= high + 1e-9)
+    assert held > 0.94
+
+
 def test_sums_of_binomial_numbers_are_those_of_all_outcomes():
     chance, count = np.array([0.02, 0.3, 0.95]), np.array([4.0, 3, 5])
     total = np.array([1.0])

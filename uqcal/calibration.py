@@ -393,7 +393,7 @@ def _points_for(found, tolerance):
         if most > 25: return None
     return int(float(f"{found.n * np.exp(brentq(beyond, 0.0, most, xtol=1e-3)):.2g}"))
 
-
+# %% ../nbs/52_calibration.ipynb #cell-171c
 def _rare(largest):
     "What is stated on average where the limit lies, if the limit is larger; otherwise None."
     most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])

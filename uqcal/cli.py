@@ -915,7 +915,7 @@ def _scores_step(result, file, columns):
     return f"\n\n{words}:\n{command}\n\nor in Python:\n{python}" if command else (
         f"\n\n{words}:\n{python}")
 
-
+# %% ../nbs/70_cli.ipynb #cell-237c
 def _write_calibration(result, data, seed, report, json_file, points, step):
     "The verdict and its numbers, on the terminal and in the files that were asked for."
     from uqcal.calibration import shown_numbers

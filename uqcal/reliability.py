@@ -939,12 +939,35 @@ def _noise_task(bins, clear, n, rng):
     "What noise may add to the ECE, and to the root of the square, in n sets, shape (n, 2)."
     count, observed = np.maximum(np.rint(bins.count), 1), bins.stated + bins.gap
     chance = np.where(np.abs(observed - 0.5) < np.abs(bins.stated - 0.5), observed, bins.stated)
+    chance = np.where(_opposite(bins), 0.5, chance)
     stray = rng.binomial(count.astype(np.int64), chance.clip(0, 1),
                          size=(n, count.size)) / count - chance
     known, vague = np.sign(bins.gap) * clear * bins.share, ~clear * bins.share
     size = np.abs(bins.gap) / max(np.sqrt(bins.share @ bins.gap**2), 1e-300)
     return np.column_stack([stray @ known + np.abs(stray) @ vague, stray @ (known * size) + np.sqrt(
         stray**2 @ vague * (size**2 @ vague))])
+
+
+def _opposite(bins):
+    "Bins whose shares, stated and observed, lie near opposite ends, with all that scatters between."
+    ends = np.sign(bins.stated - 0.5) * np.sign(bins.stated + bins.gap - 0.5) < 0
+    return ends & (np.minimum(np.abs(bins.stated - 0.5),
+                              np.abs(bins.stated + bins.gap - 0.5)) > 0.2)
+
+
+def _least_error(bins, tail):
+    "A lower limit of the true error from the numbers of ones in all bins that err to one side."
+    least = 0.0
+    for right, gap in ((bins.stated, bins.gap), (1 - bins.stated, -bins.gap)):
+        count = np.where(gap > 0, bins.count, 0)
+        if not count.any(): continue
+        points, ones = count.sum(), count @ (right + gap).clip(0, 1)
+        if bins.whole: ones = np.rint(ones)
+        share = bins.share[gap > 0].sum()
+        fewest = special.betaincinv(ones, points - ones + 1, tail / 2) if ones > 0 else 0.0
+        least += share * max(fewest - count @ right / points, 0.0)
+    return least
+
 
 # %% ../nbs/40_reliability.ipynb #cell-036
 @dataclass(frozen=True, kw_only=True)
@@ -1062,6 +1085,8 @@ def calibration_error_interval(
                        affordable(n_boot, size), max(1, 2**18 // size), rng, n_jobs=n_jobs,
                        progress=progress, description="noise of the bins")
     low, low_root = np.maximum([ece, root] - np.quantile(noise, 1 - tail, axis=0), 0).tolist()
+    if _opposite(bins).any():
+        low, low_root = (min(end, float(_least_error(bins, tail))) for end in (low, low_root))
     squared = (_debiased_by_cluster(sums[0], y, p, w, code, edges[0]) if code is not None else
                float(_debiased(sums[0])) if _has_pairs(sums[0]) else None)
     least, most = low_root**2, _largest_root(bins, float(root), tail)**2
