@@ -949,7 +949,7 @@ def _noise_task(bins, clear, n, rng):
 
 
 def _opposite(bins):
-    "Bins whose shares, stated and observed, lie near opposite ends, with all that scatters between."
+    "Bins whose shares, stated and observed, lie near opposite ends."
     ends = np.sign(bins.stated - 0.5) * np.sign(bins.stated + bins.gap - 0.5) < 0
     return ends & (np.minimum(np.abs(bins.stated - 0.5),
                               np.abs(bins.stated + bins.gap - 0.5)) > 0.2)
