@@ -192,7 +192,7 @@ def stage_source(module, notebook):
              for number, line in enumerate(coloured(module.path.read_text(encoding="utf-8")).splitlines(), 1)]
     code = "\n".join(lines)
     link = f"[The page that derives it](../{notebook.as_posix()})\n\n" if notebook else ""
-    target.write_text(f'{front}{link}~~~~~~{{=html}}\n<div class="sourceCode"><pre class="sourceCode python"><code class="sourceCode python">{code}'
+    target.write_text(f'{front}{link}~~~~~~{{=html}}\n<div class="sourceCode"><pre class="sourceCode python module"><code class="sourceCode python">{code}'
                       "</code></pre></div>\n~~~~~~\n", encoding="utf-8")
 
 

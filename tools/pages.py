@@ -121,7 +121,7 @@ def reachable(text):
 def alone(text):
     "A page of one module without the side menu, which would be half of it."
     text = re.sub(r'<nav [^>]*id="quarto-sidebar".*?</nav>', "", text, count=1, flags=re.DOTALL)
-    text = re.sub(r'<nav class="quarto-secondary-nav">.*?</nav></div></nav>', "", text, count=1, flags=re.DOTALL)
+    text = re.sub(r'<nav class="quarto-secondary-nav">.*?</div></nav>', "", text, count=1, flags=re.DOTALL)
     return text.replace("nav-sidebar docked", "fullcontent", 1).replace("has-sidebar", "", 1)
 
 
