@@ -99,10 +99,11 @@ def drop_web_fonts(site):
 
 def drop_icons(site):
     "Keep the icons that a page or a script names, of two thousand."
+    named = {name for file in (*site.rglob("*.html"), *site.rglob("site_libs/*.js")) for name in ICON.findall(file.read_text(encoding="utf-8"))}
     for sheet in site.rglob("bootstrap-icons.min.css"):
-        named = {name for file in (*site.rglob("*.html"), *site.rglob("site_libs/*.js")) for name in ICON.findall(file.read_text(encoding="utf-8"))}
-        text = sheet.read_text(encoding="utf-8")
-        sheet.write_text(re.sub(r"\.bi-([\w-]+)::before\{[^}]*\}", lambda rule: rule[0] if rule[1] in named else "", text), encoding="utf-8")
+        rules = re.split(r"(?=\.bi-[\w-]+::before\{)", sheet.read_text(encoding="utf-8"))
+        kept = [rule for rule in rules if not rule.startswith(".bi-") or ICON.match(rule, 1)[1] in named]
+        sheet.write_text("".join(kept), encoding="utf-8")
 
 
 def plainer(text):
