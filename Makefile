@@ -2,6 +2,8 @@
 # make test       environment, ruff, every notebook run afresh, tests    (make test-all: the slow ones too)
 # make test-portable   the numeric tests as other processors compute them, one after another
 # make docs       render the notebooks into _docs, readable offline
+# make jupyter    open the notebooks in Jupyter, with hooks that clean them and compare them cell by cell
+# make page PAGE=14   export, run one notebook, store what it prints, and test what bears its name
 # make bench      compare with other packages, in one run
 # make tables     draw the stored tables of rates afresh, at full size   (PAGE="42 55": of these pages only)
 # make export     write uqcal/ and README.md from the notebooks
@@ -55,6 +57,18 @@ test-portable: .venv/.dev
 
 docs: .venv/.dev
 	@$(BIN)/python tools/docs.py
+
+.venv/.jupyter: | .venv/.dev
+	@echo "installing Jupyter"
+	@$(PIP) install "jupyterlab>=4"
+	@touch $@
+
+jupyter: .venv/.jupyter
+	@$(BIN)/python tools/hooks.py
+	@$(BIN)/jupyter lab nbs
+
+page: export
+	@$(BIN)/python tools/page.py "$(PAGE)"
 
 bench: .venv/.dev
 	@for script in $(filter-out %/timing.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
