@@ -947,7 +947,7 @@ def _noise_task(bins, clear, n, rng):
     return np.column_stack([stray @ known + np.abs(stray) @ vague, stray @ (known * size) + np.sqrt(
         stray**2 @ vague * (size**2 @ vague))])
 
-
+# %% ../nbs/40_reliability.ipynb #cell-193c
 def _opposite(bins):
     "Bins whose shares, stated and observed, lie near opposite ends."
     ends = np.sign(bins.stated - 0.5) * np.sign(bins.stated + bins.gap - 0.5) < 0
