@@ -106,7 +106,7 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     text = capsys.readouterr().out
     assert "Mended by Platt scaling" in text and "held-out verdict" in text
     rows, state = pd.read_csv("mended.csv"), json.loads((tmp_path / "mend.json").read_text())
-    assert list(rows) == ["line", "y", "p", "mended_probability"] and state["format"] == "uqcal probability mend 1"
+    assert list(rows) == ["y", "p", "mended_probability"] and state["format"] == "uqcal probability mend 1"
     pd.DataFrame({"p": [0.1, 0.9]}).to_csv("new.csv", index=False)
     assert run(monkeypatch, "mend", "new.csv", "--apply", "mend.json", "--out", "-") == 0
     shown = capsys.readouterr()
