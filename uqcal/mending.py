@@ -19,8 +19,8 @@ from .conclusions import (AVERAGE, BIAS, Conclusion, check_tolerance, conclusion
                                headline_of, next_step, read_features, still_open)
 from .inputs import check_count, check_generator, printable
 from .repeats import repeats_of
-from .results import (Result, as_text, enumerated, html_table, new_axes, plain_ticks, plus_minus,
-                           three_digits)
+from .results import (Result, as_text, enumerated, html_table, new_axes, plain_ticks,
+                           plus_minus, three_digits)
 from .sample import Ordering, Sample, bin_means, bin_starts
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling,
                            LinearShift, LogLinearScaling, Mend, StepShift, likely_dof, log_score,
