@@ -412,6 +412,11 @@ def _mend_words(result, data, file):
     return _command(f"uqcal mend {shlex.quote(file or 'FILE')}", named)
 
 
+def _is_mended(table):
+    "Whether the file came out of a mend; what is still wrong is for a mend of the first file."
+    return "mended_uncertainty" in table.header
+
+
 def _command(first, named):
     "A command that mends, on lines that a terminal holds."
     lines = [first]
@@ -477,7 +482,7 @@ def _details(data):
 
 def _tell(result, table, data, seed, report, json_file, file):
     "Print a validation and write what was asked for."
-    mend = _mend_words(result, data, file)
+    mend = "" if _is_mended(table) else _mend_words(result, data, file)
     text = "\n\n".join([_first_words(table, f"{result.sample.n:,} points"),
                         _validation_text(result, _width()), *_closing(result, data, mend)])
     _deliver(text, _validation_json(result, data, seed), report, json_file,

@@ -480,7 +480,9 @@ def _rows_words(one, found, a, b, both):
 # %% ../nbs/56_model_comparison.ipynb #cell-060
 def _cause_words(one, found):
     "Of what a difference is made, in words; empty where it is not known or does not matter."
-    if one["verdict"] != "better" or "rest" not in one or pd.isna(one["rest"]): return ""
+    if "rest" not in one or pd.isna(one["rest"]): return ""
+    if one["verdict"] == "undecided" and one["reason"] != "rows": return _mended_words(one, found)
+    if one["verdict"] != "better": return ""
     b, q = _name(one["b"]), one["critical"]
     part, _ = _shown(one["calibration"], one["calibration_error"])
     rest, _ = _shown(one["rest"], one["rest_error"])
@@ -494,9 +496,12 @@ def _cause_words(one, found):
         return (f"Mended, {b} would be the better one by {other}: what it lacks is "
                 f"calibration{would}.")
     if one["calibration"] <= q * one["calibration_error"] or share < 0.1:
-        shown = ("No sign that calibration has a part in it"
-                 if one["calibration"] <= q * one["calibration_error"] else
-                 f"Calibration has little part in it ({part})")
+        shown = f"Calibration has little part in it ({part})"
+        if one["calibration"] <= q * one["calibration_error"]:
+            shown = "No sign that calibration has a part in it"
+        if one["calibration"] < -q * one["calibration_error"]:
+            other, _ = _shown(-one["calibration"], one["calibration_error"])
+            shown = f"It is so in spite of calibration, in which {b} is ahead by {other}"
         return f"{shown}: {stays}."
     if share >= 0.9 and not stays_for_sure:
         much = "All" if share >= 1 else "Nearly all"
@@ -506,6 +511,17 @@ def _cause_words(one, found):
 
 
 # %% ../nbs/56_model_comparison.ipynb #cell-061
+def _mended_words(one, found):
+    "Who would be better if both were mended, where that is sure and the score as it is is not."
+    q = one["critical"]
+    if abs(one["rest"]) <= max(q * one["rest_error"], 0.01 * found.tolerance): return ""
+    if abs(one["calibration"]) <= q * one["calibration_error"]: return ""
+    front = "a" if one["rest"] > 0 else "b"
+    words, (by, _) = found.models.at[one[front], "mend"], _shown(abs(one["rest"]), one["rest_error"])
+    return (f"If both were mended, {_name(one[front])} would be the better one by {by}"
+            f"{f', itself by {words}' if words else ''}.")
+
+
 def _rest_words(one, found):
     "Of what a mended difference is made, where predictions may differ."
     if found.score in ("brier", "log loss"): return ""
@@ -550,7 +566,7 @@ def _told(found):
         parts = [f"In front of {len(order)} in {label}: {_name(first)}, better than "
                  f"{len(beaten)} of the {len(mine)} others."]
         open_ = [one for one in mine if one["verdict"] != "better"]
-        parts += [_pair_words(one, found) for one in open_[:2]]
+        for one in open_[:2]: parts += [_pair_words(one, found), _cause_words(one, found)]
         if open_[2:]: parts.append(f"Nor is it shown to be better than {len(open_) - 2} more.")
     for one in beaten[:2]:
         parts += [_pair_words(one, found), _moved_words(one, found), _cause_words(one, found)]
@@ -588,7 +604,8 @@ def _next_step(found):
 
 def _loses_when_mended(one, found):
     "Whether the model that is behind would be the better one if both were mended."
-    if one["verdict"] != "better" or pd.isna(one.get("rest", np.nan)): return False
+    is_open = one["verdict"] == "undecided" and one["reason"] != "rows"
+    if not (is_open or one["verdict"] == "better") or pd.isna(one.get("rest", np.nan)): return False
     return one["rest"] < -max(one["critical"] * one["rest_error"], 0.01 * found.tolerance)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-064

@@ -23,7 +23,7 @@ from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
 from .resampling import holm, shuffle_state
-from .results import Result, html_table, new_axes, plain_text
+from .results import Result, as_text, html_table, new_axes, plain_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Screening(_ScreeningFields):
     data : pd.DataFrame
         Response, score, group of each point; weight and cluster where given.
     """
+
+    def __repr__(self) -> str: return as_text(self)
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
