@@ -425,7 +425,7 @@ def _command(first, named):
         else: lines.append(f"  {one}")
     return " \\\n".join(lines)
 
-
+# %% ../nbs/70_cli.ipynb #cell-092sc
 def _mend_line(data):
     "The same as a line of Python, for a table of these columns."
     *errors, uncertainty = (f"table[{json.dumps(name, ensure_ascii=False)}]"
@@ -860,12 +860,11 @@ def _calibration(
         y, p, sample_weight=w, cluster=table.columns.get(cluster), n_bins=n_bins, n_boot=n_boot,
         n_resamples=n_resamples, tolerance=tolerance, rng=seed, confidence=confidence,
         n_jobs=_cores(jobs), progress=_shown(progress))
-    _write_calibration(result, {"source": table.source, "columns": [
-        *filter(None, (outcome, score, weight, cluster))]} | _source_facts(table)
-        | _contradicted(table, result), seed, report, json_file,
-        _first_words(table, f"{y.size:,} points"),
-        _scores_step(result, file, dict(outcome=outcome, score=score, weight=weight,
-                                        cluster=cluster)))
+    roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
+    data = {"source": table.source, "columns": [*filter(None, roles.values())]}
+    _write_calibration(result, data | _source_facts(table) | _contradicted(table, result), seed,
+                       report, json_file, _first_words(table, f"{y.size:,} points"),
+                       _scores_step(result, file, roles))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
@@ -1264,6 +1263,8 @@ Examples:
 
 Exit code: 0 done; 2 input or options can't be used, and the message names the line of a broken row.
 """
+
+# %% ../nbs/70_cli.ipynb #cell-041sc
 _METHOD = _option("Of probabilities: mixture (of eight ways, weighted by their past), ops, tops, "
                   "hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta "
                   "scaling). Of uncertainties: mixture. Of intervals: tracker, aci or dtaci.  "
@@ -2115,10 +2116,9 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
              "n_calibration": "--n-calibration", "coverage": "--level",
-             "dof": "--dof", "confidence_level": "--level",
-             "groups": "--groups", "cluster": "--cluster", "tolerance": "--tolerance",
-             "rng": "--seed", "kurtosis": "--kurtosis", "decimal": "--decimal",
-             "thousands": "--thousands",
+             "dof": "--dof", "confidence_level": "--level", "groups": "--groups",
+             "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
+             "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
              "uncertainty": "the uncertainties"}
 

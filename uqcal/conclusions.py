@@ -372,8 +372,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
                       sentence=says, short=short, pvalue=pvalue, estimate=value,
                       confidence_interval=interval, result=test,
                       parts=_parts_table(test.stretches, "mean", test.by),
-                      test=f"mean and running sum of E/u, {test.method}, "
-                           f"{test.n_resamples:,} draws")
+                      test=f"mean and running sum of E/u, {test.method}, {test.n_resamples:,} draws")
 
 # %% ../nbs/50_conclusions.ipynb #cell-012
 _HEAVY = "their tails are so heavy that a few of them decide any mean square"

@@ -505,7 +505,7 @@ class IntervalReport(_Report):
         return still_open(self.conclusions.values())
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for all points and for each part: question, part, count, covered, coverage, low, high.
+        """A row for all and for each part: question, part, count, covered, coverage, low, high.
 
         Returns
         -------

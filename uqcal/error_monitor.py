@@ -140,7 +140,7 @@ def right_text(kurtosis: float,  # the largest that is allowed for
     return f"uncertainties are right and the kurtosis is {kurtosis:g} at most"
 
 # %% ../nbs/61_error_monitor.ipynb #cell-009
-class _OfErrors(Bell):
+class _Rivals(Bell):
     "The rivals of stated uncertainties, for a monitor."
     shares = _SHARES
 
@@ -191,6 +191,10 @@ class _OfErrors(Bell):
         int
         """
         return _watch_squares(*given, first, float(self.run_length), *self.state_, path)
+
+# %% ../nbs/61_error_monitor.ipynb #cell-009sc
+class _OfErrors(_Rivals):
+    "What is told of an alarm."
 
     def found(self, square: float,  # Z² where it rang
               ell: float,  # the logarithm of u there
@@ -352,7 +356,7 @@ class UncertaintyMonitor(_OfErrors):
         taken, rang = self.advance(given, 0, np.empty(given[0].size))
         return taken - 1 if rang else None
 
-
+# %% ../nbs/61_error_monitor.ipynb #cell-010sc
 def _squares(error, uncertainty):
     "Z², and the logarithm of u."
     values, u = check_errors(error, uncertainty)

@@ -195,7 +195,7 @@ class _Errors(KeyedRows):
         return self.opened(OnlineScaling(), _ErrorTally(self.run_length, self.kurtosis).begin())
 
     def read(self, texts, names, numbers):
-        """Uncertainty and error in the cells whose texts these are, NaN for none.
+        """Both from texts of cells, given names of columns and how numbers are written.
 
         Parameters
         ----------
@@ -335,7 +335,36 @@ def _coverage_alarm(alarm: Alarm | None, level):
 
 # %% ../nbs/62_error_streams.ipynb #cell-049
 @dataclass(frozen=True, kw_only=True)
-class BoundStreamSummary(StreamCounts):
+class _BoundCounts(StreamCounts):
+    "What was achieved for intervals."
+
+    level: float  # the coverage that is wanted
+    coverage_before: float  # share covered as stated; 0 where nothing was learnt
+    coverage_after: float  # share covered by what was written
+    width_before: float  # mean width as stated
+    width_after: float  # mean width of what was written, of finite intervals
+    infinite: int  # how many outcomes had an infinite interval
+    bound: float | None  # how far the coverage can be from the level at most, for any sequence with
+    # distances in the range of these; None where that is not guaranteed
+    alarm: CoverageAlarm | None  # the first of what was stated; None if there was none
+    alarm_after: CoverageAlarm | None  # the first of what was written
+    alarms_after: int  # how often the monitor of what was written rang
+
+    @property
+    def achieved(self) -> tuple[str, ...]:
+        "What was achieved, in sentences."
+        wide = (f"mean width {three_digits(self.width_before)} as stated, "
+                f"{three_digits(self.width_after)} recalibrated")
+        if self.infinite: wide += f", {self.infinite:,} infinite ones not counted"
+        return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
+                f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
+                wide, self.promise, _rang(self.alarms_after, self.alarm_after,
+                                          "recalibrated intervals"),
+                _rang(self.alarms, self.alarm, "stated ones"))
+
+# %% ../nbs/62_error_streams.ipynb #cell-049sc
+@dataclass(frozen=True, kw_only=True)
+class BoundStreamSummary(_BoundCounts):
     """What went through `recalibrate_bound_rows`: counts, coverage before and after, and alarms.
 
     Attributes
@@ -383,30 +412,6 @@ class BoundStreamSummary(StreamCounts):
     alarms_after : int
         How often the monitor of what was written rang.
     """
-
-    level: float  # the coverage that is wanted
-    coverage_before: float  # share covered as stated; 0 where nothing was learnt
-    coverage_after: float  # share covered by what was written
-    width_before: float  # mean width as stated
-    width_after: float  # mean width of what was written, of finite intervals
-    infinite: int  # how many outcomes had an infinite interval
-    bound: float | None  # how far the coverage can be from the level at most, for any sequence with
-    # distances in the range of these; None where that is not guaranteed
-    alarm: CoverageAlarm | None  # the first of what was stated; None if there was none
-    alarm_after: CoverageAlarm | None  # the first of what was written
-    alarms_after: int  # how often the monitor of what was written rang
-
-    @property
-    def achieved(self) -> tuple[str, ...]:
-        "What was achieved, in sentences."
-        wide = (f"mean width {three_digits(self.width_before)} as stated, "
-                f"{three_digits(self.width_after)} recalibrated")
-        if self.infinite: wide += f", {self.infinite:,} infinite ones not counted"
-        return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
-                f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
-                wide, self.promise, _rang(self.alarms_after, self.alarm_after,
-                                          "recalibrated intervals"),
-                _rang(self.alarms, self.alarm, "stated ones"))
 
     @property
     def promise(self) -> str:
@@ -498,7 +503,7 @@ class _Bounds(KeyedRows):
                            _BoundTally(self.run_length, self.level).begin())
 
     def read(self, texts, names, numbers):
-        """Bounds and true value in the cells whose texts these are, NaN for none.
+        """All from texts of cells, given names of columns and how numbers are written.
 
         Parameters
         ----------

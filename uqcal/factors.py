@@ -543,7 +543,48 @@ def points_for(
 
 # %% ../nbs/27_factors.ipynb #cell-057
 @dataclass(frozen=True, kw_only=True)
-class AverageTest(SignificanceTest):
+class _AverageFields(SignificanceTest):
+    "What a test of the average holds."
+
+    estimate: float  # how many times as large as stated errors are, √ZMS
+    confidence_interval: Interval  # limits of that factor; 1 lies outside where p ≤ 1 − confidence
+    confidence: float  # level of the interval
+    tail_index: float  # moments of Z² of a lower order exist, judged by the largest; 3 for t6
+                       # errors, 2 for t4, ∞ for normal ones
+    largest_share: float  # what the largest square is of their sum; of a group's sum with groups
+    standard_error: float  # of ln ZMS
+    is_heavy: bool  # whether tails are too heavy for a mean square to be judged at all: an index
+                    # below 1.25, or more than half of the sum in one square
+    reason: str | None = None  # why nothing can be said; None where something can
+    n_calibration: int | None = None  # errors to which the uncertainties were fitted before
+
+    def points_needed(self,
+                      tolerance: float = 1.25,  # a factor above 1
+                      ) -> int | None:  # two digits of it; None where the interval has no end, or
+                                        # too few errors were fitted to for any number to do
+        """About how many such points would bring the limits as close as a tolerance.
+
+        Parameters
+        ----------
+        tolerance : float, default 1.25
+            A factor above 1.
+
+        Returns
+        -------
+        int | None
+            Two digits of it; None where the interval has no end, or too few errors were fitted
+            to for any number to do.
+
+        Raises
+        ------
+        ValueError
+            As `points_for`.
+        """
+        return _points_for_average(self, tolerance)
+
+# %% ../nbs/27_factors.ipynb #cell-057sc
+@dataclass(frozen=True, kw_only=True)
+class AverageTest(_AverageFields):
     """Whether errors have the stated size on average, and the factor; what `average_test` returns.
 
     Attributes
@@ -583,42 +624,6 @@ class AverageTest(SignificanceTest):
     n_calibration : int | None
         Errors to which the uncertainties were fitted before.
     """
-
-    estimate: float  # how many times as large as stated errors are, √ZMS
-    confidence_interval: Interval  # limits of that factor; 1 lies outside where p ≤ 1 − confidence
-    confidence: float  # level of the interval
-    tail_index: float  # moments of Z² of a lower order exist, judged by the largest; 3 for t6
-                       # errors, 2 for t4, ∞ for normal ones
-    largest_share: float  # what the largest square is of their sum; of a group's sum with groups
-    standard_error: float  # of ln ZMS
-    is_heavy: bool  # whether tails are too heavy for a mean square to be judged at all: an index
-                    # below 1.25, or more than half of the sum in one square
-    reason: str | None = None  # why nothing can be said; None where something can
-    n_calibration: int | None = None  # errors to which the uncertainties were fitted before
-
-    def points_needed(self,
-                      tolerance: float = 1.25,  # a factor above 1
-                      ) -> int | None:  # two digits of it; None where the interval has no end, or
-                                        # too few errors were fitted to for any number to do
-        """About how many such points would bring the limits as close as a tolerance.
-
-        Parameters
-        ----------
-        tolerance : float, default 1.25
-            A factor above 1.
-
-        Returns
-        -------
-        int | None
-            Two digits of it; None where the interval has no end, or too few errors were fitted
-            to for any number to do.
-
-        Raises
-        ------
-        ValueError
-            As `points_for`.
-        """
-        return _points_for_average(self, tolerance)
 
     @property
     def side_pvalues(self) -> tuple[float, float]:

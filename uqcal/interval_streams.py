@@ -623,8 +623,8 @@ def _distances(y, middle, half):
     return gap, half
 
 # %% ../nbs/57_interval_streams.ipynb #cell-034
-class _Bounded(_Spoken):
-    "The desk for bounds."
+class _Forecasts(_Spoken):
+    "Bounds in the present state."
 
     @locked
     def forecast(self,
@@ -688,6 +688,10 @@ class _Bounded(_Spoken):
         middle, half = _halves(given)
         made = _bounds(middle, self._now()._threshold() * half)
         return made if several else made[0]
+
+# %% ../nbs/57_interval_streams.ipynb #cell-034sc
+class _Bounded(_Forecasts):
+    "The desk for bounds."
 
     @locked
     def outcome(self,

@@ -447,9 +447,8 @@ class Mending(_MendingFields):
     @property
     def faults(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         "The questions answered by invalid, before and after."
-        before, after = (tuple(name for name, one in found.items() if one.status == "invalid")
-                         for found in (self.before, self.after))
-        return before, after
+        return tuple(tuple(name for name, one in found.items() if one.status == "invalid")
+                     for found in (self.before, self.after))
 
     @property
     def sentence(self) -> str:

@@ -517,7 +517,8 @@ def _mended_words(one, found):
     if abs(one["rest"]) <= max(q * one["rest_error"], 0.01 * found.tolerance): return ""
     if abs(one["calibration"]) <= q * one["calibration_error"]: return ""
     front = "a" if one["rest"] > 0 else "b"
-    words, (by, _) = found.models.at[one[front], "mend"], _shown(abs(one["rest"]), one["rest_error"])
+    words = found.models.at[one[front], "mend"]
+    by, _ = _shown(abs(one["rest"]), one["rest_error"])
     return (f"If both were mended, {_name(one[front])} would be the better one by {by}"
             f"{f', itself by {words}' if words else ''}.")
 

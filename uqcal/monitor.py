@@ -479,29 +479,8 @@ class _OfProbabilities(Bell):
         return _found(q, y, total, *self.state_[:2], self.outcomes_)
 
 # %% ../nbs/49_monitor.ipynb #cell-022
-class CalibrationMonitor(_OfProbabilities):
-    """A watch over stated probabilities that may be read after every outcome, for ever.
-
-    Where each probability is right given all outcomes before it, the mean number of
-    outcomes from one alarm to the next is at least `run_length`. After an alarm it begins
-    afresh.
-
-    Parameters
-    ----------
-    run_length : int, default 1_000_000
-        Outcomes from one false alarm to the next, on average, at least; ≥ 1.
-
-    References
-    ----------
-    Roberts (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024).
-    """
-
-    def __init__(self,
-                 *,
-                 run_length: int = 1_000_000,  # outcomes from one false alarm to the next, on
-                 # average, at least; ≥ 1
-                 ):
-        self.run_length = run_length
+class _Rings(_OfProbabilities):
+    "A watch that ends with its first alarm."
 
     def alarm(self, outcome: int,  # the number at which it rang
               since: int,  # the number of the first outcome of the stretch
@@ -551,6 +530,31 @@ class CalibrationMonitor(_OfProbabilities):
         y, q, _ = check_binary(y_true, y_prob)
         taken, rang = self.advance((q, y), 0, np.empty(q.size))
         return taken - 1 if rang else None
+
+# %% ../nbs/49_monitor.ipynb #cell-022sc
+class CalibrationMonitor(_Rings):
+    """A watch over stated probabilities that may be read after every outcome, for ever.
+
+    Where each probability is right given all outcomes before it, the mean number of
+    outcomes from one alarm to the next is at least `run_length`. After an alarm it begins
+    afresh.
+
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Outcomes from one false alarm to the next, on average, at least; ≥ 1.
+
+    References
+    ----------
+    Roberts (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024).
+    """
+
+    def __init__(self,
+                 *,
+                 run_length: int = 1_000_000,  # outcomes from one false alarm to the next, on
+                 # average, at least; ≥ 1
+                 ):
+        self.run_length = run_length
 
     @locked
     def prequential(self,

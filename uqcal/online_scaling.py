@@ -211,26 +211,8 @@ class _Answered(_Maps):
         return made if several else float(made[0])
 
 # %% ../nbs/59_online_scaling.ipynb #cell-015
-class OnlineScaling(_Answered):
-    """Standard uncertainties, mended as errors come: seven maps mixed by their likelihood.
-
-    Parameters
-    ----------
-    share : float, default 1e-4
-        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
-        at least 1/(t + 1).
-
-    References
-    ----------
-    Vovk (1990); Herbster and Warmuth (1998).
-    """
-
-    def __init__(self,
-                 *,
-                 share: float = 1e-4,  # of the weight that is handed out afresh at each step, at
-                                       # least, in (0, 1); at step t at least 1/(t + 1)
-                 ):
-        self.share = share
+class _Books(_Answered):
+    "Errors that come late, under their keys."
 
     @locked
     def outcome(self,
@@ -264,6 +246,28 @@ class OnlineScaling(_Answered):
         for one in keys: del self.tickets_[one]
         made = np.array([ticket.forecast for ticket in found])
         return made if several else float(made[0])
+
+# %% ../nbs/59_online_scaling.ipynb #cell-015sc
+class OnlineScaling(_Books):
+    """Standard uncertainties, mended as errors come: seven maps mixed by their likelihood.
+
+    Parameters
+    ----------
+    share : float, default 1e-4
+        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
+        at least 1/(t + 1).
+
+    References
+    ----------
+    Vovk (1990); Herbster and Warmuth (1998).
+    """
+
+    def __init__(self,
+                 *,
+                 share: float = 1e-4,  # of the weight that is handed out afresh at each step, at
+                                       # least, in (0, 1); at step t at least 1/(t + 1)
+                 ):
+        self.share = share
 
     @locked
     def prequential(self,

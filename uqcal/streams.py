@@ -1254,7 +1254,7 @@ class _Passed(KeyedRows):
         return self.opened(_forecaster(self), _Tally(self.run_length).begin())
 
     def read(self, texts, names, numbers):
-        """Score and outcome in the cells whose texts these are, NaN for none.
+        """Score and outcome from texts of cells, given names of columns and how numbers are written.
 
         Parameters
         ----------
@@ -1590,8 +1590,33 @@ class _Lines:
     def _taken(self): self.passed.taken_, self.unsaved = self.passed.taken_ + 1, self.unsaved + 1
 
 # %% ../nbs/53_streams.ipynb #cell-048
-class _Reader(_Lines):
-    "What becomes of a line, and of the rows that are through."
+class _Emits(_Lines):
+    "What becomes of the rows that are through."
+
+    def _emit(self):
+        "Write what was kept, and the state where it is time."
+        rows, layout, passed = self.rows, self.layout, self.passed
+        if rows:
+            made = rows if layout.keyed else passed.many(np.array(rows)).tolist()
+            mark = layout.numbers.decimal = layout.numbers.decimal or "."
+            passed.decimal_ = mark  # what was written decides for the rest
+            self.kept[-len(rows):] = [
+                layout.delimiter.join([line, *(text.replace(".", mark)
+                                               for text in passed.cells(value))])
+                for line, value in zip(self.kept[-len(rows):], made)]
+            passed.tally_.rows_ += len(rows)
+        if self.kept: self.write("\n".join(self.kept) + "\n")
+        self.kept, self.rows = [], []
+        for alarm in self.passed.settle(): self.tell(alarm)
+        if self.unsaved >= self.every: self._save()
+
+    def _save(self):
+        if self.file is not None: self.file.write(self.passed)
+        self.unsaved = 0
+
+# %% ../nbs/53_streams.ipynb #cell-048sc
+class _Reader(_Emits):
+    "What becomes of a line."
 
     def _line(self, line):
         if not line.strip(): return
@@ -1618,24 +1643,3 @@ class _Reader(_Lines):
             self.rows.append((*stated, y) if key is None else self.passed.one(stated, y, key))
             self.kept.append(line)
         self._taken()
-
-    def _emit(self):
-        "Write what was kept, and the state where it is time."
-        rows, layout, passed = self.rows, self.layout, self.passed
-        if rows:
-            made = rows if layout.keyed else passed.many(np.array(rows)).tolist()
-            mark = layout.numbers.decimal = layout.numbers.decimal or "."
-            passed.decimal_ = mark  # what was written decides for the rest
-            self.kept[-len(rows):] = [
-                layout.delimiter.join([line, *(text.replace(".", mark)
-                                               for text in passed.cells(value))])
-                for line, value in zip(self.kept[-len(rows):], made)]
-            passed.tally_.rows_ += len(rows)
-        if self.kept: self.write("\n".join(self.kept) + "\n")
-        self.kept, self.rows = [], []
-        for alarm in self.passed.settle(): self.tell(alarm)
-        if self.unsaved >= self.every: self._save()
-
-    def _save(self):
-        if self.file is not None: self.file.write(self.passed)
-        self.unsaved = 0
