@@ -354,3 +354,14 @@ def test_the_command_takes_errors_intervals_and_probabilities(table, capsys):
     ([*TWO, "--level", "0.9"], "--level must"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
 def test_the_command_refuses_by_name(table, capsys, args, message):
     assert message in run(capsys, *args, code=2)
+
+
+def test_calibration_that_speaks_against_the_better_model_is_said_and_an_open_pair_says_who_would_win_mended():
+    "Mutation: calling any calibration below its error no sign of one; telling only pairs that differ of mends."
+    rng = np.random.default_rng(0)
+    u, noise = np.exp(0.3 * rng.normal(size=1000)), rng.normal(size=(2, 1000))
+    models = {"A": (-1.1 * u * noise[0], 1.1 * u), "B": (-0.95 * u * noise[1], 0.95 * u / 1.4)}
+    log, crps = (compare_models(np.zeros(1000), models, score=score, n_boot=499, rng=1) for score in ("log", "crps"))
+    assert "Not decided" in log.sentence and "If both were mended, B would be the better one by 0.1" in log.sentence
+    assert log.next_step.startswith("Mend B first (a factor of 1.3")
+    assert "It is so in spite of calibration, in which A is ahead by 0.01" in crps.sentence and "No sign" not in crps.sentence

@@ -332,10 +332,9 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     "Are errors zero on average and in every part; for a feature, in every part of it?"
     span, found = _parts_span(test), f"p = {pvalue:.2g}{note}"
     status, at = _status(setup, pvalue, span, is_factor=False), None
-    is_change = feature is not None or test.pvalue < test.mean_pvalue
-    if is_change: at = test.stretch
+    if is_change := feature is not None or test.pvalue < test.mean_pvalue: at = test.stretch
     if at is not None and at.confidence_interval.holds(0): at = None
-    value, interval, where = test.estimate, test.confidence_interval, ""
+    value, interval, where, no = test.estimate, test.confidence_interval, "", "No bias is seen"
     if not feature and status != "invalid" and not interval.holds(0):
         found += " for the mean and its change together"  # the interval is that of one question
     mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
@@ -343,7 +342,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
         value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
     size = max(-span.low, span.high, *((-interval.low, interval.high) if status != "valid" and
                                        not feature else (0.0,)))
-    size, no = np.ceil(100 * size) / 100 + 0.0, "No bias is seen"
+    size = np.ceil(100 * size) / 100 + 0.0
     if feature: no = f"No sign that a bias depends on {feature}"
     if status == "invalid" and is_change and at is None:
         change = f"changes {_change(test, feature)}"
@@ -372,7 +371,8 @@ def _bias(test, setup, pvalue, feature=None, note=""):
                       sentence=says, short=short, pvalue=pvalue, estimate=value,
                       confidence_interval=interval, result=test,
                       parts=_parts_table(test.stretches, "mean", test.by),
-                      test=f"mean and running sum of E/u, {test.method}, {test.n_resamples:,} draws")
+                      test=f"mean and running sum of E/u, {test.method}, "
+                           f"{test.n_resamples:,} draws")
 
 # %% ../nbs/50_conclusions.ipynb #cell-012
 _HEAVY = "their tails are so heavy that a few of them decide any mean square"

@@ -513,6 +513,7 @@ def _cause_words(one, found):
 # %% ../nbs/56_model_comparison.ipynb #cell-061
 def _mended_words(one, found):
     "Who would be better if both were mended, where that is sure and the score as it is is not."
+    if pd.isna(one.get("rest", np.nan)) or one["reason"] == "rows": return ""
     q = one["critical"]
     if abs(one["rest"]) <= max(q * one["rest_error"], 0.01 * found.tolerance): return ""
     if abs(one["calibration"]) <= q * one["calibration_error"]: return ""
@@ -588,6 +589,10 @@ def _next_step(found):
                 "compare again, on other points.")
     open_ = [one for one in mine if one["verdict"] == "undecided"]
     alike = [_name(one["b"]) for one in mine if one["verdict"] in ("alike", "the same")]
+    if any(_mended_words(one, found) for one in open_):
+        words = found.models.at[first, "mend"] or "what is wrong with it"
+        return (f"Mend {_name(first)} first ({words}): it would be ahead for sure. Then compare "
+                "again, on other points.")
     if open_:
         needed = [one["n_needed"] for one in open_ if not pd.isna(one["n_needed"])]
         points = f"about {max(needed):,}" if needed else "many more"
@@ -605,8 +610,8 @@ def _next_step(found):
 
 def _loses_when_mended(one, found):
     "Whether the model that is behind would be the better one if both were mended."
-    is_open = one["verdict"] == "undecided" and one["reason"] != "rows"
-    if not (is_open or one["verdict"] == "better") or pd.isna(one.get("rest", np.nan)): return False
+    if one["verdict"] not in ("better", "undecided") or one["reason"] == "rows": return False
+    if pd.isna(one.get("rest", np.nan)): return False
     return one["rest"] < -max(one["critical"] * one["rest_error"], 0.01 * found.tolerance)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-064
