@@ -274,7 +274,7 @@ def test_a_compressed_stream(capsys):
 def test_rows_without_a_score_are_left_out_where_that_is_asked_for(capsys):
     content = b"p,y\n0.5,1\n,1\nNA,0\n0.25,\n"
     assert "line 3: column 'p' must lie in [0, 1], got nothing" in stream(capsys, content, code=2)
-    assert "2 rows, 1 with an outcome; left out: 2 without a score." in stream(capsys, content, "--drop-missing")
+    assert "2 rows, 1 with an outcome; left out: 2 that state nothing." in stream(capsys, content, "--drop-missing")
     assert list(pd.read_csv("out.csv")["p"]) == [0.5, 0.25]
 
 

@@ -14,9 +14,12 @@ from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaln
 
 from .inputs import check_choice
+from .kernels import keep_kernels
 from .repeats import copies_of
 from .results import Result, three_digits
 from .sample import Ordering, Sample, rank_correlation
+
+keep_kernels()
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'Constant', 'suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of',

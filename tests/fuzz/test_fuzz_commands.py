@@ -34,7 +34,9 @@ def judged(command, path, form, *more):
     if fault := commands.broken_rule(said, streams): return None, fault
     if said.code and os.path.exists(mended): return None, "refused, and left a file"
     if said.code: return None, f"refused: {said.err.strip()}"
-    if command == "mend": return pd.read_csv(mended)[["mended_error", "mended_uncertainty"]].to_numpy().tolist(), None
+    if command == "mend":  # which keeps the marks of the file
+        how = dict(sep=form.delimiter, decimal=form.decimal, encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding)
+        return pd.read_csv(mended, **how)[["mended_error", "mended_uncertainty"]].to_numpy().tolist(), None
     if not streams: return commands.numbers(said), None
     return [row.rsplit(form.delimiter, 1)[-1].replace(",", ".") for row in re.split("\r?\n", said.out.decode(form.encoding)) if row.strip()], None
 
