@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxsch
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-all test-portable docs bench tables export clean
+.PHONY: help demo test test-all test-portable docs jupyter page bench tables export clean
 .DEFAULT_GOAL := help
 
 help:

@@ -128,3 +128,46 @@ def test_a_model_does_not_write_over_columns_either(capsys):
 def test_a_name_that_says_another_format_is_refused(capsys):
     code, _, err = run(capsys, "mend", "errors.csv", *ERRORS, "--out", "mended.parquet")
     assert code == 2 and "--out writes CSV as plain text" in err
+
+
+def ovens(kinds, n, seed):
+    "Errors whose size depends on the oven; a bias of their own."
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"oven": rng.choice(kinds, n), "uE": np.exp(rng.normal(0, 0.5, n)), "T": rng.uniform(size=n)})
+    return table.assign(E=table["uE"] * (rng.standard_normal(n) * table["oven"].map({"a": 1.0, "b": 2.5}).fillna(4.0)) + 1.5)
+
+
+def test_rows_of_a_kind_that_a_mend_never_saw_are_counted_and_named(capsys):
+    ovens(["a", "b"], 2000, 1).to_csv("ovens.csv", index=False)
+    later = ovens(["a", "b", "new", "0"], 400, 2)
+    later.to_csv("later.csv", index=False)
+    code, out, err = run(capsys, "mend", "ovens.csv", "--error", "E", "--uncertainty", "uE", "--feature", "oven", "--model", "mend.json", *QUICK)
+    assert code == 0 and json.loads(Path("mend.json").read_text(encoding="utf-8"))["kinds"] == {"oven": ["a", "b"]}
+    code, out, err = run(capsys, "mend", "later.csv", "--apply", "mend.json", "--out", "made.csv")
+    unseen = later["oven"].isin(["new", "0"])
+    assert code == 0 and f"{unseen.sum()} of 400 rows are of a kind of oven that the mend was not fitted to (" in " ".join(out.split())
+    factor = pd.read_csv("made.csv").eval("mended_uncertainty / uE")
+    low, high = factor[later["oven"] == "a"].iloc[0], factor[later["oven"] == "b"].iloc[0]
+    assert np.ptp(factor[unseen]) < 1e-9 and low < factor[unseen].iloc[0] < high  # what holds for all others together
+    later[~unseen].to_csv("known.csv", index=False)
+    assert "not fitted to" not in run(capsys, "mend", "known.csv", "--apply", "mend.json", "--out", "made2.csv")[1]
+
+
+def test_the_sign_of_an_error_is_said_where_a_shift_is_to_be_added(capsys):
+    ovens(["a"], 500, 3).to_csv("ovens.csv", index=False)
+    said = " ".join(run(capsys, "mend", "ovens.csv", "--error", "E", "--uncertainty", "uE", *QUICK)[1].split())
+    assert "Errors are taken for observed minus predicted" in said
+    table = ovens(["b"], 500, 3).assign(E=lambda t: t["E"] - 1.5)
+    table.to_csv("centred.csv", index=False)
+    assert "observed minus predicted" not in run(capsys, "mend", "centred.csv", "--error", "E", "--uncertainty", "uE", *QUICK)[1]
+    table.assign(seen=table["E"] + 3, said=1.0).to_csv("seen.csv", index=False)  # the sign is known
+    assert "observed minus predicted" not in run(capsys, "mend", "seen.csv", "--observed", "seen", "--predicted", "said", "--uncertainty", "uE", *QUICK)[1]
+
+
+def test_columns_that_nobody_asked_about_are_named(capsys):
+    ovens(["a", "b"], 300, 4).assign(x=1.0, y=2.0).to_csv("ovens.csv", index=False)
+    asked = ["validate", "ovens.csv", "--error", "E", "--uncertainty", "uE", *QUICK]
+    assert "Not asked about: oven, T, x and 1 more; a fault along one of them may not show above." in " ".join(run(capsys, *asked)[1].split())
+    ovens(["a", "b"], 300, 4).to_csv("ovens.csv", index=False)
+    assert "Not asked about: oven;" in " ".join(run(capsys, *asked, "--feature", "T")[1].split())
+    assert "Not asked about" not in run(capsys, *asked, "--feature", "T", "--groups", "oven")[1]

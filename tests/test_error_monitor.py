@@ -53,7 +53,7 @@ def test_bets_are_fair_for_the_worst_errors_and_no_better_constant_exists(kurtos
 
 @pytest.mark.parametrize("shape", ["normal", "Laplace", "uniform"])
 def test_false_alarms_keep_the_promise(shape):
-    "At most n/A in the mean: 40 are allowed in 400,000 errors at 10,000; twenty or fewer come."
+    "At most n/A in the mean: 40 in 400,000 errors at one in 10,000."
     rng = np.random.default_rng(6)
     z = {"normal": rng.standard_normal, "Laplace": lambda n: rng.laplace(0, 0.5**0.5, n), "uniform": lambda n: rng.uniform(-3**0.5, 3**0.5, n)}[shape](400_000)
     u = np.exp(rng.normal(0, 0.7, 400_000))

@@ -484,9 +484,20 @@ def _tell(result, table, data, seed, report, json_file, file):
     "Print a validation and write what was asked for."
     mend = "" if _is_mended(table) else _mend_words(result, data, file)
     text = "\n\n".join([_first_words(table, f"{result.sample.n:,} points"),
-                        _validation_text(result, _width()), *_closing(result, data, mend)])
+                        _validation_text(result, _width()), *_closing(result, data, mend),
+                        *_not_asked(table, data)])
     _deliver(text, _validation_json(result, data, seed), report, json_file,
              lambda path: _write_report(result, path, data, seed, mend))
+
+
+def _not_asked(table, data):
+    "The columns along which a fault may lie that nobody asked about."
+    asked = {*data["columns"], *data.get("features", ()), data.get("groups")}
+    left = [name for name in table.header if name not in asked]
+    if not left: return []
+    more = f" and {len(left) - 3:,} more" if left[3:] else ""
+    return [_wrapped(f"Not asked about: {', '.join(left[:3])}{more}; a fault along one of them may "
+                     "not show above. --feature NAME asks along it.", _width())]
 
 
 def _write_report(result, path, data, seed, mend):
@@ -656,14 +667,19 @@ def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, opt
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
                  groups=columns.get(groups), **options)
     made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
-    kept = [] if model is None else [_write_model(found, names, feature, as_groups, model)]
+    kept = [] if model is None else [_write_model(found, names, feature, model, columns)]
     if out is not None: kept.append(_write_rows(source, table, made, out, how))
     data = {"columns": names} | _asked_facts(feature, groups, table)
     text, later = _mending_text(found, table, _width()), _later(found, data, model)
+    if len(names) == 2 and found.model.shifts: text += "\n\n" + _wrapped(_SIGN, _width())
     first = "Later rows" + (", with --model mend.json here" if model is None else "")
     _end_mend(text + f"\n\n{first}:\n{later}" if later else text, kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-096
+_SIGN = ("Errors are taken for observed minus predicted. Where they are predicted minus observed, "
+         "subtract the shift instead of adding it.")
+
+
 def _mending_text(found, table, width):
     "What was done, before and after, the candidates, and how to judge it later."
     from uqcal.conclusions import headline_of
@@ -680,7 +696,7 @@ def _mending_text(found, table, width):
     if found.still_open: parts.append(_wrapped(f"Still open: {found.still_open}.", width))
     return "\n\n".join(parts)
 
-
+# %% ../nbs/70_cli.ipynb #cell-096b
 def _later(found, data, path):
     "The commands that bring a mend to later rows and judge it there; empty where none was made."
     if not found.is_mended: return ""
@@ -695,11 +711,14 @@ def _later(found, data, path):
             + _in_python(f"{_mend_line(data)}.model.transform({', '.join(given)})") + "\n")
 
 
-def _write_model(found, names, feature, as_groups, path):
+def _write_model(found, names, feature, path, table):
     from uqcal.page import write_whole
-    columns = {"uncertainty": names[-1], "features": feature or [], "as_groups": as_groups or []}
+    kinds = {name: sorted({*table[name]}, key=str) for name in feature or ()
+             if table[name].dtype.kind == "O"}
+    columns = {"uncertainty": names[-1], "features": feature or []}
     write_whole(_json(format="uqcal mend 1", sentence=found.model.sentence,
-                      n_calibration=found.n, columns=columns, mend=found.model.to_dict()), path)
+                      n_calibration=found.n, columns=columns, kinds=kinds,
+                      mend=found.model.to_dict()), path)
     return f"Model: {display_name(path)}"
 
 
@@ -753,16 +772,28 @@ def _applied(source, path, roles, score, out, how):
         raise ValueError("--observed needs --predicted: the error is the difference of the two")
     uncertainty = roles["uncertainty"] or columns["uncertainty"]
     numbers = list(filter(None, (roles[role] for role in ("error", "observed", "predicted"))))
-    named = [name for name in columns["features"] if name not in columns["as_groups"]]
+    named = [name for name in columns["features"] if name not in state["kinds"]]
     table = read_table(source, [*numbers, uncertainty], features=named, **how | {
-        "groups": columns["as_groups"]}, kinds={
+        "groups": list(state["kinds"])}, kinds={
             uncertainty: "uncertainty", **dict.fromkeys([*numbers, *named], "number")})
     u, features = table.columns[uncertainty], {name: table.columns[name]
                                                for name in columns["features"]} or None
     shift, mended = model.shift(u, features), model.transform(u, features)
     kept = [_write_rows(source, table, _mended_columns(table, shift, mended, roles), out, how)]
+    told = [f"Mended: {model.sentence}.", *_never_seen(model, state["kinds"], features)]
     _end_mend(_first_words(table, f"{mended.size:,} points") + "\n\n"
-              + _wrapped(f"Mended: {model.sentence}.", _width()) + "\n", kept, out)
+              + "\n\n".join(_wrapped(one, _width()) for one in told) + "\n", kept, out)
+
+# %% ../nbs/70_cli.ipynb #cell-097b
+def _never_seen(model, kinds, features):
+    "What becomes of rows of a kind that a mend was not fitted to."
+    for name in (name for name in model.names_ if name in kinds):
+        new = [one for one in features[name] if one not in {*kinds[name]}]
+        if new:
+            shown = ", ".join(map(str, [*dict.fromkeys(new)][:3]))
+            yield (f"{len(new):,} of {len(features[name]):,} rows are of a kind of {name} that the "
+                   f"mend was not fitted to ({shown}): they get what holds for all others "
+                   "together.")
 
 # %% ../nbs/70_cli.ipynb #cell-098b
 def _mend_scores(source, columns, out, model, how, options):

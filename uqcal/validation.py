@@ -199,9 +199,13 @@ def _differ(a, b):
     "Whether two simulated references differ by more than their statistical uncertainty."
     return abs(a.reference - b.reference) > 2 * np.hypot(a.reference_se, b.reference_se)
 
-
+# %% ../nbs/51_validation.ipynb #cell-024i
 _RESTS_ON = {"zms": ("Z²",), "nll": ("Z²",), "zmse": ("Z²",), "rce": ("u²", "E²"),
              "ence": ("u²", "E²")}
+
+
+_SKEWED = {"u²": "uncertainties spread widely", "Z²": "tails of scaled errors are heavy",
+           "E²": "uncertainties spread widely or tails are heavy"}
 
 
 def _heavy_tails(sample):
@@ -298,8 +302,9 @@ def _factor(name, estimate, one):
 def _cautions(sample, scores, n_bins):
     "Sentences about conditions that the data do not meet."
     n, found = sample.n, [
-        f"Heavy tails: the robust skewness of {label} is {beta}; means of squares are unreliable "
-        "then." for label, beta in _heavy_tails(sample).items()]
+        f"{label} has a skewed distribution (robust skewness {beta}), since {_SKEWED[label]}: "
+        "scores that are means of it are unreliable."
+        for label, beta in _heavy_tails(sample).items()]
     distinct = sample.by_uncertainty.labels.size
     if distinct == 1:
         found.append("All uncertainties are equal: there is nothing to rank and nothing to be "
@@ -525,7 +530,7 @@ def _as_text(result):
             low, high = one.confidence_interval
             lines.append(f"{one.label} = {one.estimate:.3g}, {100 * one.confidence:g} % interval "
                          f"{low:.3g} to {high:.3g}: {one.status}"
-                         f"{'; unfit: heavy tails' if one.doubt else ''}")
+                         f"{'; unfit: skewed squares' if one.doubt else ''}")
     more = {"cautions": result.cautions, "possible causes": result.causes}
     more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
     return "\n".join([*lines, f"{result.sample.n:,} points{more}"])
