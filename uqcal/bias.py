@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+import scipy
 
 from .consistency import NothingToTest
 from .distributions import read_number
 from .inputs import (check_choice, check_count, check_fraction, check_generator, printable,
                           refuse)
+from .kernels import kernel
 from .resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                               shuffle_state)
 from .results import (Interval, SignificanceTest, new_axes, plain_text, three_digits)
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ['BiasStretch', 'BiasTest', 'bias_test', 'bias_of', 'centred_of']
 
 # %% ../nbs/26_bias.ipynb #cell-036
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _random_bits(state):
     "The next 64 random bits, by splitmix64."
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -43,7 +43,7 @@ def _random_bits(state):
     return word ^ (word >> np.uint64(31))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _resampled_t(total, count, n_resamples, state):
     """|t| of the mean after each draw of as many groups, with replacement, from sums that add up to
     zero; infinite where all that was drawn is equal."""
@@ -95,7 +95,7 @@ def _mean_test(z, group, n_resamples, confidence, rng, n_jobs, progress):
         abs(mean) / error, null)
 
 # %% ../nbs/26_bias.ipynb #cell-040
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _draw_weights(weight, state):
     "Fill with numbers spread evenly between −√3 and √3, so that their variance is 1."
     word, quarter = np.uint64(0), np.uint64(16)
@@ -104,7 +104,7 @@ def _draw_weights(weight, state):
         weight[i] = np.sqrt(12.0) * ((np.float64(word & np.uint64(65535)) + 0.5) / 65536 - 0.5)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _bridged(path, start, residual, group, weight):
     "Sums of the weighted residuals over each run, less the run's share of their total."
     total = 0.0
@@ -118,7 +118,7 @@ def _bridged(path, start, residual, group, weight):
         path[run] -= total * (start[run + 1] - start[run]) / residual.size
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _range(path, is_grouped):
     "Half the sum of the absolute values; of ordered ones, the range of their running sums."
     total = low = high = size = 0.0
@@ -130,7 +130,7 @@ def _range(path, is_grouped):
     return size if is_grouped else high - low
 
 # %% ../nbs/26_bias.ipynb #cell-042
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _stretch_sums(z, group, n_groups, block, first, last):
     """Mean of z over each stretch of blocks, the sum of its groups' squared sums of z − mean, how
     many groups it meets, and which share of S² a sign takes out of that sum."""
@@ -157,7 +157,7 @@ def _stretch_sums(z, group, n_groups, block, first, last):
 
 
 # %% ../nbs/26_bias.ipynb #cell-004
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
     "The largest |t| over all stretches when each group's z − mean takes the sign of its weight."
     sums, signs = np.zeros(block.size), np.zeros(block.size)
@@ -179,7 +179,7 @@ def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
     return largest
 
 # %% ../nbs/26_bias.ipynb #cell-043
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _reweighted(n_resamples, state, residual, group, n_groups, start, is_grouped, block, first,
                 last, mean, square, met, share):
     """For each set of weights a row: Kuiper's range, the largest |t|, and the running sum at each
@@ -287,7 +287,7 @@ def _group_table(z, group, along, confidence):
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(met > 1, np.sqrt(square * met / (met - 1)) / count, np.inf)
         each = 0.5 * (1 + confidence**(1 / count.size))
-        half = np.where(met > 1, stats.t.ppf(each, np.maximum(met - 1, 1)) * error, np.inf)
+        half = np.where(met > 1, scipy.stats.t.ppf(each, np.maximum(met - 1, 1)) * error, np.inf)
     return pd.DataFrame({"first": along.labels, "last": along.labels, "count": count,
                          "share": count / along.n, "mean": mean, "low": mean - half,
                          "high": mean + half, "standard_error": error})

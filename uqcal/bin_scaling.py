@@ -10,18 +10,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+import scipy
 from scipy import special
-from scipy.stats import linregress
 
 from .consistency import (binned_plan, check_groups, check_shuffles, hypothesis_of,
                                 under_hypothesis)
 from .distributions import distribution_name, read_number, standard_distribution
 from .inputs import (check_choice, check_choices, check_count, check_fraction,
                           check_generator, read_vector)
+from .kernels import kernel
 from .resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue, run_chunks)
 from .results import Interval, Result, SignificanceTest, new_axes
 from .sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
@@ -91,7 +91,7 @@ def _squared_nodes(distribution):
                            frozen.isf(p)])**2, np.concatenate([weight, weight]) / (2 * weight.sum())
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _transform_minus_one(square, weight, real, imag):
     "E exp(−t·ε²) − 1 at each t = real + i·imag, accurate near t = 0."
     out = np.zeros(real.size, np.complex128)
@@ -225,7 +225,7 @@ def _variance_table(dofs):
     return np.ascontiguousarray(shape / np.where(x < 0, low, high))
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-023
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _simulate_grid(epsilon, gap, table, edge, place, n_bins):
     "ENCE for each ν, then ZMSE, of calibrated sets (rows) for each number of bins."
     n_sets, n = epsilon.shape
@@ -818,7 +818,7 @@ def _published(points, confidence, **common):
 def _line(points):
     "The least-squares line; points at one height scatter by nothing, where scipy has no number."
     used = points[points["is_fitted"]]
-    line = linregress(used["x"], used["value"])
+    line = scipy.stats.linregress(used["x"], used["value"])
     return {"statistic": float(line.intercept), "slope": float(line.slope),
             "standard_error": float(np.nan_to_num(line.intercept_stderr))}
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from .groups import check_group_number, group_draws, without_groups
 from .inputs import check_choice, check_choices, check_count, check_fraction
+from .kernels import kernel
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result, new_axes
 from .sample import Ordering, Sample, bin_starts
@@ -136,7 +136,7 @@ def _plot_interval(interval, ax):
     return ax
 
 # %% ../nbs/21_bootstrap.ipynb #cell-012
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _resample_binned(draws, group, z2, e2, u2, start):
     """ZMS, RCE, ENCE and ZMSE of each row of draws from sorted points; NaN where a logarithm is
     infinite."""
@@ -171,7 +171,7 @@ def _resample_binned(draws, group, z2, e2, u2, start):
     return out
 
 # %% ../nbs/21_bootstrap.ipynb #cell-014
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _mid_ranks(count, n, rank):
     """Centred mid-ranks of groups from their counts; returns the sum of squared ranks over all n
     points."""
@@ -183,7 +183,7 @@ def _mid_ranks(count, n, rank):
     return square
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _resample_spearman(draws, group_x, group_y, n_x, n_y):
     "Spearman's coefficient of each row of draws; NaN where one of the variables does not vary."
     n_resamples, n = draws.shape
@@ -204,7 +204,7 @@ def _resample_spearman(draws, group_x, group_y, n_x, n_y):
     return out
 
 # %% ../nbs/21_bootstrap.ipynb #cell-016
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _jackknife_binned(z2, e2, u2, start):
     """ZMS, RCE, ENCE and ZMSE without each of the sorted points in turn; start: bins of n − 1
     points."""
@@ -240,7 +240,7 @@ def _jackknife_binned(z2, e2, u2, start):
     return out
 
 # %% ../nbs/21_bootstrap.ipynb #cell-018
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _above(group, weight, n_groups):
     "For each group: total weight of the groups above it plus half its own."
     total = np.zeros(n_groups + 1)
@@ -253,7 +253,7 @@ def _above(group, weight, n_groups):
     return out
 
 # %% ../nbs/21_bootstrap.ipynb #cell-018b
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _both_above(group_x, group_y, order_x, n_y):
     "For each point: how many others exceed it in x and in y, a tie counting ½ in each."
     n = group_x.size

@@ -9,7 +9,6 @@ import copy
 import numbers
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from .inputs import (check_binary, check_count, check_fraction, check_generator,
                           check_labels_agree, check_multiclass, check_outcomes, check_probabilities,
                           plain_array, read_array, read_vector, refuse)
+from .kernels import kernel
 from .logistic import boxed, map_scores
 from .online import OnlineBetaScaling, OnlinePlattScaling
 from .tickets import OnlineForecaster, Storable, check_keys, locked
@@ -41,7 +41,7 @@ def _edges(bin_width):
     return np.arange(1, m + 1) / m
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _bin(q, edges):
     "How many edges lie strictly below q: the bin of q, closed on the right."
     i = min(max(int(q * edges.size), 0), edges.size - 1)
@@ -143,7 +143,7 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
 
 
 # %% ../nbs/46_calibeating.ipynb #cell-014
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _running(y, q, edges, error, sharp):
     "Calibration error and sharpness after each step."
     count, ones, stated = np.zeros(edges.size), np.zeros(edges.size), np.zeros(edges.size)
@@ -215,7 +215,7 @@ def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order o
     return _both_running(y_true, y_prob, bin_width)[1]
 
 # %% ../nbs/46_calibeating.ipynb #cell-018
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _track(q, y, edges, initial, weight, total, out):
     "Mean outcomes so far of the bins that q falls into; weight and total move on in place."
     for t in range(q.size):
@@ -434,7 +434,7 @@ def _prior(initial, initial_weight, n_bins):
     return initial, weight, initial * weight
 
 # %% ../nbs/46_calibeating.ipynb #cell-025
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _foster_pair(ones, plays, pivot):
     "The cell to play, or the lower of two, and the chance that it is played."
     m = ones.size
@@ -448,7 +448,7 @@ def _foster_pair(ones, plays, pivot):
     return j - 1, deficit / (deficit + excess)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
     """Play the game of each step's bin; ones and plays (bins × cells) move on in place. Returns the
     step whose uniform is missing, or −1."""

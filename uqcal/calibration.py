@@ -11,11 +11,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special, stats
+import scipy
+from scipy import special
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
 
@@ -24,6 +24,7 @@ from .calibration_tests import TITLES, CalibrationTest, testable, tests_of
 from .conclusions import Conclusion
 from .inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
                           read_labels)
+from .kernels import kernel
 from .logistic import CLIP
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
@@ -136,7 +137,7 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
 _FIFTH = 0.2
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _steepest(share, total):
     "Between which positions `total` rises most for its share, of those that hold a fifth."
     slope, first, last = total[-1] / share[-1], 0, share.size - 1
@@ -195,7 +196,7 @@ def _stretches_of(walk, tail):
     points = weight**2 / (squares[stop] - squares[start])
     mean = ((stated[stop] - stated[start]) / weight).clip(0, 1)
     difference = (total[stop] - total[start]) / (share[stop] - share[start])
-    chance, z = (mean + difference).clip(0, 1), stats.norm.isf(tail)
+    chance, z = (mean + difference).clip(0, 1), scipy.stats.norm.isf(tail)
     rough = np.abs(difference) + z * np.sqrt(chance * (1 - chance) / points) + z**2 / points
     kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
     position = np.r_[0, walk.end]

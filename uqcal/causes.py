@@ -8,18 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaln
 
 from .inputs import check_choice
-from .kernels import keep_kernels
+from .kernels import kernel
 from .repeats import copies_of
 from .results import Result, three_digits
 from .sample import Ordering, Sample, rank_correlation
-
-keep_kernels()
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'Constant', 'suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of',
@@ -867,7 +864,7 @@ def _likelihood_of_one_scale(z2):
     return best
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _student_scale(z2, dof, scale):
     "The squared scale at which Student errors are likeliest to have these squares."
     for _ in range(30):
@@ -887,7 +884,7 @@ def _two_scales(z2):
     return best
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _mixture(z2, share, small, large):
     "A hundred steps of expectation and maximisation: log-likelihood, share, squared scales."
     mean, likelihood = np.mean(z2), 0.0

@@ -9,7 +9,6 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -19,6 +18,7 @@ from .consistency import METHODS, hypothesis_of, under_hypothesis
 from .distributions import distribution_name, standard_distribution
 from .groups import check_group_number, group_draws
 from .inputs import check_choice, check_count, check_fraction, check_generator
+from .kernels import kernel
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle
 from .results import Interval, SignificanceTest, new_axes
 from .sample import Sample
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ['ConfidenceCurve', 'confidence_curve', 'curve_of']
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-008
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _kept_means(total, count, kept, out):
     """Means over the `kept` most certain points, for falling numbers `kept`, from totals and counts
     of groups of equal u."""
@@ -105,7 +105,7 @@ def _mean_magnitude(distribution, power):
                                            epsrel=1e-10, limit=200)[0]
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-017
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _reference_of(z, s, count, kept, total, out):
     "Means of z·s over the kept points; z in the order of u, s one value for each group."
     i = 0
@@ -118,7 +118,7 @@ def _reference_of(z, s, count, kept, total, out):
     _kept_means(total, count, kept, out)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _reference_means(z, s, count, kept):
     "The same for each row of z."
     out, total = np.empty((z.shape[0], kept.size)), np.empty(s.size)
@@ -127,7 +127,7 @@ def _reference_means(z, s, count, kept):
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_means(z, n_shuffles, state, s, count, kept):
     "The same for the values as they are, then after each shuffle."
     out, total = np.empty((n_shuffles + 1, kept.size)), np.empty(s.size)
@@ -159,7 +159,7 @@ def _null_curves(points, distribution, n, rng, **options):
     return points.stated_unit * _root(means, points.power)
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-020
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _resampled_means(draws, group, w, s, kept):
     "Means of w, and of s, over the kept points of each row of draws."
     n_sets, n = draws.shape

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+import scipy
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -180,7 +180,7 @@ class _Tabled(_Calibrated):
         for k, n in enumerate(self.points_):
             rank = conformal_rank(part, int(n))
             out = 0 if rank > n else self._sides() * (n + 1 - rank)
-            ends = [1.0, 1.0] if out == 0 else [float(one) for one in stats.beta(
+            ends = [1.0, 1.0] if out == 0 else [float(one) for one in scipy.stats.beta(
                 n + 1 - out, out).ppf([tail, 1 - tail])]
             if self.clustered_ and out: ends = [np.nan, np.nan]
             rows.append({"group": self.labels_[k] if self.labels_ else "all", "points": int(n),

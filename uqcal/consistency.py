@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from .groups import (check_group_number, exchangeable_share, sign_spread, under_group_shuffles,
                           under_signs)
 from .inputs import check_choice, check_count, printable
+from .kernels import kernel
 from .references import zeta_score
 from .resampling import (affordable, as_observed, is_settled, monte_carlo_pvalue, shuffle,
                               under_shuffles)
@@ -143,7 +143,7 @@ def _excess(name, sample, along):
     return _sizes(sample, along)**2 - 1
 
 # %% ../nbs/23_consistency.ipynb #cell-018
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_range(values, n_shuffles, state, is_end):
     """Range of the cumulative sums, read where a run of equals ends; first for the values as they
     are, then after each shuffle."""
@@ -160,7 +160,7 @@ def _shuffled_range(values, n_shuffles, state, is_end):
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_groups(values, n_shuffles, state, start):
     "Half the sum of the groups' absolute sums, as above."
     out = np.empty(n_shuffles + 1)
@@ -229,7 +229,7 @@ def binned_plan(
         weight, segment, inside, share, first, expected, size, last, statistic == "zmse")
 
 # %% ../nbs/23_consistency.ipynb #cell-021
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_binnings(values, n_shuffles, state, weight, segment, inside, share, first, expected,
                        size, last, logarithm):
     """Weighted mean over the bins of |ln ratio| or |1 − √ratio|, a column for each binning; for the
@@ -257,7 +257,7 @@ def _shuffled_binnings(values, n_shuffles, state, weight, segment, inside, share
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, first, expected,
                      size, last, logarithm):
     "The same for one binning."
@@ -265,7 +265,7 @@ def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, 
                               expected, size, last, logarithm)[:, 0]
 
 # %% ../nbs/23_consistency.ipynb #cell-023
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_product(values, n_shuffles, state, fixed):
     "Sum of products with fixed numbers; for the values as they are, then after each shuffle."
     out = np.empty(n_shuffles + 1)
@@ -284,7 +284,7 @@ def _rank_plan(rank, place):
     return _shuffled_product, rank, (place / np.sqrt((rank @ rank) * (place @ place)),)
 
 # %% ../nbs/23_consistency.ipynb #cell-028
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_spearman(values, n_shuffles, state, uncertainty, rank, square, table):
     """Spearman's coefficient of u·z with what `rank` ranks; for the values as they are, then after
     each shuffle."""

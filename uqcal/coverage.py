@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from .conclusions import Conclusion, read_features, still_open
 from .conformal import ConformalBounds
@@ -72,7 +73,7 @@ def effective_number(
     variance = excess @ excess * count / (count - 1) / n**2
     if variance < 1e-12: return float(count)
     upper = (1 + confidence) / 2
-    loss = (stats.norm.ppf(upper) / stats.t(count - 1).ppf(upper))**2
+    loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(count - 1).ppf(upper))**2
     return float(np.clip(share * (1 - share) / variance * loss, 1, n))
 
 
@@ -82,8 +83,8 @@ def _limits(covered, group, confidence):
                                                          confidence))
     n, tail = effective_number(covered, group, confidence), (1 - confidence) / 2
     k = covered.mean() * n
-    return Interval(float(stats.beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0,
-                    float(stats.beta.isf(tail, k + 1, n - k)) if k < n else 1.0)
+    return Interval(float(scipy.stats.beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0,
+                    float(scipy.stats.beta.isf(tail, k + 1, n - k)) if k < n else 1.0)
 
 
 def _pvalue(covered, group, promised, n_calibration):
@@ -249,7 +250,7 @@ def _settling(covered, group, promised, options):
     share, n_calibration = covered.mean(), options["n_calibration"]
     room = options["tolerance"] - abs(share - promised)
     if room <= 0: return "more such points would settle it"
-    needed = share * (1 - share) * (stats.norm.ppf((1 + options["confidence"]) / 2) / room)**2
+    needed = share * (1 - share) * (scipy.stats.norm.ppf((1 + options["confidence"]) / 2) / room)**2
     needed *= covered.size / effective_number(covered, group)
     if n_calibration is not None and needed > n_calibration / 2:
         return "only other calibrations could settle it"

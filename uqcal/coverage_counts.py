@@ -9,7 +9,8 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special, stats
+import scipy
+from scipy import special
 
 from .resampling import ALTERNATIVES
 from .inputs import check_choice
@@ -84,7 +85,7 @@ def _up(x):
 # %% ../nbs/17_coverage_counts.ipynb #cell-010
 def _probabilities(n, average, n_calibration):
     "Of 0, 1, …, n covered points, by equation (3)."
-    if n_calibration is None: return stats.binom.pmf(np.arange(n + 1), n, average)
+    if n_calibration is None: return scipy.stats.binom.pmf(np.arange(n + 1), n, average)
     a, b = (n_calibration + 1) * average, (n_calibration + 1) * (1 - average)
     k, middle = np.arange(n), int(n * average)
     step = np.log((n - k) * (k + a) / ((k + 1) * (n - k - 1 + b)))
@@ -122,8 +123,8 @@ def count_tails(
     Equations (1) and (2).
     """
     if n_calibration is None:
-        return (float(stats.binom.cdf(covered, n, average)),
-                float(stats.binom.sf(covered - 1, n, average)))
+        return (float(scipy.stats.binom.cdf(covered, n, average)),
+                float(scipy.stats.binom.sf(covered - 1, n, average)))
     found = _probabilities(n, average, n_calibration)
     return float(min(1, found[:covered + 1].sum())), float(min(1, found[covered:][::-1].sum()))
 
@@ -196,8 +197,8 @@ def coverage_interval(
 def _end(covered, n, tail, n_calibration, lower):
     "One end of the interval, equation (4)."
     if n_calibration is None:
-        return float(stats.beta.ppf(tail, covered, n - covered + 1) if lower
-                     else stats.beta.isf(tail, covered + 1, n - covered))
+        return float(scipy.stats.beta.ppf(tail, covered, n - covered + 1) if lower
+                     else scipy.stats.beta.isf(tail, covered + 1, n - covered))
 
     def _away(log_odds):
         found = count_tails(covered, n, float(special.expit(log_odds)), n_calibration)
@@ -211,7 +212,7 @@ def _end(covered, n, tail, n_calibration, lower):
     while _away(stop) > 0:
         start, stop = stop, stop + step
         if abs(stop) > 30: return 0.0 if lower else 1.0
-    return float(special.expit(optimize.brentq(_away, start, stop, xtol=1e-10, rtol=1e-12)))
+    return float(special.expit(scipy.optimize.brentq(_away, start, stop, xtol=1e-10, rtol=1e-12)))
 
 # %% ../nbs/17_coverage_counts.ipynb #cell-018
 def _nodes(average, n_calibration, largest, threshold):
@@ -220,7 +221,7 @@ def _nodes(average, n_calibration, largest, threshold):
     a, b = (n_calibration + 1) * average, (n_calibration + 1) * (1 - average)
     rest = 1e-6 * min(threshold, 1e-3)
     low, high = (special.logit(np.clip(end, 1e-300, 1 - 1e-16))
-                 for end in (stats.beta.ppf(rest, a, b), stats.beta.isf(rest, a, b)))
+                 for end in (scipy.stats.beta.ppf(rest, a, b), scipy.stats.beta.isf(rest, a, b)))
     steepest = special.expit(np.clip(0.0, low, high))
     width = min(np.sqrt(special.polygamma(1, a) + special.polygamma(1, b)),
                 1 / np.sqrt(largest * steepest * (1 - steepest)))

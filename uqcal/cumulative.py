@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -23,6 +22,7 @@ from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_fraction, check_generator,
                           check_labels_agree, check_outcomes, check_ratio, plain_array, read_labels,
                           read_vector)
+from .kernels import kernel
 from .rates import MatchedAverages, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
@@ -499,7 +499,7 @@ def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
                            np.inf, high - low, binary, True)
 
 # %% ../nbs/43_cumulative.ipynb #cell-113
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _coins(n):
     "Pairs of 1 and −1, and where each begins: shuffled within pairs, the first ones are signs."
     pairs = np.ones(2 * n)
@@ -507,7 +507,7 @@ def _coins(n):
     return pairs, np.arange(0, 2 * n + 1, 2)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _signed_sums(state, n_resamples, part, end, sign, n_signs):
     "Range and largest distance of sums of parts with random signs, read at the ends."
     out, (pairs, start) = np.zeros((n_resamples, 2)), _coins(n_signs)
@@ -590,7 +590,7 @@ def _columns(response, score, weight, names):
 _A, _B, _TIED = 0, 1, 2
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _block(score, response, weight, variance, first, last):
     """Total weight, Σ weight·score, and mean response, average weight and noise of some members of
     a group."""
@@ -605,7 +605,7 @@ def _block(score, response, weight, variance, first, last):
         total * total)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _next_block(key_a, key_b, i, j):
     """Where the block that begins at members i of a and j of b ends: a run of one group, or one
     score held by both."""
@@ -625,7 +625,7 @@ def _next_block(key_a, key_b, i, j):
     return i, j
 
 # %% ../nbs/43_cumulative.ipynb #cell-026
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _merge(a, b, blocks):
     """Fill in the blocks of two groups, each (key, score, response, weight, variance) sorted by
     key; return their number."""
@@ -654,7 +654,7 @@ def _merge(a, b, blocks):
     return m
 
 # %% ../nbs/43_cumulative.ipynb #cell-028
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _differences(blocks, m, walk):
     """Weight, difference, variance and block of each step from the m blocks; return the number of
     steps."""
@@ -680,7 +680,7 @@ def _differences(blocks, m, walk):
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _covariances(blocks, walk, n):
     """Fill in the covariances of each step with the next two, and weigh all: from differences to
     rises."""
@@ -699,7 +699,7 @@ def _covariances(blocks, walk, n):
         covariance[k, 0] *= weight[k] * weight[k]
 
 # %% ../nbs/43_cumulative.ipynb #cell-030
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _local_variance(score, response):
     """Variance of each response, from those of its group at the same or the neighbouring scores
     (11)."""
@@ -729,7 +729,7 @@ def _local_variance(score, response):
     return variance
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _variances(score_a, response_a, score_b, response_b):
     "Variances in both groups; a group of one borrows the other's average."
     a, b = _local_variance(score_a, response_a), _local_variance(score_b, response_b)
@@ -738,7 +738,7 @@ def _variances(score_a, response_a, score_b, response_b):
     return a, b
 
 # %% ../nbs/43_cumulative.ipynb #cell-032
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _summary(walk, n):
     "Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective number of steps."
     weight, difference, covariance, block = walk
@@ -757,7 +757,7 @@ def _summary(walk, n):
                                      -low) / total, at / total, np.sqrt(variance) / total, effective
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _workspace(n):
     "Room for the blocks and the steps of n points."
     blocks = (np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 2)), np.empty(n), np.empty(n),
@@ -765,7 +765,7 @@ def _workspace(n):
     return blocks, (np.empty(n), np.empty(n), np.empty((n, 3)), np.empty(n, np.int64))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _compare(a, b, blocks, walk):
     "Blocks and steps of two groups in their room; return the number of steps."
     n = _differences(blocks, _merge(a, b, blocks), walk)
@@ -773,7 +773,7 @@ def _compare(a, b, blocks, walk):
     return n
 
 # %% ../nbs/43_cumulative.ipynb #cell-033
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _cells(key, is_b, at_least):
     """Where the cells of the pooled points begin: whole tied scores, at_least of each group; one
     that has them alone is a cell of its own."""
@@ -796,7 +796,7 @@ def _cells(key, is_b, at_least):
     return np.array(start)
 
 # %% ../nbs/43_cumulative.ipynb #cell-115
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _close_cells(key, is_b, start):
     """The same cells, but where one group has more than twenty times as many members as the other,
     only ten neighbours on either side of the sparse ones; all others are cells of their own."""
@@ -822,7 +822,7 @@ def _close_cells(key, is_b, start):
     return np.flatnonzero(~joined)
 
 # %% ../nbs/43_cumulative.ipynb #cell-117
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _scores_held(score):
     "Where each distinct score begins among sorted ones, then n; the number of each point's score."
     first, held, m = np.empty(score.size + 1, np.int64), np.empty(score.size, np.int64), 0
@@ -835,7 +835,7 @@ def _scores_held(score):
     return first[:m + 1].copy(), held
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _add_score(sums, g, i, x, first, cluster, mates):
     """Count the members of the g-th score, at distance x, without i and (unless they are many) its
     cluster; return how many were found in the cluster, and write them down if there is room."""
@@ -852,7 +852,7 @@ def _add_score(sums, g, i, x, first, cluster, mates):
     return found
 
 # %% ../nbs/43_cumulative.ipynb #cell-118
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _span(i, score, first, g, cluster, sums, mates):
     """The distinct scores, at least ten members, nearest to a point on both sides: the first, one
     past the last, how many members are its cluster's; sums of the others' distances."""
@@ -870,7 +870,7 @@ def _span(i, score, first, g, cluster, sums, mates):
     return low, high, found, unit
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _neighbours(score, cluster):
     """What _held needs: the scores, the span of each point's neighbours, its cluster's members
     among them, and level, slope, variance and count of the line through them."""
@@ -896,7 +896,7 @@ def _neighbours(score, cluster):
     return score, first, span, start, mates, line
 
 # %% ../nbs/43_cumulative.ipynb #cell-119
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _held(near, values):
     "What the line through its neighbours says of each point's value, and their mean."
     score, first, span, start, mates, line = near
@@ -918,7 +918,7 @@ def _held(near, values):
     return at, mean
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _noise(near, response):
     "Deviation of each response from its neighbours', of its own variance, and that variance (13)."
     factor, (line, _) = near[5][:, 2], _held(near, response)
@@ -927,7 +927,7 @@ def _noise(near, response):
     return deviation, np.maximum((response - line)**2 - factor * mean, 0.0)
 
 # %% ../nbs/43_cumulative.ipynb #cell-121
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _coefficients(a, b, blocks, m, walk, n):
     "How much each member's response counts in the average difference, of both groups."
     mean, load, noise, steps, score, kind = blocks
@@ -957,7 +957,7 @@ def _coefficients(a, b, blocks, m, walk, n):
     return out_a, out_b
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _between_clusters(parts, cluster, n_clusters):
     "Standard deviation of a sum whose clusters are independent (15)."
     sums = np.zeros(n_clusters)
@@ -966,14 +966,14 @@ def _between_clusters(parts, cluster, n_clusters):
     return np.sqrt(n_clusters / (n_clusters - 1) * np.sum(sums * sums))
 
 # %% ../nbs/43_cumulative.ipynb #cell-122
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _studentised(kuiper, largest, scale):
     "Both statistics over their null scale; both undivided, and the scale."
     if scale > 0: return kuiper / scale, largest / scale, kuiper, largest, scale
     return (np.inf if kuiper > 0 else 0.0), (np.inf if largest > 0 else 0.0), kuiper, largest, scale
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _own_noise(near_a, response_a, near_b, response_b):
     "Deviations and variances (13) in both groups; a group of one borrows the other's average."
     error_a, variance_a = _noise(near_a, response_a)
@@ -983,7 +983,7 @@ def _own_noise(near_a, response_a, near_b, response_b):
     return error_a, variance_a, error_b, variance_b
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs, share):
     """Studentised statistics after random signs of what deviates from a line that both groups
     share; a and b are (key, score, weight), the other columns hold first a, then b."""
@@ -1004,7 +1004,7 @@ def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-035
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, place_b, response,
               start):
     """Studentised Kuiper and Kolmogorov–Smirnov statistics after shuffling the responses within
@@ -1450,7 +1450,7 @@ def _mixtures(paths, n, rng):
     return np.column_stack([high - low, np.maximum(high, -low)])
 
 # %% ../nbs/43_cumulative.ipynb #cell-045
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _against_all(score, response, weight, variance, is_member):
     """Score, members' weight, rise, its variance, and everyone's mean response at each step; all
     sorted by score."""
@@ -1479,7 +1479,7 @@ def _against_all(score, response, weight, variance, is_member):
     return out[:, :m]
 
 # %% ../nbs/43_cumulative.ipynb #cell-046
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _walk_size(weight, rise, spread):
     """Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective steps of independent
     steps."""
@@ -1492,7 +1492,7 @@ def _walk_size(weight, rise, spread):
         variance) / total, variance**2 / squares if squares > 0 else 0.0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _split_variances(score, response, is_member):
     "Local variances of members, estimated from members, and of the others, from the others."
     members, others = np.flatnonzero(is_member), np.flatnonzero(~is_member)
@@ -1502,7 +1502,7 @@ def _split_variances(score, response, is_member):
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _split_neighbours(score, is_member, cluster):
     "Members, the others, and the neighbours of both among their own."
     members, others = np.flatnonzero(is_member), np.flatnonzero(~is_member)
@@ -1511,7 +1511,7 @@ def _split_neighbours(score, is_member, cluster):
         score[others], cluster[others] if cluster.size else cluster)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _split_noise(split, response):
     "Deviations from the neighbours and variances (13) of members and others."
     members, others, near, far = split
@@ -1521,7 +1521,7 @@ def _split_noise(split, response):
     return error, variance
 
 # %% ../nbs/43_cumulative.ipynb #cell-129
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_against_all(state, n_resamples, score, response, weight, is_member, start):
     """Studentised statistics of a subpopulation after shuffling the responses within cells; both
     undivided, and the null scale."""
@@ -1537,7 +1537,7 @@ def _shuffled_against_all(state, n_resamples, score, response, weight, is_member
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _signed_against_all(state, n_resamples, score, weight, is_member, line, error, sign, n_signs,
                         split, share):
     "The same after random signs of what deviates from a line that all share."
@@ -1553,7 +1553,7 @@ def _signed_against_all(state, n_resamples, score, weight, is_member, line, erro
     return out
 
 # %% ../nbs/43_cumulative.ipynb #cell-092
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, total, others,
                    normal):
     """Studentised statistics of members who draw their responses from the cells of the pool, count
@@ -1783,7 +1783,7 @@ def _members(member, n):
     return flags == 1
 
 # %% ../nbs/43_cumulative.ipynb #cell-052
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _screen_pairs(pairs, offset, score, response, weight, variance):
     """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps, steps and
     published σ of each pair."""
@@ -2014,7 +2014,7 @@ def _clustered_pairs(work, columns, pairs):
     return found
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _cluster_scales(pairs, offset, score, response, weight, variance, error, cluster):
     """Null scale by clusters, effective number of clusters, and their number: 0 where a group has
     one alone, −1 where each holds one row."""
@@ -2069,7 +2069,7 @@ def _members_of(y, s, codes, w, cluster):
     return work, unit, shuffles, n_signs
 
 # %% ../nbs/43_cumulative.ipynb #cell-064
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _noise_bins(score, weight, threshold):
     """Where bins begin if each is closed once Σw²/(Σw)² is at most the threshold, though never
     between equal scores; what remains joins the last."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special, stats
+import scipy
+from scipy import special
 
 from .inputs import check_count, check_generator, read_vector
 from .results import Result
@@ -48,7 +49,7 @@ def standard_distribution(
     Pernot (2024), Eq. 25.
     """
     frozen = _named_distribution(distribution) if isinstance(distribution, str) else distribution
-    if not isinstance(getattr(frozen, "dist", None), stats.rv_continuous):
+    if not isinstance(getattr(frozen, "dist", None), scipy.stats.rv_continuous):
         raise TypeError("distribution must be a name or a frozen continuous scipy.stats "
                         f"distribution, got {type(distribution).__name__}")
     mean, sd = frozen.mean(), frozen.std()
@@ -66,12 +67,12 @@ def standard_distribution(
     return frozen.dist(*frozen.args[:n_shapes], **options, loc=(loc - mean) / sd, scale=scale / sd)
 
 # %% ../nbs/12_distributions.ipynb #cell-008
-_DISTRIBUTIONS = {"normal": stats.norm(), "uniform": stats.uniform(), "laplace": stats.laplace()}
+_DISTRIBUTIONS = {"normal": "norm", "uniform": "uniform", "laplace": "laplace"}  # in scipy.stats
 
 
 def _named_distribution(name):
     if name in _DISTRIBUTIONS:
-        return _DISTRIBUTIONS[name]
+        return getattr(scipy.stats, _DISTRIBUTIONS[name])()
     try:
         dof = float(name[1:]) if name[:1] == "t" else None
     except ValueError:
@@ -82,7 +83,7 @@ def _named_distribution(name):
     if dof <= 2:
         raise ValueError("distribution must have a finite variance: Student's t needs more than 2 "
                          f"degrees of freedom, got {name!r}")
-    return stats.t(dof)
+    return scipy.stats.t(dof)
 
 
 def distribution_name(distribution: Any,  # a name, or a frozen scipy distribution
@@ -283,7 +284,7 @@ class StudentFit(Result):
         -------
         Any
         """
-        return stats.norm(self.loc, self.scale) if np.isinf(self.dof) else stats.t(
+        return scipy.stats.norm(self.loc, self.scale) if np.isinf(self.dof) else scipy.stats.t(
             self.dof, self.loc, self.scale)
 
     @property
@@ -331,7 +332,7 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
                 - _student_constant(dof))
 
     starts = ([np.log(2), 0, -0.2], [np.log(20), 0, 0])
-    best = min((optimize.minimize(
+    best = min((scipy.optimize.minimize(
                     loss, s, method="L-BFGS-B", bounds=[(-3, 14), (-10, 10), (-10, 10)], options={
                         "ftol": 1e-15, "gtol": 1e-9}) for s in starts), key=lambda fit: fit.fun)
     normal = np.log(y.std()) + 0.5 * np.log(2 * np.pi) + 0.5
@@ -387,12 +388,12 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
 
     def distance(p):
         "Kolmogorov–Smirnov distance at p = (ln dof, ln scale)."
-        fitted = 1 - 2 * stats.t.sf(y * np.exp(-np.clip(p[1], -99, 99)),
+        fitted = 1 - 2 * scipy.stats.t.sf(y * np.exp(-np.clip(p[1], -99, 99)),
                                     np.exp(np.clip(p[0], -4, 10)))
         return max(np.max(fitted - steps[:-1]), np.max(steps[1:] - fitted))
 
-    starts = [(np.log(dof), -np.log(stats.t.ppf(0.75, dof))) for dof in (1, 3, 10, 40)]
-    best = min((optimize.minimize(distance, s, method="Nelder-Mead",
+    starts = [(np.log(dof), -np.log(scipy.stats.t.ppf(0.75, dof))) for dof in (1, 3, 10, 40)]
+    best = min((scipy.optimize.minimize(distance, s, method="Nelder-Mead",
                                   options={"xatol": 1e-6, "fatol": 1e-9, "maxiter": 600})
                 for s in starts), key=lambda fit: fit.fun)
     return float(np.exp(np.clip(best.x[0], -4, 10)))
@@ -448,6 +449,6 @@ def fit_inverse_gamma(
         raise ValueError(f"uncertainty must vary for a fit: all {uncertainty.size} values are "
                          f"{uncertainty[0]:.6g}")
     typical = np.exp(np.mean(np.log(uncertainty)))
-    shape, _, inverse_scale = stats.gamma.fit((typical / uncertainty)**2, floc=0)
+    shape, _, inverse_scale = scipy.stats.gamma.fit((typical / uncertainty)**2, floc=0)
     return InverseGammaFit(dof=float(2 * shape),
                            scale=float(typical / np.sqrt(shape * inverse_scale)))

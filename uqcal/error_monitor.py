@@ -10,11 +10,11 @@ import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .inputs import check_errors
+from .kernels import kernel
 from .logistic import boxed
 from .monitor import Bell, MonitorReading
 from .results import Result, three_digits
@@ -35,7 +35,7 @@ _SHARES = np.where(_SIDES == 0, 0.5 / 6, 0.5 / 8)
 _LIKELIER = 100.0  # what the best stretch must have won at least
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _bets(square, side, fair, out):
     "Eq. 1 and 3 for all rivals; fair holds D of those that bet on too large."
     for k in range(out.size):
@@ -45,7 +45,7 @@ def _bets(square, side, fair, out):
         else: out[k] = np.exp(-_RATES[k] * square) / fair[k]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _watch_squares(square, ell, first, threshold, wealth, table, fair, centre, path):
     "Go through squares of Z from the first on, until an alarm; where it rings, or their number."
     bet = np.empty(fair.size)

@@ -9,13 +9,13 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+import scipy
 
 from .inputs import check_count, check_fraction, check_generator, printable
+from .kernels import kernel
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes, plain_text, plain_ticks
 from .sample import Ordering, Sample, bin_starts
@@ -98,7 +98,7 @@ def _tail_of(squares, usual):
                  np.cumsum(weight), usual)
 
 # %% ../nbs/27_factors.ipynb #cell-041
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _drawn_sums(uniform, counts, low, threshold, shape, scale):
     "Sums of squares and of their squares in each block, for each row of uniform numbers."
     n_resamples, n = uniform.shape[0], low.size
@@ -1429,7 +1429,7 @@ def _counted(bins, along, confidence):
     judged = bins[~bins["is_heavy"]]
     if judged.empty: raise ValueError("error must let at least one bin be judged: in each of them "
                                       "tails are too heavy, or points too few or all equal")
-    count = stats.binomtest(int(judged["is_valid"].sum()), len(judged))
+    count = scipy.stats.binomtest(int(judged["is_valid"].sum()), len(judged))
     return ValidBins(by=along.kind, n=along.n, n_bins=len(judged), n_valid=count.k, bins=bins,
                      estimate=count.k / count.n, confidence=confidence,
                      confidence_interval=Interval(*count.proportion_ci(confidence)))

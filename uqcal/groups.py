@@ -8,14 +8,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import numba as nb
 import numpy as np
 
-from .kernels import keep_kernels
+from .kernels import kernel
 from .resampling import chunk_size, run_chunks, shuffle_state, shuffle_within
 from .sample import Ordering
-
-keep_kernels()
 
 # %% auto #0
 __all__ = ['LEAST_GROUPS', 'check_group_number', 'under_signs', 'sign_spread', 'under_group_shuffles', 'exchangeable_share',
@@ -44,7 +41,7 @@ def check_group_number(groups: Ordering | None,  # from `Sample.groups`
                          f"{groups.labels.size}: so few independent observations say too little")
 
 # %% ../nbs/16_groups.ipynb #cell-043
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _signed(values, group, sign):
     "Values with the sign of their group, the mean taken off."
     out, mean = np.empty(values.size), 0.0
@@ -116,7 +113,7 @@ def under_signs(kernel: Callable,  # compiled: a row for the values, then one a 
                       progress=progress, description="signs", is_enough=is_enough)
 
 # %% ../nbs/16_groups.ipynb #cell-048
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _sign_variance(values, group, total, start, cumulative):
     "Variance of sums of values at random signs of the groups, the mean taken off, run by run."
     out, own = np.empty(start.size - 1), np.zeros(total.size)
@@ -167,7 +164,7 @@ def sign_spread(values: np.ndarray,  # shape (n,), of mean zero
     return np.sqrt(factor * _sign_variance(values, group, total, start, cumulative))
 
 # %% ../nbs/16_groups.ipynb #cell-052
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _regrouped(values, member, start, classes, place, state):
     """Values after groups of equal size changed places, and the rows within each group too; `place`
     moves on."""
@@ -259,7 +256,7 @@ def exchangeable_share(groups: Ordering,  # rows group by group, from `Sample.gr
     return float(groups.counts[np.bincount(index)[index] > 1].sum() / groups.n)
 
 # %% ../nbs/16_groups.ipynb #cell-056
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _gathered(draw, start, member):
     "The rows of the drawn groups, one group after the other."
     size = 0
@@ -320,7 +317,7 @@ def without_groups(group: np.ndarray,  # the group of each row, whole numbers fr
     return [np.flatnonzero(batch != b) for b in range(min(number, most))]
 
 # %% ../nbs/16_groups.ipynb #cell-007
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _gaps(p, w, end, group, n_sets, rng):
     out, draw = np.zeros((n_sets, end.size)), np.empty(group.max() + 1)
     for r in range(n_sets):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
@@ -16,6 +15,7 @@ from sklearn.base import clone
 from .inputs import (check_count, check_errors, check_fraction, check_labels_agree,
                           plain_array, read_vector, refuse)
 from .intervals import check_bounds
+from .kernels import kernel
 from .logistic import boxed
 from .results import three_digits
 from .tickets import Desk, Storable, locked
@@ -30,7 +30,7 @@ __all__ = ['QuantileTracker', 'AdaptiveConformal', 'AggregatedAdaptive', 'Online
 _TINY = math.log(1e-9)  # scores below count as this large
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _count(told, missed, threshold):
     "Book an outcome: in place."
     told[0] += 1.0
@@ -39,11 +39,11 @@ def _count(told, missed, threshold):
     told[3] += threshold == -np.inf
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _exp(g): return np.exp(g)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _quantile_run(stated, scores, alpha, step, place, told, out):
     "Eq. 1 through scores; place holds g, and the least and largest log score: in place."
     for t in range(scores.size):
@@ -179,7 +179,7 @@ class QuantileTracker(_Streamed):
         return float(reach / (self.step * told[0])) if told[0] else math.inf
 
 # %% ../nbs/57_interval_streams.ipynb #cell-015
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _below(ordered, m, s):
     "How many of the first m sorted scores are below s."
     low, high = 0, m
@@ -190,7 +190,7 @@ def _below(ordered, m, s):
     return low
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _take_in(ordered, ring, seen, s):
     "Put a score into the window, in place of the oldest if it is full: in place."
     width, place = ring.size, int(seen) % ring.size
@@ -207,7 +207,7 @@ def _take_in(ordered, ring, seen, s):
     ordered[new], ring[place] = s, s
 
 # %% ../nbs/57_interval_streams.ipynb #cell-016
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _quantile(ordered, m, a):
     "The conformal quantile of m scores that leaves out a share a; infinite beyond either end."
     rank = int(np.ceil((m + 1) * (1.0 - a) - 1e-9))
@@ -215,7 +215,7 @@ def _quantile(ordered, m, a):
     return ordered[rank - 1] if rank > 0 else -np.inf
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _adaptive_run(stated, scores, alpha, step, level, ordered, ring, told, out):
     "Eq. 4 through scores: in place."
     for t in range(scores.size):
@@ -303,7 +303,7 @@ _STEPS = 0.001 * 2.0**np.arange(8)  # the γ of the experts
 _STRETCH = 500.0  # I, outcomes over which the best of them is to be followed
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _ask(ordered, m, experts, row):
     "The threshold of the weighted mean level, and the experts' levels, into row."
     mean = 0.0
@@ -313,7 +313,7 @@ def _ask(ordered, m, experts, row):
     row[0] = _quantile(ordered, m, mean)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _aggregate(experts, row, below, m, alpha):
     "Eq. 6, and Eq. 4 for each expert, for a score with so many below it: in place."
     k, beta, total = _STEPS.size, 1.0 - below / (m + 1.0), 0.0
@@ -329,7 +329,7 @@ def _aggregate(experts, row, below, m, alpha):
     for i in range(k): experts[1, i] = (1.0 - share) * experts[1, i] / total + share / k
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _aggregated_run(stated, scores, alpha, experts, ordered, ring, told, out):
     "Eq. 6 through scores: in place."
     row = np.empty(1 + _STEPS.size)

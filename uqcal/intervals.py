@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -19,6 +18,7 @@ from .coverage_counts import (count_tails, coverage_interval, group_pvalues,
 from .inputs import (check_choice, check_column, check_count, check_fraction,
                           check_generator, check_labels, check_labels_agree, check_weights,
                           plain_array, read_groups, read_vector, refuse)
+from .kernels import kernel
 from .resampling import (ALTERNATIVES, affordable, chunk_size, monte_carlo_pvalue,
                               run_chunks, shuffle_last, shuffle_state)
 from .results import Interval, SignificanceTest, new_axes, plain_text, plot_null
@@ -507,7 +507,7 @@ def _coverage_tested(inside, level, alternative, confidence, n_calibration):
         n_calibration=n_calibration)
 
 # %% ../nbs/30_intervals.ipynb #cell-027
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _number_runs(ordered, rounding):
     "0, 1, 2, … for sorted widths; those within rounding of the first of a run share its number."
     run, first = np.zeros(ordered.size, np.int64), ordered[0]
@@ -1065,7 +1065,7 @@ def _plot_groups(result, ax):
 _STEP, _REACH, _TERMS = 0.23, 20, 28
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _grid_cells(gap):
     """First grid cell that each point touches and its distance from the nearest one, from the gaps
     between sorted points in units of √s."""
@@ -1082,7 +1082,7 @@ def _grid_cells(gap):
     return first, distance
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _grid_features(distance):
     "The square roots of K on the grid: a row of 2·_REACH + 1 numbers for each point."
     out = np.empty((distance.size, 2 * _REACH + 1))
@@ -1098,7 +1098,7 @@ def _grid_features(distance):
     return out
 
 # %% ../nbs/30_intervals.ipynb #cell-042
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _series_features(v, largest):
     """The terms φ_k(v)/largest of equation (9), φ_0 less one: a row of _TERMS numbers for each
     point."""
@@ -1112,7 +1112,7 @@ def _series_features(v, largest):
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _add_features(total, first, features, amount):
     "Add amount × features of each point to the cells it touches."
     for i in range(first.size):
@@ -1233,7 +1233,7 @@ def hsic(
     return float(values[0]) if single else np.array(values)
 
 # %% ../nbs/30_intervals.ipynb #cell-053
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _shuffled_q(group, n_chosen, n_sets, state, first, features, base):
     """Squared length of the features of randomly chosen points, less their expectation `base`, for
     each shuffle of their groups."""

@@ -10,16 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from .inputs import check_probabilities
-from .kernels import keep_kernels
+from .kernels import elementwise, kernel
 from .results import Result
-
-keep_kernels()
 
 # %% auto #0
 __all__ = ['CLIP', 'boxed', 'map_scores', 'platt_features', 'beta_features', 'sigmoid', 'is_separable', 'LogisticFit',
@@ -76,7 +73,7 @@ def map_scores(y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
 CLIP = 1e-5  # scores nearer than this to 0 or 1 are moved to it
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
                    clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it
                    ) -> np.ndarray:  # shape (n, 2)
@@ -101,7 +98,7 @@ def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
     return out
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
                   clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it
                   ) -> np.ndarray:  # shape (n, 3)
@@ -126,7 +123,7 @@ def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
     return out
 
 
-@nb.vectorize(["float64(float64)"], cache=True)
+@elementwise
 def sigmoid(z: float,  # log-odds: one number in compiled code, else also arrays of any shape
             ) -> float:  # in [0, 1], of the same shape
     """The probability with log-odds z, 1/(1 + exp(−z)), without overflow, also in compiled code.

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from .inputs import check_binary, check_choice, check_fraction
+from .kernels import kernel
 from .logistic import CLIP, boxed, map_scores, sigmoid
 from .recalibration import plot_map
 from .tickets import OnlineForecaster, locked
@@ -34,11 +34,11 @@ _PAIR = np.array([2 / 3, 1 / 3])  # those of the mixture and of its calibeaten v
 _FLOOR = 1e-9  # no expert states less than this, or more than 1 − this
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _held(q): return min(max(q, _FLOOR), 1.0 - _FLOOR)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _tenth(q, m):
     "Which of m bins of [0, 1] holds q; bins are closed on the right, as in calibeating."
     i = min(int(q * m), m - 1)
@@ -46,7 +46,7 @@ def _tenth(q, m):
     return i + 1 if (i + 1) / m < q else i
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _platt_step(maps, i, z, q, y):
     "Newton step of map i, a row of slope, offset and the matrix's three entries: in place."
     a, b, A, B, C = maps[i, 0], maps[i, 1], maps[i, 2], maps[i, 3], maps[i, 4]
@@ -64,7 +64,7 @@ def _platt_step(maps, i, z, q, y):
     maps[i, 2], maps[i, 3], maps[i, 4] = A, B, C
 
 # %% ../nbs/48_mixture.ipynb #cell-012
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _beta_step(s, x0, x1, error):
     "Newton step of the beta map, s = three parameters and the matrix's six entries: in place."
     g0, g1 = error * x0, error * x1
@@ -88,14 +88,14 @@ def _beta_step(s, x0, x1, error):
     for j in range(3): s[j] *= shrink
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _offset_step(bins, row, b, q, y, keep):
     "Step of a bin's offset, in one row of the table; its curvature stands in the next."
     bins[row + 1, b] = keep * bins[row + 1, b] + (1.0 - keep) * 10.0 + q * (1.0 - q)
     bins[row, b] = min(max(bins[row, b] - (q - y) / bins[row + 1, b], -25.0), 25.0)
 
 # %% ../nbs/48_mixture.ipynb #cell-014
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _ask(p, maps, beta, bins, weight, pair, q):
     "Forecasts of the experts, of the mixture and of the calibeater into q; what is stated."
     m, held, mixed = bins.shape[1], min(max(p, CLIP), 1.0 - CLIP), 0.0
@@ -112,13 +112,13 @@ def _ask(p, maps, beta, bins, weight, pair, q):
     return _held(pair[0] * q[8] + pair[1] * q[9])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _calibeaten(mixed, bins):
     "The mixture's forecast, moved by the offset of its bin."
     return _held(sigmoid(np.log(mixed / (1.0 - mixed)) + bins[4, _tenth(mixed, bins.shape[1])]))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _reweigh(weight, q, first, y, alpha, prior):
     "Eq. 3, for the experts that stand in q from `first` on."
     total = 0.0
@@ -130,7 +130,7 @@ def _reweigh(weight, q, first, y, alpha, prior):
         weight[k] = (1.0 - alpha) * weight[k] / total + alpha * prior[k]
 
 # %% ../nbs/48_mixture.ipynb #cell-015
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _learn(p, y, q, now, share, maps, beta, bins, weight, pair, steps):
     "Book an outcome where the forecasts q were stated, and step from the forecasts now."
     m, held = bins.shape[1], min(max(p, CLIP), 1.0 - CLIP)
@@ -148,7 +148,7 @@ def _learn(p, y, q, now, share, maps, beta, bins, weight, pair, steps):
     _reweigh(pair, q, 8, y, alpha, _PAIR)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out, table):
     "The mixture through a stream; all experts' forecasts go into the table, unless it is empty."
     q = np.empty(10)
@@ -158,7 +158,7 @@ def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out,
         if learn: _learn(p[t], y[t], q, q, share, maps, beta, bins, weight, pair, steps)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _mixture_book(tickets, y, share, maps, beta, bins, weight, pair, steps):
     "Outcomes of forecasts that were stated before; a ticket holds the score and what was stated."
     now = np.empty(10)

@@ -10,17 +10,16 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+import scipy
 
 from .distributions import read_number
 from .groups import check_group_number
 from .inputs import (check_binary, check_choice, check_count, check_errors, check_fraction,
                           check_generator, check_labels_agree, printable, read_vector)
-from .kernels import keep_kernels
+from .kernels import kernel
 from .repeats import repeats_of
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .results import (Result, as_text, enumerated, html_table, new_axes, plain_text,
@@ -33,13 +32,11 @@ from .scores import (ErrorScoring, OutcomeScoring, best_factor, best_shift, cent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-keep_kernels()
-
 # %% auto #0
 __all__ = ['SCORES', 'MeanDifferences', 'mean_differences', 'ModelComparison', 'compare_models']
 
 # %% ../nbs/56_model_comparison.ipynb #cell-039
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _drawn_t(draws, total, count):
     """|t| of all pairs in each draw of groups, from sums over groups that add up to zero; infinite
     where all that was drawn of a pair is equal."""
@@ -408,7 +405,7 @@ def _judged(pairs, found, other, tolerance, confidence, n):
                              without_verdict=left)
         verdict = np.where(turned, "undecided", verdict)
     pairs = pairs.assign(verdict=verdict, reason=reason)
-    most = norm.isf((1 - confidence) / 2 / len(pairs))
+    most = scipy.stats.norm.isf((1 - confidence) / 2 / len(pairs))
     needed = [_points_needed(one, min(one["critical"], most), tolerance, n)
               for one in pairs.to_dict("records")]
     return pairs.assign(n_needed=pd.array(needed, dtype="Int64"))

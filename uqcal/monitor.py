@@ -9,13 +9,13 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
 from .inputs import check_binary, check_count
+from .kernels import kernel
 from .logistic import boxed, sigmoid
 from .results import Result, new_axes, three_digits
 from .tickets import OnlineForecaster, Storable, locked
@@ -39,13 +39,13 @@ _SHARES = np.concatenate([np.full(n, share / n) for n, share in (
     (_FACTORS.size, 0.4), (_SLOPES.size, 0.2), (_BLUNDERS.size, 0.1), (_MEMORY.size, 0.3))])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _ratio(q, factor, y):
     "What an outcome multiplies the wealth by of who bets on odds that are factor times those of q."
     return (factor if y == 1 else 1.0) / (1.0 - q + q * factor)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _ratios(q, y, b, learnt, centre, out):
     "The same for all rivals, into out."
     k, z = 0, np.log(q) - np.log1p(-q)
@@ -69,7 +69,7 @@ def _ratios(q, y, b, learnt, centre, out):
 _LIKELIER = 100.0  # how many times likelier the stretch must be under a rival than as stated
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _note(q, y, b, ratio, t, wealth, table):
     "Each rival's sum, its best stretch up to step t, and what happened in that, by bin; the sum."
     total, best = 0.0, 0.0
@@ -89,7 +89,7 @@ def _note(q, y, b, ratio, t, wealth, table):
     return total, best
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _watch(q, y, first, threshold, wealth, table, learnt, centre, path):
     "Go through outcomes from the first on, until an alarm; where it rings, or the number of them."
     ratio = np.ones(_SHARES.size)

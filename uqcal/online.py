@@ -9,13 +9,13 @@ import math
 import numbers
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from .inputs import (check_binary, check_choice, check_count, check_generator,
                           check_labels_agree, check_outcomes, plain_array, read_vector, refuse)
+from .kernels import kernel
 from .logistic import (CLIP, beta_features, boxed, fit_logistic, map_scores, platt_features,
                             sigmoid)
 from .recalibration import plot_map
@@ -160,7 +160,7 @@ def _stream(features, y_true, d=None):
     return x, y
 
 # %% ../nbs/45_online.ipynb #cell-010
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _solve(A, b, L, out):
     """out = A⁻¹b for positive definite A, by A = L D Lᵀ; L is scratch and holds D on its diagonal,
     kept above what rounding makes of a matrix that is singular to the last digit."""
@@ -183,7 +183,7 @@ def _solve(A, b, L, out):
         for k in range(i + 1, d): out[i] -= L[k, i] * out[k]
 
 # %% ../nbs/45_online.ipynb #cell-012
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _project(theta, A, radius):
     "Move theta into the ball, in the norm of A: in place. Returns λ."
     eigenvalues, vectors = np.linalg.eigh(A)
@@ -203,7 +203,7 @@ def _project(theta, A, radius):
     return lam
 
 # %% ../nbs/45_online.ipynb #cell-014
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _newton_run(features, y, theta, A, gamma, radius, out):
     "Online Newton steps through a stream; theta and A move on in place."
     n, d = features.shape
@@ -223,7 +223,7 @@ def _newton_run(features, y, theta, A, gamma, radius, out):
         if length > radius * radius: _project(theta, A, radius)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _linear_forecast(features, theta):
     """σ(θᵀx) for each row, added up in the order of `_newton_run`, so that both give the same
     digits."""
@@ -421,7 +421,7 @@ def _check_conditions(steps, **points):
                              f"{math.hypot(*point):.4g}")
 
 # %% ../nbs/45_online.ipynb #cell-024
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _gradient_run(features, y, theta, count, step, radius, out):
     "Gradient steps of length step/√t through a stream; theta and count move on in place."
     n, d = features.shape
@@ -470,7 +470,7 @@ class OnlineGradientDescent(_Optimizer):
         _gradient_run(x, y, *self.state_, float(self.step), float(self.radius), out)
 
 # %% ../nbs/45_online.ipynb #cell-027
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _root(c, kappa):
     "z with z + κ tanh(z/2) = c, by Newton steps that only climb."
     target = abs(c)
@@ -483,7 +483,7 @@ def _root(c, kappa):
     return z if c >= 0 else -z
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _aioli_point(x, H, b, L, u, v, theta):
     "The minimiser of Eq. 8 into theta; returns its score."
     _solve(H, b, L, u)
@@ -497,7 +497,7 @@ def _aioli_point(x, H, b, L, u, v, theta):
     return z
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _aioli_run(features, y, theta, H, b, factor, learn, out):
     "AIOLI through a stream; theta, H and b move on in place, unless it is only to forecast."
     n, d = features.shape
@@ -564,7 +564,7 @@ class Aioli(_Optimizer):
         return out
 
 # %% ../nbs/45_online.ipynb #cell-032
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _aggregate_run(features, y, theta, points, log_weight, learn, out):
     "Vovk's mixture through a stream; theta (the mean parameter) and log_weight move on in place."
     n, d = features.shape

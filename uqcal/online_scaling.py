@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from .inputs import check_errors, check_fraction, check_labels_agree, read_vector
+from .kernels import kernel
 from .logistic import boxed
 from .results import three_digits
 from .tickets import Desk, locked
@@ -32,7 +32,7 @@ _RHO = 10.0  # what the matrix begins with
 _FARTHEST = 345.0  # a map changes u by e to this power at most, so that numbers stay finite
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _step(s, line, keep, ell, ratio):
     "Step of a map, s = a, b and the matrix's three entries, after an error of ratio·u: in place."
     x = ell if line else 0.0
@@ -49,7 +49,7 @@ def _step(s, line, keep, ell, ratio):
     s[1] += length * (z * z - 1.0) * along
 
 # %% ../nbs/59_online_scaling.ipynb #cell-010
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _ask(ell, maps, weight, row):
     "How much each map moves log u, into row; the same for the mixture, Eq. 5."
     mean = 0.0
@@ -59,7 +59,7 @@ def _ask(ell, maps, weight, row):
     return mean
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _reweigh(weight, row, ratio, alpha):
     "Eq. 3 in place; minus the log density of the mixture, without that of u as stated alone."
     best, total = -np.inf, 0.0
@@ -76,7 +76,7 @@ def _reweigh(weight, row, ratio, alpha):
     return -best - np.log(total)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _scaling_run(stated, u, ratio, share, maps, weight, told, out, table):
     "Through a stream; told holds the number of errors, c and two log losses: in place."
     row = np.empty(weight.size)
@@ -95,7 +95,7 @@ def _scaling_run(stated, u, ratio, share, maps, weight, told, out, table):
         if table.size: table[t, :-1], table[t, -1] = row, loss
 
 # %% ../nbs/59_online_scaling.ipynb #cell-011
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _state_all(u, maps, weight, told, moved, out):
     "What is stated in the present state, and how far each map moves log u, as in `_scaling_run`."
     for t in range(u.size):

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .bootstrap import BootstrapInterval
 from .distributions import distribution_name, draw, standard_distribution
 from .inputs import check_choice, check_count, check_fraction, check_generator, read_vector
+from .kernels import kernel
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result
 from .sample import Ordering, Sample, bin_starts, equal_count_bins
@@ -170,7 +170,7 @@ class SimulatedReference(Result):
         return 0.0 - zeta_score(self.value, estimate, self.simulated_interval)
 
 # %% ../nbs/22_references.ipynb #cell-012
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _simulated_binned(epsilon, u2, start):
     "ZMS, RCE, ENCE and ZMSE of errors u·ε, for each row of ε in sorted order."
     n_sets, n = epsilon.shape
@@ -193,7 +193,7 @@ def _simulated_binned(epsilon, u2, start):
     return out
 
 # %% ../nbs/22_references.ipynb #cell-014
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _simulated_cc(epsilon, u, rank, table):
     "CC of errors u·ε with the uncertainties, for each row of ε; rank: the centred ranks of u."
     out, room, square = np.empty(epsilon.shape[0]), product_room(u.size), np.sum(rank**2)

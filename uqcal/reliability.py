@@ -9,17 +9,18 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special, stats
+import scipy
+from scipy import special
 from scipy.optimize import brentq
 
 from .groups import group_gaps
 from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
                           check_labels, check_labels_agree, check_multiclass, check_probabilities,
                           check_weights, plain_array, read_labels, read_vector)
+from .kernels import kernel
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
 
@@ -52,7 +53,7 @@ def _counted(y, p, w, *others):
     return (y, p, w, *others) if kept.all() else tuple(v[kept] for v in (y, p, w, *others))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _bin(p, edges, regular):
     "The b with edges[b] < p ≤ edges[b + 1]; 0 for p = 0."
     last = edges.size - 2
@@ -69,7 +70,7 @@ def _bin(p, edges, regular):
     return low
 
 # %% ../nbs/40_reliability.ipynb #cell-011
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _bin_sums(p, y, w, group, n_groups, edges, regular):
     "Count, Σw, Σwp, Σwy and Σw² for each group and bin, shape (n_groups, bins, 5)."
     out = np.zeros((n_groups, edges.size - 1, 5))
@@ -109,10 +110,10 @@ def _share_interval(share, count, confidence, interval):
     tail = (1 - confidence) / 2
     ones = share * count
     if interval == "clopper-pearson":
-        low = np.where(ones > 0, stats.beta.ppf(tail, np.maximum(ones, 1e-12), count - ones + 1), 0)
+        low = np.where(ones > 0, scipy.stats.beta.ppf(tail, np.maximum(ones, 1e-12), count - ones + 1), 0)
         return low, np.where(ones < count,
-                             stats.beta.isf(tail, ones + 1, np.maximum(count - ones, 1e-12)), 1)
-    z2 = stats.norm.isf(tail)**2
+                             scipy.stats.beta.isf(tail, ones + 1, np.maximum(count - ones, 1e-12)), 1)
+    z2 = scipy.stats.norm.isf(tail)**2
     centre, half = (ones + z2 / 2) / (count + z2), np.sqrt(z2 * (ones * (1 - share) + z2 / 4)) / (
         count + z2)
     return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
@@ -276,7 +277,7 @@ def _is_matrix(y_prob):
     return len(shaped.shape) == 2
 
 # %% ../nbs/40_reliability.ipynb #cell-020
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _tops(prob):
     """The most probable class of each row, its probability, and whether all rows hold probabilities
     that sum to 1."""
@@ -520,7 +521,7 @@ def _label_sums(p, y, w, group, n_groups, n_bins, strategy):
     return _bin_sums(p, y, w, group, n_groups, *_edges(p, n_bins, strategy))
 
 # %% ../nbs/40_reliability.ipynb #cell-030
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _null_gaps(p, w, end, n_sets, rng):
     "|Σ w(y − p)| in each bin of n_sets sets of drawn outcomes, shape (n_sets, bins)."
     out = np.empty((n_sets, end.size))
@@ -546,7 +547,7 @@ def _is_counted(p, w, edges, n_sets):
     return p.size * n_sets > 2 * 10**8 and edges.size * 1000 < p.size and w.min() == w.max()
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _characteristic(p, t):
     "∏(1 − p + p·exp(it)) at each frequency t, shape (frequencies,)."
     cos, sin = np.cos(t) - 1, np.sin(t)
@@ -824,7 +825,7 @@ def _bins_of(sums):
 
 
 # %% ../nbs/40_reliability.ipynb #cell-066
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _at_most(x, chance, count):
     """P(X ≤ x) for a sum of binomial numbers, between whole numbers by straight lines; where ones
     are likely, zeros are counted down."""

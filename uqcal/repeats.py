@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+import scipy
 
 from .inputs import check_generator
 from .results import Result
@@ -112,7 +112,7 @@ def _rows_by_chance(sample, rng, width=20):
         found.append(np.unique(_pairs(moved, uncertainty)).size)
     mean, spread = np.mean(found), np.std(found, ddof=1) * np.sqrt(1 + 1 / n_sets) + 0.5
     distinct = np.unique(_pairs(error, uncertainty)).size
-    return mean, float(stats.t.sf((mean - distinct) / spread, n_sets - 1))
+    return mean, float(scipy.stats.t.sf((mean - distinct) / spread, n_sets - 1))
 
 # %% ../nbs/28_repeats.ipynb #cell-036
 def _is_own(sample, rows):
@@ -132,7 +132,7 @@ def _is_central(sample, rows):
     scale = (np.bincount(at, far) / np.bincount(at))[at]
     use = (np.bincount(at)[at] > 2) & (scale > 0)
     if use.sum() < 10 or np.ptp(number[use]) == 0: return False
-    found = stats.spearmanr(number[use], far[use] / scale[use], alternative="less")
+    found = scipy.stats.spearmanr(number[use], far[use] / scale[use], alternative="less")
     return bool(found.pvalue < 0.005)
 
 # %% ../nbs/28_repeats.ipynb #cell-011
@@ -177,7 +177,7 @@ def _without_trend(ranks, along):
 
 def _is_sorted(values):
     "Whether rows come in the order of a column, give or take a few."
-    return abs(stats.spearmanr(np.arange(values.size), values).statistic) > 0.9
+    return abs(scipy.stats.spearmanr(np.arange(values.size), values).statistic) > 0.9
 
 
 def _serial(values, lag):
@@ -201,7 +201,7 @@ def _neighbours(sample):
         for lag in lags:  # half the chance of a false alarm goes to the nearest rows
             correlation, score = _serial(rest, lag)
             number = 4 * (3 if lag <= 3 else len(lags) - 3)
-            tried.append((float(min(1, number * stats.norm.sf(score))), -correlation, lag))
+            tried.append((float(min(1, number * scipy.stats.norm.sf(score))), -correlation, lag))
     if not tried: return None, None, None
     pvalue, correlation, lag = min(tried)
     return lag, -correlation, pvalue

@@ -8,18 +8,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import numba as nb
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.stats import hypergeom
+import scipy
 from tqdm import tqdm
 
 from .inputs import (check_choice, check_count, check_generator, check_jobs, plain_array,
                           read_vector)
-from .kernels import keep_kernels
-
-keep_kernels()
+from .kernels import kernel
 
 # %% auto #0
 __all__ = ['LOOKS', 'ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last',
@@ -160,12 +157,12 @@ def _seeded(task, n, seed):
 _32, _LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _rotated(x, k):
     return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _draw_last(values, count, state):
     "Fill the last `count` places, from the end, with random picks of what is left."
     a, b, c, d = state[0], state[1], state[2], state[3]
@@ -196,7 +193,7 @@ def _draw_last(values, count, state):
     state[0], state[1], state[2], state[3] = a, b, c, d
 
 # %% ../nbs/11_resampling.ipynb #cell-028
-@nb.njit(cache=True, nogil=True)
+@kernel
 def shuffle(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in another order
             state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
             ) -> None:
@@ -212,7 +209,7 @@ def shuffle(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in ano
     _draw_last(values, values.size - 1, state)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def shuffle_last(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in another order
                  count: int,  # how many of them are drawn, from 0 to n
                  state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
@@ -231,7 +228,7 @@ def shuffle_last(values: np.ndarray,  # any values, shape (n,), n < 2³²; put i
     _draw_last(values, min(count, values.size - 1), state)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def shuffle_within(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in another order
                    start: np.ndarray,  # where each cell begins, then n, shape (cells + 1,)
                    state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
@@ -413,8 +410,8 @@ def is_settled(statistic: float,  # the value of the data
     k = round(monte_carlo_pvalue(statistic, null, alternative) * (m + 1)) - 1
     most = int(np.floor(level * (n_resamples + 1) * (1 + 1e-12))) - 1  # with more it is kept
     if most < k: return True
-    if k > level * m: return bool(hypergeom.sf(k - 1, n_resamples, most, m) <= 2e-5)
-    return m >= 1999 and bool(hypergeom.cdf(k, n_resamples, most + 1, m) <= 2e-5)
+    if k > level * m: return bool(scipy.stats.hypergeom.sf(k - 1, n_resamples, most, m) <= 2e-5)
+    return m >= 1999 and bool(scipy.stats.hypergeom.cdf(k, n_resamples, most + 1, m) <= 2e-5)
 
 # %% ../nbs/11_resampling.ipynb #cell-050
 def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+import scipy
+from scipy import special
 from sklearn.isotonic import isotonic_regression
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -78,7 +79,7 @@ def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
     def loss(t):  # t: the logarithm of what the degrees of freedom exceed 2 by
         "Minus the log likelihood."
         return -log_score(z, 2 + np.exp(t)).sum()
-    found = optimize.minimize_scalar(loss, bounds=np.log([0.1, 100]), method="bounded",
+    found = scipy.optimize.minimize_scalar(loss, bounds=np.log([0.1, 100]), method="bounded",
                                      options={"xatol": 0.01})
     return float(2 + np.exp(found.x)) if found.fun < -log_score(z).sum() else float("inf")
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+import scipy
+from scipy import special
 from sklearn.isotonic import isotonic_regression
 
 from .inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
@@ -302,7 +303,7 @@ def _least(loss, grid):
     k = int(np.argmin(values))
     low, high = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
     if not low < high: return float(grid[k])
-    found = optimize.minimize_scalar(loss, bounds=(low, high), method="bounded",
+    found = scipy.optimize.minimize_scalar(loss, bounds=(low, high), method="bounded",
                                      options={"xatol": 1e-6 * (high - low)})
     return float(found.x if found.fun < values[k] else grid[k])
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+import scipy
 
 from .inputs import check_choice, check_fraction, read_vector
-from .kernels import keep_kernels
+from .kernels import kernel
 from .results import Result, new_axes, plain_ticks
 from .sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count_bins,
                           rank_correlation)
@@ -23,8 +22,6 @@ from .sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-keep_kernels()
 
 # %% auto #0
 __all__ = ['NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room', 'rank_correlation_of_products',
@@ -230,7 +227,7 @@ def bucket_table(
     return low, shift, (below * n // bits.size).astype(np.uint32)
 
 # %% ../nbs/20_statistics.ipynb #cell-063
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _drop_into_buckets(bits, rank, low, shift, cells, bucket, place, key, carried):
     "Fill key (bits, nearly sorted) and carried (the ranks beside them); returns Σ place·rank."
     last, n = cells.size - 1, bits.size
@@ -253,7 +250,7 @@ def _drop_into_buckets(bits, rank, low, shift, cells, bucket, place, key, carrie
     return product
 
 # %% ../nbs/20_statistics.ipynb #cell-065
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _settle(key, carried, product):
     """Finish the sort by swapping neighbours, keeping Σ place·rank up to date (NaN: too many
     swaps); also whether there are ties."""
@@ -273,7 +270,7 @@ def _settle(key, carried, product):
     return product, tied
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _with_ties(key, carried):
     "Σ rank·rank and Σ rank² where equal keys share their mean rank."
     product, square, i = 0.0, 0.0, 0
@@ -289,7 +286,7 @@ def _with_ties(key, carried):
     return product, square
 
 # %% ../nbs/20_statistics.ipynb #cell-066
-@nb.njit(cache=True, nogil=True)
+@kernel
 def product_room(
     n: int,  # number of points
 ) -> tuple[np.ndarray, ...]:  # six arrays of n numbers or one more
@@ -309,7 +306,7 @@ def product_room(
             np.empty(n + 1, np.uint32), np.empty(n, np.int64), np.empty(n))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def rank_correlation_of_products(
     z: np.ndarray,  # numbers whose sizes count, shape (n,)
     uncertainty: np.ndarray,  # what they are multiplied by, shape (n,), > 0
@@ -543,7 +540,7 @@ def _log_interval(values, start, confidence):
     size, mean = np.diff(start), bin_means(values, start)
     spread = np.sqrt(np.maximum(bin_means(values**2, start) - mean**2, 0) * size / (size - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        half = np.where(mean > 0, stats.t.ppf((1 + confidence) / 2, size - 1) * spread
+        half = np.where(mean > 0, scipy.stats.t.ppf((1 + confidence) / 2, size - 1) * spread
                         / (mean * np.sqrt(size)), 0.0)
     return scale * mean * np.exp(-half), scale * mean * np.exp(np.minimum(half, 20))
 
@@ -840,4 +837,4 @@ def _varied(x):
 
 def _harrell_davis(x, probabilities):
     "Quantiles as means of all order statistics, weighted by beta distributions."
-    return np.asarray(stats.mstats.hdquantiles(x, prob=probabilities), dtype=float)
+    return np.asarray(scipy.stats.mstats.hdquantiles(x, prob=probabilities), dtype=float)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -19,6 +18,7 @@ from scipy.special import ndtr
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .inputs import (check_binary, check_choice, check_count, check_fraction,
                           check_labels_agree, check_probabilities, check_weights, read_labels)
+from .kernels import kernel
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .results import SignificanceTest, new_axes, visible_points
 
@@ -31,7 +31,7 @@ __all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differe
            'widening', 'band_of']
 
 # %% ../nbs/41_walk.ipynb #cell-007
-@nb.njit(cache=True, nogil=True)
+@kernel
 def sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n ≥ 1, in any unit
                   response: np.ndarray,  # what belongs to them, float64, shape (n,)
                   weight: np.ndarray,  # their weights, float64, shape (n,), or empty
@@ -73,7 +73,7 @@ def sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n �
     return _by_argsort(score, response, weight)
 
 # %% ../nbs/41_walk.ipynb #cell-008
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _insertion_sort(s, r, w):
     "Sort in place what is nearly sorted; False, half done, where too much has to move."
     moves = 0
@@ -92,13 +92,13 @@ def _insertion_sort(s, r, w):
     return True
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _by_argsort(score, response, weight):
     order = np.argsort(score, kind="mergesort")
     return score[order], response[order], weight[order] if weight.size else weight
 
 # %% ../nbs/41_walk.ipynb #cell-064
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _packed(p, y):
     "Each probability and its outcome as a whole number, in the order of the probabilities."
     bits, keys = p.view(np.int64), np.empty(p.size, np.int64)
@@ -107,7 +107,7 @@ def _packed(p, y):
     return keys
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _unpacked(keys):
     "The probabilities, in the memory of the keys, and the outcomes."
     y = np.empty(keys.size)
@@ -116,7 +116,7 @@ def _unpacked(keys):
     return keys.view(np.float64), y
 
 # %% ../nbs/41_walk.ipynb #cell-012
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _steps(p, y, w):
     "Where each group of equal scores ends, and the sum of w(y − p) up to there."
     end, total = np.empty(p.size, np.int64), np.empty(p.size)
@@ -129,7 +129,7 @@ def _steps(p, y, w):
     return end[:groups].copy(), total[:groups].copy()
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _moments(p, y, w):
     """Spiegelhalter's sum, both variances, the number of bets for either variance, and how many
     points contradict what was stated."""
@@ -147,7 +147,7 @@ def _moments(p, y, w):
             brier / brier_largest if brier_largest > 0 else 0.0, contradicted)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _reach(p, y, w):
     "Highest and lowest point of the walk, and its effective number of steps."
     high = low = at = step = variance = squares = 0.0
@@ -555,7 +555,7 @@ def _walk_frame(walk):
                          "cumulative": np.concatenate([[0], walk.total / total])})
 
 # %% ../nbs/41_walk.ipynb #cell-024
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _bernoulli_walks(p, w, end, n_sets, rng):
     "max|C|, range and Spiegelhalter's numerator of n_sets walks with drawn outcomes, undivided."
     out = np.empty((n_sets, 3))
@@ -573,7 +573,7 @@ def _bernoulli_walks(p, w, end, n_sets, rng):
     return out
 
 # %% ../nbs/41_walk.ipynb #cell-026
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _counted_walks(ones, size, p, w):
     "The same from the number of ones in each group, shape (n_sets, groups)."
     out = np.empty((ones.shape[0], 3))
@@ -728,7 +728,7 @@ def _signs_serve(walk):
     return skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
     "The same from one sign, or one uniform number, for each cluster."
     out, draw = np.empty((n_sets, 3)), np.empty(cluster.max() + 1)
