@@ -19,7 +19,7 @@ from .inputs import check_choice, check_choices, check_count, check_fraction
 from .kernels import kernel
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result, new_axes
-from .sample import Ordering, Sample, bin_starts
+from .sample import Ordering, Sample, bin_starts, stable_order
 from .statistics import NAMED, numeric_order, statistic_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -305,7 +305,7 @@ def _jackknife_spearman(group_x, group_y, n_x, n_y):
             size = np.bincount(g, minlength=m_g)
             both = (np.cumsum(size[::-1])[::-1] - size + 0.25 * (size - 1))[g]
         else:
-            both = _both_above(g, h, np.argsort(g, kind="stable"), m_h)
+            both = _both_above(g, h, stable_order(g), m_h)
         cross = _above(h, r, m_h)[h] - 0.5 * r + _above(g, s, m_g)[g] - 0.5 * s
         fall = (_above(g, np.ones(n), m_g)[g] - 0.5), (_above(h, np.ones(n), m_h)[h] - 0.5)
         total = r @ s - r * s - cross + both

@@ -21,7 +21,7 @@ from .inputs import (check_choice, check_column, check_fraction, check_generator
 from .intervals import check_bounds
 from .repeats import copies_of
 from .results import enumerated, three_digits
-from .sample import Sample
+from .sample import Sample, stable_order
 from .scaling import Mend, read_columns
 from .tickets import Storable
 
@@ -79,7 +79,7 @@ def _threshold(scores, level, unit):
     if unit is None:
         rank = conformal_rank(level, scores.size)
         return float(np.partition(scores, rank - 1)[rank - 1]) if rank <= scores.size else np.inf
-    order, count = np.argsort(scores, kind="stable"), np.bincount(unit)
+    order, count = stable_order(scores), np.bincount(unit)
     reached = np.cumsum(1 / count[unit[order]])
     place = np.searchsorted(reached, (count.size + 1) * level * (1 - 1e-9))
     return float(scores[order[place]]) if place < scores.size else np.inf

@@ -27,6 +27,7 @@ from .rates import MatchedAverages, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
 from .results import Interval, Result, new_axes, visible_points
+from .sample import stable_order
 from .walk import significance_of, sort_by_score, walk_of, widening
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -467,7 +468,7 @@ def _calibration_of(walk, **settings):
 # %% ../nbs/43_cumulative.ipynb #cell-093
 def _calibration_of_numbers(y, p, w, cluster, asked):
     "The graph of other outcomes, whose variance is estimated by squared deviations."
-    order = np.argsort(p, kind="stable")
+    order = stable_order(p)
     p, y, w = p[order], y[order], w[order]
     first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
     part = w * (y - p)
@@ -1315,7 +1316,7 @@ def _cells_of(a, b):
     can't change."""
     a, b = (_in_order(group, _own_order(group)) for group in (a, b))
     key = np.r_[a.key, b.key]
-    order = np.argsort(key, kind="stable")
+    order = stable_order(key)
     place = np.empty(key.size, np.int64)
     place[order] = np.arange(key.size)
     is_b, response = order >= a.key.size, np.r_[a.response, b.response][order]
@@ -1366,7 +1367,7 @@ class _Design(NamedTuple):
 def _design_of(scores, weights, clusters, replicates, factor, ties, method):
     "The design of rows, sorted by their scores; None if there is none."
     if clusters[0] is clusters[-1] is replicates is factor is None: return None
-    orders = [np.argsort(read_vector(one, "score"), kind="stable") for one in scores]
+    orders = [stable_order(read_vector(one, "score")) for one in scores]
     return _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
 
 

@@ -349,9 +349,10 @@ def check_errors(
     if error.size != uncertainty.size:
         raise ValueError(f"error and uncertainty must have the same length: {error.size} and "
                          f"{uncertainty.size}")
-    ratio = np.abs(error) / uncertainty
-    refuse("error / uncertainty", "not exceed 1e150 in magnitude, so that squares stay finite",
-           ratio > _LARGEST, "larger", ratio)
+    if max(-error.min(), error.max()) > _LARGEST * uncertainty.min():  # a ratio may be
+        ratio = np.abs(error) / uncertainty
+        refuse("error / uncertainty", "not exceed 1e150 in magnitude, so that squares stay finite",
+               ratio > _LARGEST, "larger", ratio)
     return error, uncertainty
 
 # %% ../nbs/00_inputs.ipynb #cell-024
@@ -536,7 +537,8 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
         For values outside [0, 1].
     """
     probability = read_vector(y_prob, name)
-    refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
+    if probability.min() < 0 or probability.max() > 1:
+        refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
     return probability
 
 

@@ -22,6 +22,7 @@ from .kernels import kernel
 from .resampling import (ALTERNATIVES, affordable, chunk_size, monte_carlo_pvalue,
                               run_chunks, shuffle_last, shuffle_state)
 from .results import Interval, SignificanceTest, new_axes, plain_text, plot_null
+from .sample import stable_order
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -522,7 +523,7 @@ def _number_runs(ordered, rounding):
 def _value_groups(width, rounding, num_bins, word="widths"):
     """The group of each width, from the narrowest, groups of about equal count with equal widths
     together."""
-    order = np.argsort(width, kind="stable")
+    order = stable_order(width)
     run = _number_runs(width[order], rounding)
     # ranks at which a group may end
     end = np.append(np.flatnonzero(np.diff(run)), width.size - 1) + 1

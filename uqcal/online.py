@@ -204,13 +204,15 @@ def _project(theta, A, radius):
 
 # %% ../nbs/45_online.ipynb #cell-014
 @kernel
-def _newton_run(features, y, theta, A, gamma, radius, out):
-    "Online Newton steps through a stream; theta and A move on in place."
+def _newton_run(features, y, theta, A, gamma, radius, largest, out):
+    "Online Newton steps through a stream; theta, A and the largest features move on in place."
     n, d = features.shape
     L, g, step = np.empty((d, d)), np.empty(d), np.empty(d)
     for t in range(n):
         z = 0.0
-        for j in range(d): z += theta[j] * features[t, j]
+        for j in range(d):
+            z += theta[j] * features[t, j]
+            largest[j] = max(largest[j], abs(features[t, j]))
         out[t] = sigmoid(z)
         for j in range(d): g[j] = (out[t] - y[t]) * features[t, j]
         for j in range(d):
@@ -367,8 +369,9 @@ class OnlineNewtonStep(_Optimizer):
     def _begin(self, start): return (float(self.rho) * np.eye(start.size),)
 
     def _run(self, x, y, out):
-        self.largest_ = np.maximum(getattr(self, "largest_", 0.0), np.abs(x).max(axis=0))
-        _newton_run(x, y, *self.state_, float(self.gamma), float(self.radius), out)
+        largest = np.array(getattr(self, "largest_", np.zeros(x.shape[1])))
+        _newton_run(x, y, *self.state_, float(self.gamma), float(self.radius), largest, out)
+        self.largest_ = largest
 
     @property
     @locked

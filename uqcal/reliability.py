@@ -23,6 +23,7 @@ from .inputs import (check_binary, check_choice, check_count, check_fraction, ch
 from .kernels import kernel
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
+from .sample import stable_order
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -729,7 +730,7 @@ def _clustered_null_task(columns, weight, norm, n, rng):
 
 def _by_bin(p, edges):
     "The points in the order of their bins, and one past the last point of each bin that holds any."
-    order = np.argsort(p, kind="stable")
+    order = stable_order(p)
     end = np.unique(np.searchsorted(p[order], edges[1:], side="right"))
     return order, end[end > 0]
 

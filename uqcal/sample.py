@@ -21,8 +21,32 @@ from .inputs import (check_column, check_count, check_errors, check_labels_agree
 from .results import enumerated
 
 # %% auto #0
-__all__ = ['Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors', 'bin_starts',
-           'equal_count_bins', 'bin_means']
+__all__ = ['stable_order', 'Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors',
+           'bin_starts', 'equal_count_bins', 'bin_means']
+
+# %% ../nbs/10_sample.ipynb #cell-061
+def stable_order(values: np.ndarray,  # numbers without gaps, shape (n,)
+                 ) -> np.ndarray:  # positions that sort them, shape (n,)
+    """The order of numbers, in which equal ones stand as their rows do; numpy's stable sort, faster.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Numbers without gaps, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Positions that sort them, shape (n,).
+    """
+    order = np.argsort(values)
+    key = values[order]
+    is_new = key[1:] != key[:-1]
+    if is_new.all(): return order
+    place = order.copy()
+    place[1:] += values.size * np.cumsum(is_new)
+    place.sort()
+    return place % values.size
 
 # %% ../nbs/10_sample.ipynb #cell-016
 @dataclass(frozen=True, eq=False)
@@ -56,7 +80,7 @@ class _Runs:
         Ordering
             Equal values in the order of their rows.
         """
-        order = np.argsort(values, kind="stable")
+        order = stable_order(values)
         key = values[order]
         start = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1, [key.size]])
         labels = key[start[:-1]]

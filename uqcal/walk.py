@@ -21,6 +21,7 @@ from .inputs import (check_binary, check_choice, check_count, check_fraction,
 from .kernels import kernel
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .results import SignificanceTest, new_axes, visible_points
+from .sample import stable_order
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -319,7 +320,7 @@ def _in_order(outcome, probability, weight, cluster, is_clustered):
     "Scores, outcomes, weights and clusters in the order of the scores."
     alike = weight.min() == weight.max()
     if is_clustered:
-        order = np.argsort(probability, kind="stable")
+        order = stable_order(probability)
         columns = tuple(column[order] for column in (probability, outcome, weight, cluster))
     elif alike:
         keys = _packed(probability, outcome)
