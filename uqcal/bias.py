@@ -310,6 +310,7 @@ class _BiasFields(SignificanceTest):
     mean_pvalue: float  # probability of a mean as far from zero, if errors are not biased
     sd: float  # standard deviation of Z, divisor n − 1
     sd_error: float  # its standard error
+    skewness: float  # of Z, robust: mean less median over the mean distance from the median
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     n_groups: int | None = None  # groups of repeats; None where each row stands alone
     stretches: pd.DataFrame = field(repr=False, compare=False)  # every stretch that holds a fifth
@@ -329,6 +330,14 @@ class _BiasNumbers(_BiasFields):
     def variance(self) -> float:
         "The variance of Z, which is one for calibrated errors (Pernot 2024, Eq. 13)."
         return self.sd**2
+
+    @property
+    def caution(self) -> str:
+        "What limits over parts are worth where scaled errors look skewed; else empty."
+        units = self.n_groups or self.n
+        is_skewed = units <= 2000 and abs(self.skewness) > max(0.15, 2 / np.sqrt(units))
+        if not is_skewed or self.by == "groups" or self.along.is_constant: return ""
+        return "Scaled errors look skewed: limits over stretches may then fail in one set of four."
 
     @property
     def relative_bias(self) -> float:
@@ -397,6 +406,8 @@ class BiasTest(_BiasNumbers):
         Standard deviation of Z, divisor n − 1.
     sd_error : float
         Its standard error.
+    skewness : float
+        Of Z, robust: mean less median over the mean distance from the median.
     by : str
         What sorts the points: "uncertainty", "feature", or "groups", which have no order.
     n_groups : int | None
@@ -533,12 +544,13 @@ def _limits(interval):
 def _explain(test):
     "What was found of the mean, of its change, and what could still be there."
     mean, what = three_digits(test.estimate), _WHAT[test.by]
+    caution = f" {test.caution}" if test.caution else ""
     mean = (f"the mean of Z is {mean} ({_limits(test.confidence_interval)}, "
             f"p = {test.mean_pvalue:.2g})")
     if test.bias_changes:
         begin = f"Errors are biased on the whole: {mean}. The bias" if test.mean_is_biased else (
             f"Errors are biased in places: {mean}, but it")
-        return f"{begin} depends on {what} (p = {test.pvalue:.2g}): {test.where()}."
+        return f"{begin} depends on {what} (p = {test.pvalue:.2g}): {test.where()}.{caution}"
     if test.along.is_constant: change = "; uncertainties are all equal, so it can't depend on them"
     else: change = f"; no sign that it depends on {what} (p = {test.pvalue:.2g})"
     wide = test.stretch_interval
@@ -547,7 +559,8 @@ def _explain(test):
         each = (f"each of {has} groups" if test.by == "groups"
                 else "every stretch with a fifth of the points")
         change += f", and it lies within {_limits(wide)} over {each}"
-    return f"{'Errors are biased' if test.mean_is_biased else 'No sign of bias'}: {mean}{change}."
+    begin = "Errors are biased" if test.mean_is_biased else "No sign of bias"
+    return f"{begin}: {mean}{change}.{caution if wide is not None else ''}"
 
 
 def _where(test, what):
@@ -742,12 +755,17 @@ def bias_of(
         method="randomly weighted Z less its mean", n=n, n_resamples=n_resamples,
         null_distribution=null, estimate=mean, confidence_interval=interval, confidence=confidence,
         standard_error=error, mean_pvalue=mean_pvalue, sd=sd, sd_error=sd_error, by=along.kind,
-        along=along,
+        along=along, skewness=_skewness(z),
         n_groups=None if sample.groups is None else n_groups, graph=_graph(residual, along),
         stretches=_group_table(z, group, along, confidence) if along.kind == "groups" else
         _stretch_table(plan, rows[:, 1], along, mean, confidence), band=_band(rows, plan[0]))
 
 # %% ../nbs/26_bias.ipynb #cell-062
+def _skewness(z):
+    far = z - np.median(z)
+    return float(far.mean() / (np.abs(far).mean() or 1.0))
+
+
 def _repeats(sample):
     "The group of each point, and how many there are; each point is its own where none repeat."
     if sample.groups is None: group, size, what = np.arange(sample.n), sample.n, "points"

@@ -364,13 +364,13 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     else:
         says = (f"{no} ({found}){mean}, but {_parts(test, test.along)} one of {_size(size)} could "
                 f"be there unseen; {_settle(_points_for_bias(test, setup), test.n)}.")
-        short = (f"No bias is seen, but one of {_size(size, 'times the uncertainty u')} could be "
-                 "there")
+        most = _size(size, "times the uncertainty u")
+        short = f"No bias is seen, but one of {most} could be there"
+    if at is not None or test.stretch_interval is not None: says += f" {test.caution}".rstrip()
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
                       status=status, reason="precision" if status == "undecided" else None,
-                      sentence=says, short=short, pvalue=pvalue, estimate=value,
-                      confidence_interval=interval, result=test,
-                      parts=_parts_table(test.stretches, "mean", test.by),
+                      sentence=says, short=short, pvalue=pvalue, estimate=value, result=test,
+                      confidence_interval=interval, parts=_parts_table(test.stretches, "mean", test.by),
                       test=f"mean and running sum of E/u, {test.method}, "
                            f"{test.n_resamples:,} draws")
 

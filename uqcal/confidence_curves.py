@@ -209,6 +209,13 @@ def _compared(points, scale):
     return value, scale * stated, scale
 
 
+def _is_heavy(z):
+    "Whether the robust skewness of Z² exceeds 0.8, as that of t3 does."
+    far = (z / (np.abs(z).max() or 1.0))**2
+    far -= np.median(far)
+    return bool(far.mean() > 0.8 * np.abs(far).mean())
+
+
 def _area_pvalue(value, curves):
     "Two-sided p-value of the area: the means of the curves say which area is the larger."
     return monte_carlo_pvalue(value.mean(), curves.mean(axis=1), "two-sided")
@@ -244,12 +251,14 @@ class ConfidenceCurve(SignificanceTest):
         Bootstrap limits of the area.
     confidence : float
         Level of the interval and of all bands.
+    is_heavy : bool
+        Whether squares are so skewed that the interval is too short.
     n_boot : int
         Bootstrap resamples behind interval and band.
     n_groups : int | None
         Groups of rows that belong together; None where rows don't.
     removed : np.ndarray
-        Share of the least certain points removed, shape (n_points,), 0 … < 1.
+        Share left out, shape (n_points,), 0 … < 1.
     value : np.ndarray
         Error of the rest, shape (n_points,), unit of E.
     band : np.ndarray
@@ -266,10 +275,10 @@ class ConfidenceCurve(SignificanceTest):
     distribution: str  # "empirical", or the name of the distribution behind the reference
     confidence_interval: Interval  # bootstrap limits of the area
     confidence: float  # level of the interval and of all bands
+    is_heavy: bool  # whether squares are so skewed that the interval is too short
     n_boot: int  # bootstrap resamples behind interval and band
     n_groups: int | None = None  # groups of rows that belong together; None where rows don't
-    removed: np.ndarray = field(repr=False)  # share of the least certain points
-    # removed, shape (n_points,), 0 … < 1
+    removed: np.ndarray = field(repr=False)  # share left out, shape (n_points,), 0 … < 1
     value: np.ndarray = field(repr=False)  # error of the rest, shape (n_points,), unit of E
     band: np.ndarray = field(repr=False)  # its bootstrap limits, pointwise, shape (2, n_points)
     reference: np.ndarray = field(repr=False)  # what uncertainties in proportion to the errors
@@ -285,6 +294,7 @@ class ConfidenceCurve(SignificanceTest):
         return (f"{self.metric.upper()} of {self.n:,} points {self.value[0]:.4g}, of the most "
                 f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
                 f"{self.distribution} reference {self.statistic:.3g} [{low:.3g}, {high:.3g}], "
+                f"{'too short an interval for tails as heavy as here, ' * self.is_heavy}"
                 f"p = {self.pvalue:.2g}"
                 + ("." if self.n_groups is None else f" ({self.n_groups:,} groups)."))
 
@@ -485,7 +495,8 @@ def curve_of(
         n_groups=None if sample.groups is None else sample.groups.labels.size,
         null_distribution=(curves - reference).mean(axis=1), metric=metric, distribution=name,
         confidence_interval=Interval(*np.quantile(areas, limits).tolist()), confidence=confidence,
-        n_boot=n_boot, removed=np.arange(n_points) / n_points, value=value,
+        is_heavy=_is_heavy(sample.scaled), n_boot=n_boot, value=value,
+        removed=np.arange(n_points) / n_points,
         band=np.quantile(resampled[:, 0], limits, axis=0), reference=reference,
         null_band=np.quantile(curves, limits, axis=0), oracle=_oracle(points))
 

@@ -654,7 +654,7 @@ def _blank(models):
 def _few(mine, unit):
     "A warning where a verdict rests on few points."
     units = int(unit.max()) + 1
-    if units >= 100 or not any(one["verdict"] == "better" for one in mine): return ()
+    if units >= 200 or not any(one["verdict"] == "better" for one in mine): return ()
     return (f"As few as {units} independent points do not show how heavy the tails are: the "
             "verdict may err in one of eight cases instead of one of twenty.",)
 
