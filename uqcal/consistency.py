@@ -155,7 +155,8 @@ def _shuffled_range(values, n_shuffles, state, is_end):
         for i in range(values.size):
             total += values[i]
             if is_end[i]:
-                low, high = min(low, total), max(high, total)
+                low = total if total < low else low
+                high = total if total > high else high
         out[r] = high - low
     return out
 
@@ -1082,6 +1083,8 @@ def link_of(
     n_resamples, hypothesis = affordable(n_resamples, n), hypothesis_of(sample, True, "the link")
     plan = _rank_plan(sample.by_error_size.ranks, sample.by_uncertainty.ranks)
     value = float(as_observed(*plan))
+    if hypothesis == "shuffles" and 50_000 < n < 2**22:  # half the memory holds the same ranks
+        plan = (plan[0], plan[1].astype(np.float32), plan[2])
     enough = _settles(value, n_resamples, {"greater": levels, "less": levels})
     null = under_hypothesis(plan, sample, np.arange(n), hypothesis, n_resamples, rng=rng,
                             n_jobs=n_jobs, progress=progress, is_enough=enough)

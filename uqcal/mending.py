@@ -114,7 +114,8 @@ def cross_fitted(model: Mend,  # what to fit
         training = sample.keep(~held)
         fitted = clone(model).fit_of(training, rest)
         shift, own = fitted.apply_of(training.uncertainty, rest)
-        dof[held] = likely_dof((training.error - shift) / own)
+        left = (training.error - shift) / own
+        dof[held] = likely_dof(left[::max(1, left.size // _SIZES)])
         shift, mended[held] = fitted.apply_of(sample.uncertainty[held], {
             name: column[held] for name, column in columns.items()})
         error[held] -= shift

@@ -352,22 +352,26 @@ def fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the 
     np.ndarray
         Coefficients of the log variance, shape (k,).
     """
-    beta = np.zeros(design.shape[1])
-    beta[0] = np.log(square.mean())
-
-    def loss(beta):
-        "Minus twice the mean log likelihood of coefficients beta, up to a constant."
+    def at(beta):
+        "Squares over variances, and minus twice the mean log likelihood of coefficients beta."
         line = np.clip(design @ beta, -600, 600)
-        return float(np.mean(line + square * np.exp(-line)))
-    value = loss(beta)
+        ratio = square * np.exp(-line)
+        return ratio, float(np.mean(line + ratio))
+    starts, part = [np.zeros(design.shape[1])], slice(None, None, max(1, square.size // 10_000))
+    starts[0][0] = np.log(square.mean())
+    if part.step >= 10 and square[part].any():
+        starts.append(fit_log_variance(design[part], square[part]))
+    beta = min(starts, key=lambda one: at(one)[1])
+    ratio, value = at(beta)
     for _ in range(100):
-        ratio = square * np.exp(-np.clip(design @ beta, -600, 600))
         slope = design.T @ (1 - ratio) / square.size
         step = np.linalg.lstsq((design.T * ratio) @ design / square.size, slope, rcond=1e-12)[0]
         if slope @ step < 1e-26: break
-        while loss(beta - step) > value and np.abs(step).max() > 1e-14: step = step / 2
-        beta = beta - step
-        value = loss(beta)
+        ahead = at(beta - step)
+        while ahead[1] > value and np.abs(step).max() > 1e-14:
+            step = step / 2
+            ahead = at(beta - step)
+        beta, (ratio, value) = beta - step, ahead
     return beta
 
 # %% ../nbs/19_scaling.ipynb #cell-025
@@ -534,12 +538,13 @@ def credible_means(values: np.ndarray,  # shape (n,)
 def _codes(labels, known):
     "The place of each label among the known ones; the place behind the last for others."
     place = {label: k for k, label in enumerate(known)}
-    return np.array([place.get(label, len(known)) for label in labels], np.int64)
+    code, different = pd.factorize(labels, use_na_sentinel=False)
+    return np.array([place.get(label, len(known)) for label in different], np.int64)[code]
 
 
 def _plain_labels(column):
     "Different labels of a column in their order, as JSON can hold them."
-    return [one.item() if isinstance(one, np.generic) else one for one in dict.fromkeys(column)]
+    return [one.item() if isinstance(one, np.generic) else one for one in pd.unique(column)]
 
 # %% ../nbs/19_scaling.ipynb #cell-036
 class GroupScaling(_Scaling):

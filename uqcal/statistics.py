@@ -193,6 +193,9 @@ def _check_varied(values, order, name):
                          f"all {order.n} are {values[0]:.6g}")
 
 # %% ../nbs/20_statistics.ipynb #cell-062
+_MANY, _CELLS = 50_000, 2**14  # points above which products are counted, and in how many cells
+
+
 def bucket_table(
     z: np.ndarray,  # numbers like those to come, in any order, shape (n,), not all zero
     uncertainty: np.ndarray,  # what they will be multiplied by, shape (n,), > 0
@@ -213,6 +216,7 @@ def bucket_table(
         The smallest cell, a shift that turns bits into cells, and the bucket of each cell,
         for about one product in each bucket.
     """
+    if z.size > _MANY: return _cell_table(z, uncertainty)
     n = z.size
     # golden ratio: even at every length
     mixed = (np.arange(2 * n) * 0.6180339887498949) % 1
@@ -225,6 +229,17 @@ def bucket_table(
     count = np.bincount(np.clip((bits - low) >> shift, 0, n_cells - 1), minlength=n_cells)
     below = np.cumsum(count) - count
     return low, shift, (below * n // bits.size).astype(np.uint32)
+
+
+def _cell_table(z, uncertainty):
+    "The same with cells of equal width, which are their own buckets, from a part of the points."
+    part = np.abs(z[z != 0])
+    part = part[::max(1, part.size // _CELLS)]
+    products = np.multiply.outer(np.quantile(uncertainty, [0.02, 0.3, 0.7, 0.98]), part).ravel()
+    bits = np.sort(eleven_digit_keys(products))
+    low, high = (int(bits[int(share * (bits.size - 1))]) for share in (0.002, 0.998))
+    shift = max(0, ((high - low) // _CELLS).bit_length())
+    return low, shift, np.arange(((high - low) >> shift) + 2, dtype=np.uint32)
 
 # %% ../nbs/20_statistics.ipynb #cell-063
 @kernel
@@ -285,6 +300,25 @@ def _with_ties(key, carried):
         i = j
     return product, square
 
+# %% ../nbs/20_statistics.ipynb #cell-027
+@kernel
+def _by_cells(x, rank, low, shift, n_cells, count, total):
+    "Σ rank·rank and Σ rank² where values that are counted in one cell share their mean rank."
+    count[:n_cells], total[:n_cells] = 0, 0.0
+    as_integers = x.view(np.int64)
+    for i in range(x.size):
+        cell = ((as_integers[i] + 2**15 >> 16) - low) >> shift
+        b = np.uint64(min(max(cell, 0), n_cells - 1))
+        count[b] += np.uint32(1)
+        total[b] += rank[i]
+    product, square, below = 0.0, 0.0, 0
+    for b in range(n_cells):
+        mean = below + 0.5 * (np.int64(count[b]) - x.size)
+        product += mean * total[b]
+        square += count[b] * mean * mean
+        below += np.int64(count[b])
+    return product, square
+
 # %% ../nbs/20_statistics.ipynb #cell-066
 @kernel
 def product_room(
@@ -341,12 +375,17 @@ def rank_correlation_of_products(
     n = z.size
     for i in range(n):
         x[i] = abs(uncertainty[i] * z[i])
+    square_x, product, tied = (float(n)**3 - n) / 12, np.nan, True
+    if n > _MANY:
+        counted, square_c = _by_cells(x, rank, table[0], table[1], table[2].size, place, carried)
+        if square_c > (1 - 1e-6) * square_x:
+            return counted / np.sqrt(square_c * square)
     as_integers = x.view(np.int64)
     for i in range(n):
         bits[i] = (as_integers[i] + 2**15) >> 16
-    square_x = (float(n)**3 - n) / 12
-    product, tied = _settle(key, carried, _drop_into_buckets(
-        bits, rank, table[0], table[1], table[2], bucket, place, key, carried))
+    if n <= _MANY:
+        product, tied = _settle(key, carried, _drop_into_buckets(
+            bits, rank, table[0], table[1], table[2], bucket, place, key, carried))
     if np.isnan(product):
         order = np.argsort(bits)
         key[:], carried[:] = bits[order], rank[order]
