@@ -19,7 +19,7 @@ from .inputs import (check_choice, check_column, check_fraction, check_generator
                           check_labels_agree, check_multiclass, plain_array, printable, read_labels,
                           read_vector)
 from .intervals import check_bounds
-from .repeats import copies_of
+from .repeats import copies_of, repeated_cases
 from .results import enumerated, three_digits
 from .sample import Sample, stable_order
 from .scaling import Mend, read_columns
@@ -560,6 +560,15 @@ def _class_scores(prob, kind, uniform):
 class _Scored(_Told):
     "Scores of classes, and what sets are made of."
 
+    def _copies(self, label, prob):
+        "A number for each row, equal where rows are copies beyond doubt; None where none are."
+        stated, at = np.unique(prob, axis=0, return_inverse=True)
+        place = np.empty(len(stated))  # by the likeliest class, so that neighbours are alike
+        place[np.lexsort((stated.max(axis=1), stated.argmax(axis=1)))] = np.arange(len(stated))
+        equal = repeated_cases(label, place[at.ravel()])[0]
+        self.copies_ = (0 if equal is None else label.size - int(equal.max()) - 1, label.size)
+        return equal
+
     def _scores(self, prob, rng):
         "The scores of all classes."
         check_choice(self.score, "score", ("threshold", "adaptive"))
@@ -627,7 +636,8 @@ class _LearnsClasses(_Scored):
             if self.by is not None: raise ValueError("by must be left out beside by_class, got "
                                                      f"{self.by!r:.40}")
             cell, labels = label, self.classes_
-        self._calibrate((scores,), cell, labels, _units(groups, label.size))
+        unit = _units(groups, label.size) if groups is not None else self._copies(label, prob)
+        self._calibrate((scores,), cell, labels, unit)
         return self
 
 # %% ../nbs/31_conformal.ipynb #cell-042

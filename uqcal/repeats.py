@@ -344,8 +344,9 @@ _WORDS = {"rows": "{again} of {n} rows repeat an earlier one, error and uncertai
 
 # %% ../nbs/28_repeats.ipynb #cell-042
 def repeated_cases(
-    y: np.ndarray,  # outcomes, 0 or 1, shape (n,), in the order of the file
-    p: np.ndarray,  # stated probabilities, shape (n,)
+    y: np.ndarray,  # outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file
+    p: np.ndarray,  # stated probabilities, shape (n,), or numbers of what was stated, such that
+                    # neighbours are alike
 ) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they must be copies, None
                                      # where nothing is known; and a sentence, "" without a sign
     """Cases that repeat each other, as far as outcomes and probabilities tell.
@@ -353,9 +354,10 @@ def repeated_cases(
     Parameters
     ----------
     y : np.ndarray
-        Outcomes, 0 or 1, shape (n,), in the order of the file.
+        Outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file.
     p : np.ndarray
-        Stated probabilities, shape (n,).
+        Stated probabilities, shape (n,), or numbers of what was stated, such that
+        neighbours are alike.
 
     Returns
     -------
@@ -364,7 +366,8 @@ def repeated_cases(
         and a sentence, "" without a sign.
     """
     values, at, count = np.unique(p, return_inverse=True, return_counts=True)
-    cases, code, number = np.unique(2 * at + (y == 1), return_inverse=True, return_counts=True)
+    kinds = int(y.max()) + 1
+    cases, code, number = np.unique(kinds * at + y, return_inverse=True, return_counts=True)
     again = y.size - cases.size
     told = f"{again:,} of {y.size:,} cases repeat an earlier one, outcome and probability alike"
     if block := _block(code):
@@ -377,7 +380,7 @@ def repeated_cases(
     if again < max(2, y.size / 100): return None, ""
     mean, pvalue = _rows_by_chance(Sample(y, at + 1.0), check_generator(1))
     if pvalue > 0.001 or mean - cases.size < y.size / 100: return None, ""
-    if np.mean(np.bincount(cases // 2)[count > 1] == 1) > 0.95:
+    if np.mean(np.bincount((cases // kinds).astype(int))[count > 1] == 1) > 0.95:
         return code, f"{told}, and count once."
     return None, ("Cases of equal probability agree in their outcome more often than chance "
                   "allows; if they belong together, name them by cluster.")
