@@ -5,6 +5,7 @@
 # %% ../nbs/51_validation.ipynb #cell-007
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import json
@@ -695,10 +696,11 @@ def validate(
     counts, planned, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
     common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
                   n_jobs=n_jobs, progress=progress)
+    answering = common | {"rng": copy.deepcopy(common["rng"])}  # as `draw_conclusions` would alone
     scores = _scores(names, sample, groups, compared, n_mc, counts, common)
     found = conclusions_of(
         sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
-        n_calibration=n_calibration, **common) if conclusions else {}
+        n_calibration=n_calibration, **answering) if conclusions else {}
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
