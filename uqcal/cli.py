@@ -673,9 +673,13 @@ def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, opt
     text, later = _mending_text(found, table, _width()), _later(found, data, model)
     if len(names) == 2 and found.model.shifts: text += "\n\n" + _wrapped(_SIGN, _width())
     first = "Later rows" + (", with --model mend.json here" if model is None else "")
+    if out is not None and found.is_mended: text += "\n\n" + _wrapped(_EACH, _width())
     _end_mend(text + f"\n\n{first}:\n{later}" if later else text, kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-096
+_EACH = ("Each row written is mended by what other rows teach, so that it can be judged like a new "
+         "one; the numbers differ a little from part to part. Later rows get one model, of all "
+         "rows.")
 _SIGN = ("Errors are taken for observed minus predicted. Where they are predicted minus observed, "
          "subtract the shift instead of adding it.")
 
