@@ -369,9 +369,9 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     if at is not None or test.stretch_interval is not None: says += f" {test.caution}".rstrip()
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
                       status=status, reason="precision" if status == "undecided" else None,
-                      sentence=says, short=short, pvalue=pvalue, estimate=value, result=test,
-                      confidence_interval=interval, parts=_parts_table(test.stretches, "mean", test.by),
-                      test=f"mean and running sum of E/u, {test.method}, "
+                      sentence=says, short=short, pvalue=pvalue, confidence_interval=interval,
+                      result=test, parts=_parts_table(test.stretches, "mean", test.by),
+                      estimate=value, test=f"mean and running sum of E/u, {test.method}, "
                            f"{test.n_resamples:,} draws")
 
 # %% ../nbs/50_conclusions.ipynb #cell-012
