@@ -1,17 +1,22 @@
 """The verdict on probabilities: its numbers are those of the parts, its page is whole, and bad input is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from uqcal import calibration as cal
+from uqcal.calibration import calibration_report, event_ratio_of
 from uqcal.calibration_tests import binary_calibration_tests
 from uqcal.probability_mending import mend_probabilities
 from uqcal.recalibration import HistogramBinning, PlattScaling
 from uqcal.reliability import expected_calibration_error
 from uqcal.screening import screen
+from uqcal.walk import walk_of
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 QUICK = dict(n_resamples=19, n_boot=9, n_bins=2, rng=1)
@@ -301,3 +306,35 @@ def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
     known = dict(y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, mend_probabilities=mend_probabilities, PlattScaling=PlattScaling,
                  HistogramBinning=HistogramBinning, screen=screen, calibration_report=cal.calibration_report)
     eval(report.next_call, known)
+
+
+def test_the_factor_of_rare_events_is_clopper_and_pearsons_and_needs_no_event():
+    for k, n, stated in ((0, 300, 0.001), (7, 2000, 0.0041), (2000, 2000, 0.04)):
+        found = event_ratio_of(walk_of((np.arange(n) < k) * 1.0, np.full(n, stated), np.ones(n)))
+        exact = stats.binomtest(k, n).proportion_ci(0.95, "exact")
+        np.testing.assert_allclose(found.confidence_interval, np.array(exact) / stated, rtol=1e-9)
+    twice = np.repeat((np.arange(500) < 3) * 1.0, 4)  # rows of a cluster count as one
+    found = event_ratio_of(walk_of(twice, np.full(2000, 0.004), np.ones(2000), np.repeat(np.arange(500), 4)))
+    np.testing.assert_allclose(found.confidence_interval, np.array(stats.binomtest(3, 500).proportion_ci(0.95, "exact")) / 0.004)
+
+
+def test_the_factor_is_said_of_the_rarer_outcome_only_where_it_is_rare():
+    rng, few = np.random.default_rng(3), dict(n_boot=19, n_resamples=99, rng=1)
+    p = rng.uniform(0.005, 0.05, 3000)
+    y = (rng.random(3000) < p) * 1
+    rare, common = calibration_report(y, p, **few), calibration_report(1 - y, 1 - p, **few)
+    assert f"events occur {rare.ratio.sentence.split()[2]} to" in rare.headline
+    assert "cases without the event occur" in common.headline
+    np.testing.assert_allclose(rare.ratio.confidence_interval, common.ratio.confidence_interval)
+    assert rare.to_frame().loc["times as often as stated", "low"] == rare.ratio.confidence_interval.low
+    even = calibration_report((rng.random(500) < 0.5) * 1, np.full(500, 0.5), **few)
+    assert "as often as" not in even.headline and "times as often as stated" not in even.to_frame().index
+    assert calibration_report(np.zeros(50), np.zeros(50), **few).ratio is None
+
+
+@pytest.mark.parametrize("k", range(40))
+def test_a_printed_factor_never_says_more_than_its_interval(k):
+    found = event_ratio_of(walk_of((np.arange(700) < k) * 1.0, np.full(700, 0.0137), np.ones(700)))
+    low, high = found.confidence_interval
+    numbers = [float(text.replace(",", "")) for text in re.findall(r"[\d.,]*\d", found.sentence)]
+    assert (numbers[0] >= high) if k == 0 else (numbers[0] <= low and numbers[1] >= high)

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDifference', 'largest_difference',
-           'largest_difference_of', 'CalibrationReport', 'calibration_report', 'shown_numbers']
+           'largest_difference_of', 'EventRatio', 'event_ratio_of', 'CalibrationReport', 'calibration_report',
+           'shown_numbers']
 
 # %% ../nbs/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
@@ -429,6 +430,115 @@ def _place(found):
     if first == last: return f"where {first} was stated ({found.count:,} of {found.n:,} points)"
     return f"where {first} to {last} was stated ({found.count:,} of {found.n:,} points)"
 
+# %% ../nbs/52_calibration.ipynb #cell-037
+@dataclass(frozen=True, kw_only=True)
+class EventRatio(Result):
+    """How many times as often as stated events happen, over all points; see `event_ratio_of`.
+
+    Attributes
+    ----------
+    ratio : float
+        Share of events over mean stated probability.
+    confidence_interval : Interval
+        Of true mean chance over mean stated probability.
+    confidence : float
+        Level of the interval.
+    events : str
+        "events", or "cases without the event" where those are the rarer.
+    observed : float
+        Their share among the points, by weight.
+    stated : float
+        Their mean stated probability.
+    n : int
+        Points.
+    weighted : bool
+        Whether their weights differ.
+    """
+    ratio: float  # share of events over mean stated probability
+    confidence_interval: Interval  # of true mean chance over mean stated probability
+    confidence: float  # level of the interval
+    events: str  # "events", or "cases without the event" where those are the rarer
+    observed: float  # their share among the points, by weight
+    stated: float  # their mean stated probability
+    n: int  # points
+    weighted: bool  # whether their weights differ
+
+    @property
+    def sentence(self) -> str:
+        "The factor with its interval, and what it was counted from."
+        low, high = self.confidence_interval
+        level = f"{100 * self.confidence:g} % interval"
+        counted = (f"{_times(self.observed)} seen, {_times(self.stated)} stated" if self.weighted
+                   else f"{round(self.n * self.observed) or 'none'} seen, "
+                        f"{_times(self.n * self.stated)} expected")
+        if low <= 0: return (f"{self.events} occur at most {_times(high, 1)} times as often as "
+                             f"stated ({level} from 0; {counted})")
+        return (f"{self.events} occur {_times(low, -1)} to {_times(high, 1)} times as often as "
+                f"stated ({level}; {counted})")
+
+
+def _times(x, outward=0):
+    "A factor with two digits, rounded down for −1 and up for 1."
+    if x <= 0: return "0"
+    unit = 10.0**(np.floor(np.log10(x)) - 1)
+    two = {-1: np.floor, 0: np.rint, 1: np.ceil}[outward](x / unit - 1e-6 * outward) * unit
+    return _short(two) if two < 100 else f"{two:,.0f}" if two < 1e7 else f"{two:.2g}"
+
+# %% ../nbs/52_calibration.ipynb #cell-040
+def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
+                   *, confidence: float = 0.95,  # level of the interval, in (0, 1)
+                   ) -> EventRatio | None:  # None where the mean statement is 0 or 1
+    """How many times as often as stated events happen over all points together, or cases without the event where those are stated to be the rarer.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    EventRatio | None
+        None where the mean statement is 0 or 1.
+
+    References
+    ----------
+    Clopper & Pearson (1934); Hoeffding (1956).
+    """
+    w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
+    load = w if walk.n_clusters is None else np.bincount(walk.cluster, w)
+    stated, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
+    common = stated > 0.5
+    if common: stated, seen = 1 - stated, 1 - seen
+    if stated < 1e-12: return None
+    n = float(w.sum()**2 / (load @ load))
+    ones = min(max(n * seen, 0.0), n)
+    if w.min() == w.max() and walk.n_clusters is None: ones = float(np.rint(ones))
+    low = special.betaincinv(ones, n - ones + 1, tail) if ones > 0 else 0.0
+    high = special.betainccinv(ones + 1, n - ones, tail) if ones < n else 1.0
+    return EventRatio(
+        ratio=seen / stated, confidence=confidence, observed=seen, stated=stated, n=walk.n,
+        events="cases without the event" if common else "events",
+        confidence_interval=Interval(float(low / stated), float(high / stated)),
+        weighted=bool(w.min() < w.max()))
+
+# %% ../nbs/52_calibration.ipynb #cell-066
+_RARE = 0.1
+
+
+def _how_often(ratio, verdict, n_scores):
+    "The factor as a sentence of the verdict, with what it doesn't say; empty if nothing is rare."
+    if ratio is None or ratio.stated >= _RARE: return ""
+    low, high = ratio.confidence_interval
+    what = "Taken together" + ", not score by score" * (n_scores > 1)
+    if low <= 1 <= high:
+        more = ": the fault does not show in this average" if verdict == "invalid" else ""
+    else:
+        more = "" if verdict == "invalid" else (
+            "; that leaves out 1, but is one of several numbers looked at, and no fault by itself")
+    return f" {what}, {ratio.sentence}{more}."
+
 # %% ../nbs/52_calibration.ipynb #cell-010
 class _Answered(Result):
     "What a report says first."
@@ -478,6 +588,9 @@ class CalibrationReport(_Answered):
         Their p-values, and last the calibration error's, adjusted by Holm's method.
     largest : LargestDifference
         The largest mean difference over a stretch, with its limit.
+    ratio : EventRatio | None
+        How many times as often as stated the rarer outcome occurs; None where the mean
+        statement is 0 or 1.
     error : CalibrationError
         Calibration errors within bins, with intervals.
     null : ECETest
@@ -502,6 +615,8 @@ class CalibrationReport(_Answered):
     adjusted: tuple[float, ...]  # their p-values, and last the calibration error's, adjusted by
                                  # Holm's method
     largest: LargestDifference  # the largest mean difference over a stretch, with its limit
+    ratio: EventRatio | None  # how many times as often as stated the rarer outcome occurs; None
+                              # where the mean statement is 0 or 1
     error: CalibrationError  # calibration errors within bins, with intervals
     null: ECETest  # the ECE beside that of a perfect model
     brier: BrierDecomposition  # the Brier score in three parts
@@ -640,17 +755,18 @@ def calibration_report(
     null = ece_test(y, p, n_resamples=n_resamples, **drawn, **bins)
     adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
     largest = largest_difference_of(walk, confidence=confidence)
-    conclusion = _concluded(walk, min(adjusted), error, null, largest, tolerance,
+    ratio = event_ratio_of(walk, confidence=confidence)
+    conclusion = _concluded(walk, min(adjusted), error, null, largest, ratio, tolerance,
                             np.flatnonzero((p == 1 - y) & (w > 0)))
     diagram = reliability_diagram(y, p, confidence=confidence, **bins)
     return CalibrationReport(
         conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
-        brier=brier_of(walk), walk=walk, confidence=confidence, tolerance=tolerance, null=null,
+        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence, tolerance=tolerance, null=null,
         mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
         and not conclusion.rows and not _too_few(walk) else None, diagram=diagram)
 
 # %% ../nbs/52_calibration.ipynb #cell-012
-def _concluded(walk, pvalue, error, null, largest, tolerance, rows):
+def _concluded(walk, pvalue, error, null, largest, ratio, tolerance, rows):
     "The answer to whether the probabilities can be believed."
     level = 1 - largest.confidence
     shown = dict(question="calibration", pvalue=0.0 if rows.size else pvalue,
@@ -667,12 +783,13 @@ def _concluded(walk, pvalue, error, null, largest, tolerance, rows):
         faults, direction = _faults(walk, level)
         what = " and ".join(faults) or "wrong in a way that cancels on average"
         says = f"These probabilities are not calibrated: they are {what}. "
-        says += _sizes(error, null, largest)
+        says += _sizes(error, null, largest) + _how_often(ratio, "invalid", largest.n_scores)
         return Conclusion(status="invalid", direction=direction, sentence=says,
                           short=f"Not calibrated: {what}", **shown)
     status = "valid" if largest.limit <= tolerance else "undecided"
+    says = _unseen(error, largest, tolerance) + _how_often(ratio, status, largest.n_scores)
     return Conclusion(status=status, reason=None if status == "valid" else "precision",
-                      sentence=_unseen(error, largest, tolerance), **shown,
+                      sentence=says, **shown,
                       short=f"No fault is seen; over a fifth of the points at most "
                             f"{_at_most(largest.limit)}")
 
@@ -881,6 +998,9 @@ def _report_frame(report):
         rows["debiased square"] = {"value": error.squared, **error.squared_interval._asdict()}
     rows["worst fifth, seen"] = {"value": abs(report.largest.difference)}
     rows["worst fifth, limit"] = {"value": report.largest.limit}
+    if report.ratio is not None and report.ratio.stated < _RARE:
+        rows["times as often as stated"] = {"value": report.ratio.ratio,
+                                            **report.ratio.confidence_interval._asdict()}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index",
