@@ -183,3 +183,17 @@ def test_screen_reads_mappings_and_polars():
 ])
 def test_bad_input_is_named(call, match):
     with pytest.raises((ValueError, TypeError), match=match): call()
+
+
+@pytest.mark.parametrize("against", ["pairs", "all"])
+def test_the_sentence_names_who_differs_most_and_who_is_in_every_pair(against):
+    rng = np.random.default_rng(3)
+    score, group = rng.uniform(size=3000), rng.choice(list("abcd"), 3000)
+    response = (rng.uniform(size=3000) < 0.7 * score + 0.2 * (group == "b")).astype(float)
+    found = screen({"y": response, "s": score, "g": group}, response="y", score="s", groups="g", against=against, n_resamples=999, rng=1)
+    first = found.table.iloc[0]
+    side = "b against" if against == "all" or first["a"] == "b" else "against b"
+    assert side in found.sentence and f"({first['average_difference']:+.2g} on average)".replace("-", "−") in found.sentence
+    assert ("b is in all 3" in found.sentence) == (against == "pairs")
+    even = screen({"y": (rng.uniform(size=3000) < score) * 1.0, "s": score, "g": group}, response="y", score="s", groups="g", against=against, n_resamples=999, rng=1)
+    assert "against" not in even.sentence

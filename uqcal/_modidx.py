@@ -2265,6 +2265,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'uqcal/screening.py'),
                                  'uqcal.screening._clusters': ('screen.html#_clusters', 'uqcal/screening.py'),
                                  'uqcal.screening._correct_pvalues': ('screen.html#_correct_pvalues', 'uqcal/screening.py'),
+                                 'uqcal.screening._farthest': ('screen.html#_farthest', 'uqcal/screening.py'),
                                  'uqcal.screening._in_chunks': ('screen.html#_in_chunks', 'uqcal/screening.py'),
                                  'uqcal.screening._judge': ('screen.html#_judge', 'uqcal/screening.py'),
                                  'uqcal.screening._plot_screening': ('screen.html#_plot_screening', 'uqcal/screening.py'),

@@ -23,7 +23,7 @@ from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
 from .resampling import holm, shuffle_state
-from .results import Result, as_text, html_table, new_axes, plain_text
+from .results import Result, as_text, enumerated, html_table, new_axes, plain_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -169,10 +169,9 @@ def _sentence(screening):
         parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
             f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
             f"{drawn}, and no others {differ}, {how}"]
+    if count: parts.append(_farthest(table[table["kuiper_pvalue_holm"] <= _LEVEL]))
     if screening.against == "all" and count > 1:
-        odd = printable(table.loc[table["kuiper_pvalue_holm"] <= _LEVEL, "a"].iloc[0])
-        parts.append("everyone includes each group, so that one far off can make others differ "
-                     f"({odd} differs most)")
+        parts.append("everyone includes each group, so that one far off can make others differ")
     if small := _too_small(screening, count):
         parts.append(f"{small:,} {some.split()[0]} have too few members to show a difference of "
                      "any size")
@@ -192,6 +191,20 @@ def _too_small(screening, count):
     least = np.exp(gammaln(n_a + 1) + gammaln(n_b + 1) - gammaln(n_a + n_b + 1))
     return int(((table["kuiper_pvalue_holm"] > _LEVEL)
                 & (least * (len(table) - count) > _LEVEL)).sum())
+
+# %% ../nbs/47_screen.ipynb #cell-039
+def _farthest(shown):
+    "The comparisons with the largest deviations by name, with their average differences."
+    pairs, named = "b" in shown, []
+    for row in shown.head(3).to_dict("records"):
+        other = printable(row["b"]) if pairs else "everyone"
+        mean = f"{row['average_difference']:+.2g}".replace("-", "−")
+        named.append(f"{printable(row['a'])} against {other} ({mean}"
+                     + (")" if named else " on average)"))
+    each = pd.concat([shown["a"], shown["b"]]).value_counts() if pairs else ()
+    alone = len(shown) > 2 and len(each) > 0 and each.iloc[0] == len(shown)
+    return (f"{'most of all ' if len(shown) > 1 else ''}{enumerated(named)}"
+            + (f"; {printable(each.index[0])} is in all {len(shown):,}" if alone else ""))
 
 # %% ../nbs/47_screen.ipynb #cell-005
 def screen(
