@@ -271,6 +271,28 @@ def test_the_search_finds_a_word_from_a_file(site, browser):
         assert said == []
 
 
+SOUGHT = {  # what a newcomer types: a page among the first three
+    "late outcomes": "18_tickets", "outcome comes late": "18_tickets", "calibration error": "40_reliability", "error bars": "glossary", "Kuiper": "42_calibration_tests",
+    "Kupier": "23_consistency", "drift": "drift_", "prediction interval": "30_intervals", "temperature scaling": "44_recalibration", "rare events": "52_calibration",
+    "duplicates": "28_repeats", "weights": "00_inputs", "which model is better": "56_model_comparison", "compare two models": "56_model_comparison",
+    "how many groups": "47_screen", "csv": "70_cli", "conformal": "31_conformal", "coverage": "55_coverage", "reliab": "40_reliability", "install": "index"}
+
+
+def test_the_search_finds_what_a_newcomer_types(site, browser):
+    with opened(browser, site / "51_validation.html") as (page, said):
+        box, lost = page.locator(".smalldocs-search input").first, []
+        for question, wanted in SOUGHT.items():
+            box.fill("")
+            box.fill(question)
+            page.wait_for_timeout(250)
+            found = page.evaluate("[...document.querySelectorAll('.search-result')].slice(0, 3).map(link => link.getAttribute('href'))")
+            if not any(wanted in address for address in found): lost.append((question, found))
+        assert lost == [] and said == []
+        box.fill("xqzvw")
+        page.wait_for_timeout(250)
+        assert page.locator(".search-none").is_visible()
+
+
 def focused(page):
     return page.evaluate("(document.activeElement.innerText.trim() || document.activeElement.ariaLabel || document.activeElement.title).trim()")
 

@@ -22,6 +22,7 @@ from docstrings import Package, definitions
 from pages import finish
 from reference import describe, write_reference
 
+SHORT = {"kw": "b", "st": "i"}  # tags of keywords and of strings, which styles.css colours
 ROOT = Path(__file__).resolve().parent.parent
 STAGE, SITE = ROOT / "_proc", ROOT / "_docs"
 
@@ -197,7 +198,7 @@ def stage_source(module, notebook):
 
 
 def coloured(text):
-    "Python as HTML: strings and comments carry the renderers' classes, keywords are bold, which is shorter."
+    "Python as HTML: comments carry the renderers' class, keywords are bold and strings `i`, which is shorter."
     starts = list(itertools.accumulate((len(line) for line in text.splitlines(True)), initial=0))
     pieces, done = [], 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -206,7 +207,7 @@ def coloured(text):
         if kind is None: continue
         first, last = (starts[line - 1] + column for line, column in (token.start, token.end))
         before, shown = (escape(part, quote=False) for part in (text[done:first], text[first:last]))
-        pieces += [before, f"<b>{shown}</b>" if kind == "kw" else f'<span class="{kind}">{shown}</span>']
+        pieces += [before, f'<span class="co">{shown}</span>' if kind == "co" else f"<{SHORT[kind]}>{shown}</{SHORT[kind]}>"]
         done = last
     return "".join([*pieces, escape(text[done:], quote=False)])
 

@@ -11,7 +11,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from html import escape, unescape
+from html import escape
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,12 @@ EMBEDDED = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=\s]+)"')
 UNFOCUSED = re.compile(r'<a (?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)([^>]*?) role="navigation"')
 ICON = re.compile(r"\bbi-([\w-]+)")
 STRINGS = re.compile(r'(?:<span class="(?:st|ss|ch)">[^<]*</span>){2,}')
-CODE = re.compile(r'<pre class="sourceCode[^>]*><code[^>]*>(.*?)</code></pre>', re.DOTALL)
+HEADINGS = ("h2", "h3", "h4", "h5")
+BLOCKS = (*HEADINGS, "p", "li", "td", "th", "div", "dt", "dd", "br")
+SILENT = ("pre", "script", "style", "svg", "button", "summary", "nav", "dd", *HEADINGS)  # dd: of each parameter the name is enough
+SILENT_CLASSES = {"math", "dataframe", "page-links", "section", "quarto-title-meta"}
+KEYWORD = re.compile(r'<span class="(?:kw|cf|im)">([^<]*)</span>')
+STRING = re.compile(r'<span class="(?:st|ss|ch)">([^<]*)</span>')
 TAG = re.compile(r"<[^>]+>")
 SKIP = '<a class="visually-hidden-focusable" href="#quarto-document-content">Skip to the text</a>'
 
@@ -71,22 +77,45 @@ def ship_katex(source, site):
 
 def search_from_a_file(site):
     """A browser lets a page that was opened from a file fetch nothing, so the index of the search comes as a script; site.js loads it.
-    It holds the prose of each section without its code, which is half of the words and hides what is found."""
+    It holds the prose of each section, by pages, and neither code nor printed numbers, which would be half of it and hide what is found."""
     index = site / "search.json"
     if not index.exists(): return
-    entries = json.loads(index.read_text(encoding="utf-8"))
-    pages = {entry["href"].partition("#")[0] for entry in entries}
-    code = {page: sorted(filter(None, map(words, CODE.findall((site / page).read_text(encoding="utf-8")))), key=len, reverse=True) for page in pages}
-    for entry in entries:
-        for block in code[entry["href"].partition("#")[0]]: entry["text"] = entry["text"].replace(block, " ")
-    (site / "search.js").write_text(f"window.searchIndex = {json.dumps(entries, ensure_ascii=False)};\n", encoding="utf-8")
+    pages, prose = {}, {}
+    for entry in json.loads(index.read_text(encoding="utf-8")):
+        name, _, anchor = entry["href"].partition("#")
+        if name not in prose: prose[name] = Prose((site / name).read_text(encoding="utf-8")).sections
+        text = " ".join("".join(prose[name].get(anchor, [entry["text"]])).split())
+        pages.setdefault(name, [entry["title"]]).append([anchor, entry.get("section", ""), text])
+    (site / "search.js").write_text(f"window.searchPages = {json.dumps(pages, ensure_ascii=False, separators=(',', ':'))};\n", encoding="utf-8")
     index.unlink()
+    for engine in site.rglob("fuse/fuse.min.js"): shutil.copy(ROOT / "tools" / "search.js", engine)
 
 
-def words(block):
-    "A block of code as the index holds it; nothing of a short one, whose words may be those of a sentence."
-    text = " ".join(unescape(TAG.sub("", block)).split())
-    return text if len(text) > 60 else ""
+class Prose(HTMLParser):
+    "What a page says in each of its sections, by the anchors of their headings; what comes before the first has none."
+
+    def __init__(self, text):
+        super().__init__()
+        self.sections, self.anchor, self.inside, self.silent = {"": []}, "", False, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        if tag == "main": self.inside = True
+        if not self.inside: return
+        if self.silent: self.silent += [tag] * (tag == self.silent[0])
+        elif tag in SILENT or SILENT_CLASSES & set((named.get("class") or "").split()): self.silent = [tag]
+        if tag in HEADINGS and (anchor := named.get("data-anchor-id") or named.get("id")):
+            self.anchor = anchor
+            self.sections.setdefault(anchor, [])
+        if tag in BLOCKS: self.sections[self.anchor].append(" ")
+
+    def handle_endtag(self, tag):
+        if tag == "main": self.inside = False
+        if self.silent and tag == self.silent[0]: self.silent.pop()
+
+    def handle_data(self, text):
+        if self.inside and not self.silent: self.sections[self.anchor].append(text)
 
 
 def drop_web_fonts(site):
@@ -107,9 +136,11 @@ def drop_icons(site):
 
 
 def plainer(text):
-    "Code without the tags that show nothing: those around signs, and those between two pieces of the same string."
+    """Code without the tags that show nothing: those around signs, and those between two pieces of the same string. Keywords are bold and
+    strings are `i`, as in styles.css, since their names thousands of times would be a megabyte."""
     text = re.sub(r'<span class="(?:op|bu)">([^<]*)</span>', r"\1", text)
-    return STRINGS.sub(lambda found: f'<span class="st">{TAG.sub("", found[0])}</span>', text)
+    text = STRINGS.sub(lambda found: f'<span class="st">{TAG.sub("", found[0])}</span>', text)
+    return STRING.sub(r"<i>\1</i>", KEYWORD.sub(r"<b>\1</b>", text))
 
 
 def reachable(text):

@@ -5,7 +5,8 @@ const fromServer = window.fetch;
 window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? fromServer(address, ...more) : new Promise((done, failed) => {
   const script = document.createElement("script");
   script.src = String(address).replace(/json$/, "js");
-  script.onload = () => done(new Response(JSON.stringify(window.searchIndex)));
+  script.onload = () => done(new Response(JSON.stringify(Object.entries(window.searchPages).flatMap(([page, [title, ...sections]]) =>
+    sections.map(([anchor, section, text]) => { const href = anchor ? `${page}#${anchor}` : page; return { objectID: href, href, title, section, text }; })))));
   script.onerror = failed;
   document.head.append(script);
 });
