@@ -254,6 +254,12 @@ def test_each_page_offers_its_notebook_with_the_tables_that_it_reads(site):
         assert not any(cell.get("outputs") for cell in found.cells)
 
 
+def test_a_page_says_beside_the_link_what_its_notebook_fetches(site):
+    for address, fetches in (("studies/simref_tables.html", True), ("tutorials/classification.html", True), ("52_calibration.html", False), ("studies/your_own.html", False)):
+        links = re.search(r'<p class="page-links">.*?</p>', (site / address).read_text(encoding="utf-8"), re.DOTALL)[0]
+        assert ("downloads published data" in links) == fetches, address
+
+
 def test_the_site_is_small(site):
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < MEGABYTES * 2**20
 

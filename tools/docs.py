@@ -150,10 +150,23 @@ def head(path, original):
     what = "notebook and tables" if tables_of(original) else "notebook"
     links = [f'<a href="{up}notebooks/{bundle}" download>Download the {what}</a>']
     if module := module_of(original): links.append(f'<a href="{up}source/{module}.html">Source of uqcal.{module}</a>')
-    text = f'<p class="page-links">{" · ".join(links)}</p>'
+    text = f'<p class="page-links">{" · ".join(links)}{fetched_by(original)}</p>'
     notebook["cells"].insert(1, {"cell_type": "markdown", "metadata": {}, "source": text})
     notebook["cells"][0]["source"] = re.sub(r"(?m)^output-file:.*\n", "", "".join(notebook["cells"][0]["source"]))
     path.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+FETCHED = {  # the size in MB of all that a loader may download
+    "load_errors": 3.8, "load_table": 4.9, "load_logits": 4.3}
+
+
+def fetched_by(notebook):
+    "What a notebook downloads when it is run, as part of a sentence; empty if nothing."
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    run = "\n".join(source for source in sources if not re.match(r"#\| *exports?\b", source))
+    size = sum(megabytes for loader, megabytes in FETCHED.items() if f"{loader}(" in run)
+    return f". Run for the first time, it downloads published data, {size:.1f} MB at most" if size else ""
 
 
 def tables_of(notebook):
