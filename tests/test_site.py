@@ -241,6 +241,13 @@ def test_every_link_leads_somewhere(site):
     assert lost == []
 
 
+def test_no_link_stands_in_the_text_as_it_was_written(site):
+    silent = re.compile(r"<(pre|script|style|code)\b.*?</\1>", re.DOTALL)
+    for path in sorted(site.rglob("*.html")):
+        shown = re.sub(r"<[^>]+>", "", silent.sub("", path.read_text(encoding="utf-8")))
+        assert not re.search(r"\]\([\w./#-]+\)", shown), path.relative_to(site)
+
+
 def test_each_page_offers_its_notebook_with_the_tables_that_it_reads(site):
     for address in PAGES:
         notebook = (ROOT / "nbs" / address).with_suffix(".ipynb")
@@ -288,15 +295,14 @@ def test_the_search_finds_what_a_newcomer_types(site, browser):
     with opened(browser, site / "51_validation.html") as (page, said):
         box, lost = page.locator(".smalldocs-search input").first, []
         for question, wanted in SOUGHT.items():
-            box.fill("")
+            page.evaluate("document.querySelectorAll('.search-result').forEach(link => link.remove())")
             box.fill(question)
-            page.wait_for_timeout(250)
+            page.locator(".search-result").first.wait_for()
             found = page.evaluate("[...document.querySelectorAll('.search-result')].slice(0, 3).map(link => link.getAttribute('href'))")
             if not any(wanted in address for address in found): lost.append((question, found))
         assert lost == [] and said == []
         box.fill("xqzvw")
-        page.wait_for_timeout(250)
-        assert page.locator(".search-none").is_visible()
+        page.locator(".search-none").wait_for()
 
 
 def focused(page):
@@ -345,7 +351,7 @@ def test_the_menu_of_a_phone_opens_and_closes_with_keys(site, browser):
         assert page.evaluate(inside)
         page.keyboard.press("Escape")
         page.wait_for_function("document.querySelector('#quarto-sidebar').inert")
-        assert not page.evaluate(inside)
+        page.wait_for_function(f"!({inside})")  # the focus leaves with the next frame
 
 
 def test_code_is_copied_as_it_was_written(site, browser):
