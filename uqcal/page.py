@@ -198,7 +198,8 @@ th, td { padding: .25rem .8rem .25rem 0; text-align: left; white-space: nowrap;
   border-bottom: 1px solid #ddd; }
 th { border-bottom-color: #888; }
 th:first-child, td:first-child { position: sticky; left: 0; background: #fff; }
-dl { display: grid; grid-template-columns: minmax(8rem, auto) 1fr; gap: .15rem 1rem; }
+dl { display: grid; grid-template-columns: minmax(8rem, auto) minmax(0, 1fr);
+  gap: .15rem 1rem; overflow-wrap: anywhere; }
 dt { color: #555; }
 dd { margin: 0; }
 a { color: #004f87; }
