@@ -694,13 +694,13 @@ def validate(
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
     counts, planned, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
-    common = dict(confidence=check_fraction(confidence, "confidence"), rng=check_generator(rng),
-                  n_jobs=n_jobs, progress=progress)
-    answering = common | {"rng": copy.deepcopy(common["rng"])}  # as `draw_conclusions` would alone
-    scores = _scores(names, sample, groups, compared, n_mc, counts, common)
+    own, common = check_generator(rng), dict(
+        confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
+    again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
+    scores = _scores(names, sample, groups, compared, n_mc, counts, common | {"rng": own})
     found = conclusions_of(
         sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
-        n_calibration=n_calibration, **answering) if conclusions else {}
+        n_calibration=n_calibration, rng=again, **common) if conclusions else {}
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
