@@ -608,8 +608,7 @@ def validate(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # to score; also "rce",
-                                            # "correlation" and, for normal errors, "nll"
+    statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # or "rce", "correlation", "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
                            # each, numbers or groups as text; two conclusions for each
@@ -639,7 +638,7 @@ def validate(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
-        To score; also "rce", "correlation" and, for normal errors, "nll".
+        Or "rce", "correlation", "nll".
     conclusions : bool, default True
         Whether to draw conclusions by tests that assume no distribution.
     features : Any, optional
