@@ -58,8 +58,8 @@ def filtered(path, package):
     notebook.cells.append(mk_cell("<!-- end -->", "markdown"))  # nbdev looks at the cell after an exported one
     Pages()(notebook)
     for cell in notebook.cells: close_source(cell)
-    runs = [list(run) for _, run in itertools.groupby(notebook.cells, lambda cell: bool(shown_name(cell)))]
-    for run in runs: run.sort(key=lambda cell: places.get(shown_name(cell), 0))  # nbdev shows the functions of a cell from the last to the first
+    runs = [list(run) for _, run in itertools.groupby(notebook.cells, lambda cell: bool(of_module(cell)))]
+    for run in runs: run.sort(key=lambda cell: places.get(of_module(cell), 0))  # nbdev shows the functions of a cell from the last to the first
     notebook.cells = [cell for run in runs for cell in run]
     return notebook
 
@@ -76,6 +76,12 @@ def shown_name(cell):
     "The function or class that a cell put in by nbdev shows, if it is one."
     found = re.search(r"(?m)^show_doc\(([\w.]+)", cell.source or "") if cell.cell_type == "code" else None
     return found[1] if found else None
+
+
+def of_module(cell):
+    "What a cell shows of the module: a documented name, or the last of those whose source it folds; None for other cells."
+    folded = re.search(r'"Source of (?:\w+, )*(\w+)"', cell.source or "") if cell.cell_type == "code" else None
+    return shown_name(cell) or (folded[1] if folded else None)
 
 
 def prepare():

@@ -43,7 +43,7 @@ def conformal_rank(level: float,  # the coverage that is wanted, in (0, 1)
     """
     return max(_up((n_calibration + 1) * level), 1)
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-032
 def promised_coverage(level: float,  # the coverage that was stated, in (0, 1)
                       n_calibration: int | None,  # points of the calibration; None for none
                       ) -> float:  # `level` itself without a calibration
@@ -77,7 +77,7 @@ def promised_coverage(level: float,  # the coverage that was stated, in (0, 1)
                          f"of {level}, got {n_calibration}")
     return rank / (n_calibration + 1)
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-034
 def _up(x):
     # a product such as 25 × 0.28 must not exceed 7 by rounding
     return int(np.ceil(x * (1 - 1e-12)))
@@ -128,7 +128,7 @@ def count_tails(
     found = _probabilities(n, average, n_calibration)
     return float(min(1, found[:covered + 1].sum())), float(min(1, found[covered:][::-1].sum()))
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-036
 def tail_pvalue(below: float,  # probability of so few or fewer
                 above: float,  # probability of so many or more
                 alternative: str = "two-sided",  # "two-sided", "less" or "greater"
@@ -192,7 +192,7 @@ def coverage_interval(
     return (_end(covered, n, tail, n_calibration, True) if covered > 0 else 0.0,
             _end(covered, n, tail, n_calibration, False) if covered < n else 1.0)
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-038
 @functools.lru_cache(maxsize=10_000)
 def _end(covered, n, tail, n_calibration, lower):
     "One end of the interval, equation (4)."
@@ -238,14 +238,14 @@ def _outside(low, high, n, c):
     above = special.betainc(high + 1, n - high, c) if high < n else 0.0
     return np.minimum(below + above, 1.0)
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-040
 def _chances(pvalues, beyond, c):
     "Chance, for each c, that the p-value of a count of 0, 1, … points exceeds a number."
     out = np.flatnonzero(pvalues > beyond)
     if out.size == 0: return np.zeros(c.size)
     return 1 - _outside(out[0], out[-1], pvalues.size - 1, c)
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-042
 def _any_smaller(smallest, second, pvalues, sizes, average, n_calibration):
     "Equation (5), and (6) if the second smallest p-value is given, for groups of these sizes."
     c, weight = _nodes(average, n_calibration, max(sizes), smallest)
@@ -282,7 +282,7 @@ class GroupPvalues(NamedTuple):
     adjusted: np.ndarray  # of each group, adjusted for all, shape (G,)
     together: float  # of all groups
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-044
 def group_pvalues(
     covered: np.ndarray,  # covered points of each group, whole numbers, shape (G,)
     count: np.ndarray,  # points of each group, whole numbers ≥ 1, shape (G,)
@@ -332,7 +332,7 @@ def group_pvalues(
     together = _any_smaller(*alone[order[:2]], tables, count, average, n_calibration)
     return GroupPvalues(alone, adjusted, float(min(together, adjusted[order[0]])))
 
-
+# %% ../nbs/17_coverage_counts.ipynb #cell-046
 def _pvalues(n, average, n_calibration, alternative):
     "The p-value of each number of covered points from 0 to n."
     found = _probabilities(n, average, n_calibration)
