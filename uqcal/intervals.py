@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 # %% auto #0
 __all__ = ['check_bounds', 'regression_mean_width_score', 'regression_coverage_score', 'classification_mean_width_score',
            'classification_coverage_score', 'Statement', 'check_statement', 'CoverageTest', 'coverage_test',
-           'regression_ssc_score', 'regression_ssc', 'classification_ssc_score', 'classification_ssc',
-           'StratifiedCoverage', 'size_stratified_coverage', 'feature_stratified_coverage', 'hsic', 'HsicTest',
-           'hsic_test', 'coverage_width_based', 'regression_mwi_score']
+           'coverage_of_counts', 'regression_ssc_score', 'regression_ssc', 'classification_ssc_score',
+           'classification_ssc', 'StratifiedCoverage', 'size_stratified_coverage', 'feature_stratified_coverage',
+           'hsic', 'HsicTest', 'hsic_test', 'coverage_width_based', 'regression_mwi_score']
 
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
@@ -492,13 +492,49 @@ def coverage_test(
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
     inside = check_statement(y_true, y_intervals, classes).covered
     levels, single = _check_levels(coverage, inside.shape[1])
-    found = tuple(_coverage_tested(inside[:, j], level, alternative, confidence, n_calibration)
-                  for j, level in enumerate(levels))
+    found = tuple(coverage_of_counts(
+        int(inside[:, j].sum()), len(inside), level, alternative=alternative, confidence=confidence,
+        n_calibration=n_calibration) for j, level in enumerate(levels))
     return found[0] if single else found
 
+# %% ../nbs/30_intervals.ipynb #cell-311
+def coverage_of_counts(
+    covered: int,  # number of covered points, from 0 to n
+    n: int,  # number of points, ≥ 1
+    level: float,  # the coverage that was stated, in (0, 1)
+    *,
+    alternative: str = "two-sided",  # as of `coverage_test`
+    confidence: float = 0.95,  # level of the interval, in (0, 1)
+    n_calibration: int | None = None,  # as of `coverage_test`
+) -> CoverageTest:  # the same as of `coverage_test`
+    """Exact test and interval of the coverage from two numbers, all that it depends on.
 
-def _coverage_tested(inside, level, alternative, confidence, n_calibration):
-    covered, n, average = int(inside.sum()), inside.size, promised_coverage(level, n_calibration)
+    Parameters
+    ----------
+    covered : int
+        Number of covered points, from 0 to n.
+    n : int
+        Number of points, ≥ 1.
+    level : float
+        The coverage that was stated, in (0, 1).
+    alternative : str, default "two-sided"
+        As of `coverage_test`.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+    n_calibration : int | None, optional
+        As of `coverage_test`.
+
+    Returns
+    -------
+    CoverageTest
+        The same as of `coverage_test`.
+
+    Raises
+    ------
+    ValueError
+        For fewer points of calibration than the level needs.
+    """
+    average = promised_coverage(level, n_calibration)
     tails = count_tails(covered, n, average, n_calibration)
     return CoverageTest(
         statistic=covered / n, pvalue=tail_pvalue(*tails, alternative), alternative=alternative,

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ReliabilityDiagram', 'reliability_diagram', 'expected_calibration_error', 'top_label_ece', 'classwise_ece', 'ECETest',
-           'ece_test', 'debiased_squared_error', 'CalibrationError', 'calibration_error_interval']
+__all__ = ['ReliabilityDiagram', 'reliability_diagram', 'bin_sums', 'diagram_of', 'expected_calibration_error', 'top_label_ece',
+           'classwise_ece', 'ECETest', 'ece_test', 'debiased_squared_error', 'CalibrationError',
+           'calibration_error_interval', 'calibration_error_of']
 
 # %% ../nbs/40_reliability.ipynb #cell-009
 def _edges(p, n_bins, strategy):
@@ -241,15 +242,68 @@ def reliability_diagram(
         interval, "interval", ("wilson", "clopper-pearson"))
     edges, regular = _edges(p, n_bins, strategy)
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)[0]
+    if code is not None: sums[sums[:, 1] > 0, 4] = _cluster_squares(p, w, code, edges)
+    return diagram_of(sums, edges, confidence=confidence, interval=interval)
+
+# %% ../nbs/40_reliability.ipynb #cell-311
+def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
+             p: np.ndarray,  # stated probabilities, in [0, 1], shape (n,)
+             w: np.ndarray,  # weights > 0, shape (n,)
+             edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
+             ) -> np.ndarray:  # shape (n_bins, 5); those of two sets of points add up
+    """Count, Σw, Σwp, Σwy and Σw² of the points in each bin: all that errors within bins depend on.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Stated probabilities, in [0, 1], shape (n,).
+    w : np.ndarray
+        Weights > 0, shape (n,).
+    edges : np.ndarray
+        Of the bins, from 0 to 1, shape (n_bins + 1,).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n_bins, 5); those of two sets of points add up.
+    """
+    return _bin_sums(p, y, w, _ONE_GROUP, 1, edges, False)[0]
+
+
+def diagram_of(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
+               edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
+               *,
+               confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
+               interval: str = "wilson",  # "wilson" or "clopper-pearson"
+               ) -> ReliabilityDiagram:  # the same as of `reliability_diagram`
+    """Stated and observed shares from sums over the points of each bin.
+
+    Parameters
+    ----------
+    sums : np.ndarray
+        What `bin_sums` returns, shape (n_bins, 5).
+    edges : np.ndarray
+        Of the bins, from 0 to 1, shape (n_bins + 1,).
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+    interval : str, default "wilson"
+        "wilson" or "clopper-pearson".
+
+    Returns
+    -------
+    ReliabilityDiagram
+        The same as of `reliability_diagram`.
+    """
     held = sums[:, 1] > 0
     count, weight, sum_p, sum_y, squares = sums[held].T
-    if code is not None: squares = _cluster_squares(p, w, code, edges)
     low, high = _share_interval(sum_y / weight, weight**2 / squares, confidence, interval)
     bins = pd.DataFrame({"edge_low": edges[:-1][held], "edge_high": edges[1:][held],
                          "count": count.astype(int), "weight": weight / weight.sum(),
                          "mean_prob": sum_p / weight, "mean_outcome": sum_y / weight, "low": low,
                          "high": high}).rename_axis("bin")
-    return ReliabilityDiagram(bins=bins, ece=float(_norm(sums[None], "l1")[0]), n=y.size,
+    return ReliabilityDiagram(bins=bins, ece=float(_norm(sums[None], "l1")[0]), n=int(count.sum()),
                               n_bins=edges.size - 1, confidence=confidence, interval=interval)
 
 # %% ../nbs/40_reliability.ipynb #cell-061
@@ -1080,8 +1134,19 @@ def calibration_error_interval(
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
     edges = _edges(p, n_bins, strategy)
-    sums = _with_clusters(_bin_sums(p, y, w, _ONE_GROUP, 1, *edges), p, w, code, *edges)
-    bins, (ece,), (root,) = _bins_of(sums[0]), _norm(sums, "l1"), _norm(sums, "l2")
+    sums = _with_clusters(_bin_sums(p, y, w, _ONE_GROUP, 1, *edges), p, w, code, *edges)[0]
+    squared = _squared(sums) if code is None else _debiased_by_cluster(sums, y, p, w, code,
+                                                                       edges[0])
+    return _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress)
+
+# %% ../nbs/40_reliability.ipynb #cell-302
+def _squared(sums):
+    return float(_debiased(sums)) if _has_pairs(sums) else None
+
+
+def _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress):
+    "The errors and their limits, from sums over the points of each bin."
+    bins, ece, root = _bins_of(sums), _norm(sums, "l1"), _norm(sums, "l2")
     tail, size = (1 - confidence) / 2, bins.share.size
     noise = run_chunks(functools.partial(_noise_task, bins, _clear(bins, tail)),
                        affordable(n_boot, size), max(1, 2**18 // size), rng, n_jobs=n_jobs,
@@ -1089,13 +1154,52 @@ def calibration_error_interval(
     low, low_root = np.maximum([ece, root] - np.quantile(noise, 1 - tail, axis=0), 0).tolist()
     if _opposite(bins).any():
         low, low_root = (min(end, float(_least_error(bins, tail))) for end in (low, low_root))
-    squared = (_debiased_by_cluster(sums[0], y, p, w, code, edges[0]) if code is not None else
-               float(_debiased(sums[0])) if _has_pairs(sums[0]) else None)
     least, most = low_root**2, _largest_root(bins, float(root), tail)**2
     if squared is not None:
         least, most = min(least, squared), max(most, squared)
     return CalibrationError(
         squared=squared, squared_interval=Interval(least, most), ece=float(ece),
         ece_interval=Interval(low, _largest_error(bins, tail)),
-        ece_limit=_largest_error(bins, 2 * tail), confidence=confidence, n=y.size,
-        n_bins=size, n_boot=len(noise))
+        ece_limit=_largest_error(bins, 2 * tail), confidence=confidence,
+        n=int(sums[:, 0].sum()), n_bins=size, n_boot=len(noise))
+
+# %% ../nbs/40_reliability.ipynb #cell-303
+def calibration_error_of(
+    sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
+    *,
+    confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
+    n_boot: int = 5000,  # sets of noise drawn for the lower ends
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationError:  # the same as of `calibration_error_interval`
+    """Calibration errors with their limits, from sums over the points of each bin.
+
+    Parameters
+    ----------
+    sums : np.ndarray
+        What `bin_sums` returns, shape (n_bins, 5).
+    confidence : float, default 0.95
+        Level of the intervals and of the limit, in (0, 1).
+    n_boot : int, default 5000
+        Sets of noise drawn for the lower ends.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationError
+        The same as of `calibration_error_interval`.
+
+    Raises
+    ------
+    ValueError
+        For a confidence outside (0, 1) or a bad number of sets.
+    """
+    return _within_bins(
+        sums, _squared(sums), check_fraction(confidence, "confidence"),
+        check_count(n_boot, "n_boot"), check_generator(rng), n_jobs, progress)

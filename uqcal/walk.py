@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differences', 'length_scale', 'significance_of',
-           'widening', 'band_of']
+__all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differences', 'length_scale', 'limit_serves',
+           'significance_of', 'widening', 'band_of']
 
 # %% ../nbs/41_walk.ipynb #cell-007
 @kernel
@@ -218,7 +218,7 @@ class _Measured:
         check_choice(name, "name", STATISTICS)
         deviation = self.deviation(name)
         if name == "spiegelhalter": return float(self.brier_total / deviation)
-        high, low, _ = self._extent
+        high, low, _ = self.extent
         return float((max(high, -low) if name == "kolmogorov_smirnov" else high - low) / deviation)
 
 # %% ../nbs/41_walk.ipynb #cell-053
@@ -266,7 +266,8 @@ class _Sorting:
         return _in_order(*self.given.pop(), self.n_clusters is not None)
 
     @functools.cached_property
-    def _extent(self):
+    def extent(self) -> tuple[float, float, float]:
+        "Highest and lowest total, 0 included, and the effective number of steps."
         return _reach(*self._sorted[:3])
 
     @functools.cached_property
@@ -312,7 +313,7 @@ class _Ordered(_Sorting):
     @property
     def n_effective(self) -> float:
         "Steps of equal variance that would be as fine."
-        return self._extent[2]
+        return self.extent[2]
 
 
 # %% ../nbs/41_walk.ipynb #cell-054
@@ -616,8 +617,23 @@ def _drawn(walk, how, n_resamples, rng, n_jobs, progress):
 _MIN_STEPS, _MIN_BETS = 5000, 100
 
 
-def _limit_serves(walk, name):
-    "Whether the limiting distribution of a statistic is good enough for this walk."
+def limit_serves(walk: Walk,  # outcomes along their stated probabilities, without clusters
+                 name: str,  # which statistic, of `STATISTICS`
+                 ) -> bool:  # what method="auto" decides by
+    """Whether the limiting distribution of a statistic is good enough for this walk.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities, without clusters.
+    name : str
+        Which statistic, of `STATISTICS`.
+
+    Returns
+    -------
+    bool
+        What method="auto" decides by.
+    """
     if name == "spiegelhalter": return walk.n_brier_bets >= _MIN_BETS
     return walk.n_effective >= _MIN_STEPS and walk.n_bets >= _MIN_BETS
 
@@ -703,7 +719,7 @@ def _method_for(walk, name, method="auto", met=False):
     if walk.n_clusters is not None:
         return "cluster signs" if _signs_serve(walk) else "whole clusters"
     if method != "auto": return method
-    return "asymptotic" if _limit_serves(walk, name) else "exact"
+    return "asymptotic" if limit_serves(walk, name) else "exact"
 
 
 def _pvalue(name, statistic, how, side, null):
