@@ -32,6 +32,7 @@ from uqcal import monitor as monitor
 from uqcal import online as online
 from uqcal import online_scaling as online_scaling
 from uqcal import page as page
+from uqcal import partitions as partitions
 from uqcal import probability_mending as probability_mending
 from uqcal import rates as rates
 from uqcal import recalibration as recalibration
@@ -98,6 +99,8 @@ from uqcal.monitor import CalibrationMonitor as CalibrationMonitor
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.online_scaling import OnlineScaling as OnlineScaling
+from uqcal.partitions import calibration_of_partitions as calibration_of_partitions
+from uqcal.partitions import coverage_of_partitions as coverage_of_partitions
 from uqcal.probability_mending import mend_probabilities as mend_probabilities
 from uqcal.rates import rate_difference as rate_difference
 from uqcal.recalibration import BetaScaling as BetaScaling

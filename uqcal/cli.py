@@ -845,15 +845,22 @@ def _applied_scores(source, state, score, out, how):
 _CALIBRATION = """Judge the probabilities that a classifier states.
 
 FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input.
+for CSV on standard input. With --dask it may be a pattern in quotes, for many files.
 
 \b
 Examples:
   uqcal calibration scores.csv --outcome y --score p --report report.html
   cat scores.csv | uqcal calibration - --outcome y --score p --json -
+  uqcal calibration 'part-*.parquet' --outcome y --score p --dask
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
+_InParts = Annotated[bool, _said(
+    "Read the table part by part, as one that is too large for memory; needs uqcal[dask]. Asks "
+    "fewer questions, and says which.", None, "--dask")]
+_FailOnScores = Annotated[str | None, _option(
+    "With invalid: end with exit code 1 if the probabilities are not calibrated; with undecided, "
+    "also if that is not decided.", "STATUS", "--fail-on")]
 
 # %% ../nbs/70_cli.ipynb #cell-035b
 @app.command("calibration", help=_CALIBRATION)
@@ -875,11 +882,8 @@ def _calibration(
     confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER",
                                          default=True)] = 0.95,
     seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
-    report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None, fail_on: Annotated[
-        str | None, _option("With invalid: end with exit code 1 if the probabilities are not "
-                            "calibrated; with undecided, also if that is not decided.", "STATUS",
-                            "--fail-on")] = None,
+    report: Annotated[str | None, _REPORT] = None, in_parts: _InParts = False,
+    json_file: Annotated[str | None, _JSON] = None, fail_on: _FailOnScores = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     from uqcal.inputs import check_choice
@@ -888,8 +892,11 @@ def _calibration(
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples)
     if not 0 < tolerance < 1:
         raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
-    y, p, w, table = _read_scores(file, outcome, score, weight, cluster, _how(
-        decimal, thousands, encoding, where, drop_missing, progress))
+    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    if in_parts: return _calibration_in_parts(
+        file, (outcome, score, weight), (jobs, seed, json_file, fail_on), how | dict(
+            report=report, cluster=cluster), n_bins, n_boot, tolerance, confidence)
+    y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how)
     from uqcal.calibration import calibration_report
     result = calibration_report(
         y, p, sample_weight=w, cluster=table.columns.get(cluster), n_bins=n_bins, n_boot=n_boot,
@@ -953,6 +960,51 @@ def _scores_step(result, file, columns):
     python = f"from uqcal.{home} import {call.split('(')[0]}\n{call}"
     return f"\n\n{words}:\n{command}\n\nor in Python:\n{python}" if command else (
         f"\n\n{words}:\n{python}")
+
+# %% ../nbs/70_cli.ipynb #cell-116
+def _table_in_parts(file, columns):
+    "The columns of all files that a pattern names, as a Dask table."
+    import glob
+    found = sorted(glob.glob(file))
+    if not found: raise ValueError(f"no file is named {file}")
+    try: import dask.dataframe as dd
+    except ImportError: raise ValueError("--dask needs Dask: pip install 'uqcal[dask]'") from None
+    if not found[0].endswith((".csv", ".txt", ".tsv")): return dd.read_parquet(
+        found, blocksize="64MiB")
+    return dd.read_csv(found, blocksize="64MiB", dtype=dict.fromkeys(columns, "float64"),
+                       sep="\t" if found[0].endswith(".tsv") else ",")
+
+
+def _calibration_in_parts(file, columns, asked, others, *numbers):
+    "Judge probabilities of a table that is read in parts: the whole of --dask."
+    (jobs, seed, json_file, fail_on), progress = asked, others.pop("progress")
+    options = dict(zip(("n_bins", "n_boot", "tolerance", "confidence"), numbers))
+    for name, value in others.items():
+        if value: raise ValueError(f"--{name.replace('_', '-')} can't be had with --dask")
+    named = dict(zip(("outcome", "probability", "weight"), columns))
+    table = _table_in_parts(file, [name for name in columns if name])
+    import dask
+    from uqcal.calibration import shown_numbers
+    from uqcal.partitions import calibration_of_partitions
+    with dask.config.set(scheduler="threads", num_workers=_cores(jobs) if jobs > 0 else
+                         os.cpu_count()):
+        result = calibration_of_partitions(table, **named, rng=seed, progress=progress, **options)
+    frame = result.to_frame()
+    rows = [("", "value", "low", "high", "p-value", "adjusted"),
+            *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
+    parts = "one part" if result.n_partitions == 1 else f"{result.n_partitions:,} parts"
+    often = {1: "once", 2: "twice"}.get(result.n_passes, f"{result.n_passes} times")
+    _deliver("\n\n".join([
+        f"{display_name(file)}: {result.n:,} rows in {parts}, read {often}",
+        _wrapped(result.sentence, _width()), _aligned(rows, (1, 2, 3, 4, 5)),
+        *(_wrapped(one, _width()) for one in result.cautions)]), _json(
+            data={"source": file, "columns": [*filter(None, columns)]}, seed=seed,
+            verdict=result.verdict, headline=result.sentence, n=result.n,
+            n_partitions=result.n_partitions, cautions=list(result.cautions),
+            numbers={name: {key: value for key, value in row.items() if value is not None}
+                     for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
+                         "index").items()}), None, json_file, None)
+    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-237c
 def _write_calibration(result, data, seed, report, json_file, points, step):
@@ -2155,7 +2207,7 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
              "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
-             "uncertainty": "the uncertainties"}
+             "uncertainty": "the uncertainties", "frame": "the table"}
 
 
 def _message(error):

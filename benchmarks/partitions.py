@@ -1,0 +1,129 @@
+"""Tables too large for memory: time and memory of `calibration_of_partitions` against the number of rows, beside the same numbers in memory.
+
+    python benchmarks/partitions.py                      10⁶ and 10⁷ rows
+    python benchmarks/partitions.py 1e8 2e8              other numbers; a row takes some 9 bytes of the folder for temporary files
+    python benchmarks/partitions.py --json 1e6           a table as JSON on standard output, the words on standard error
+
+Two workers of Dask, one thread each, with at most 4 GB together. Memory is the resident memory of all processes, watched 20 times in a second. CPU seconds are
+those of all processes together, so that others on the machine hardly change them."""
+import functools
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from timing import measured
+
+GROUP = 500_000  # rows of a row group
+FILE = 20 * GROUP
+IN_MEMORY = 1e8  # rows up to which the table is also judged in memory
+LIMIT = 4e9
+
+
+def write_rows(folder, rows):
+    "Parquet files of outcomes and probabilities that are right, most of them small."
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for k, start in enumerate(range(0, rows, FILE)):
+        rng, n = np.random.default_rng([17, k]), min(FILE, rows - start)
+        score = 1 / (1 + np.exp(1.0 - 1.5 * rng.standard_normal(n)))
+        outcome = rng.random(n) < score
+        parquet.write_table(pa.table({"outcome": outcome, "score": score}), Path(folder) / f"part-{k:05d}.parquet", row_group_size=GROUP, compression="none",
+                            use_dictionary=False)
+
+
+def watched(work):
+    "What the work returns, the seconds it takes, the CPU seconds and the largest memory of all processes."
+    import psutil
+
+    own, peak, done = psutil.Process(), [0], threading.Event()
+
+    def sum_over(take):
+        "Of this process and those below it; one that ends meanwhile counts nothing."
+        total = 0.0
+        for one in [own, *own.children(recursive=True)]:
+            try: total += take(one)
+            except psutil.Error: pass
+        return total
+
+    def watch():
+        "Look at the memory until the work is done."
+        while not done.wait(0.05): peak[0] = max(peak[0], sum_over(lambda one: one.memory_info().rss))
+    cpu = functools.partial(sum_over, lambda one: sum(one.cpu_times()[:2]))
+    threading.Thread(target=watch, daemon=True).start()
+    before, start = cpu(), time.perf_counter()
+    found = work()
+    taken, after = time.perf_counter() - start, cpu()
+    done.set()
+    return found, {"seconds": taken, "cpu_seconds": after - before, "peak_gb": peak[0] / 1e9}
+
+
+def by_partitions(folder):
+    "The answer of two workers."
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    from uqcal.partitions import calibration_of_partitions
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=int(0.45 * LIMIT), dashboard_address=None, silence_logs=50) as cluster, Client(cluster):
+        def work():
+            "Read, judge."
+            frame = dd.read_parquet(folder, columns=["outcome", "score"], split_row_groups=2)
+            return calibration_of_partitions(frame, rng=1)
+        found, cost = watched(work)
+    return {"numbers": found.to_frame()["value"].to_dict(), "partitions": found.n_partitions, "passes": found.n_passes, **cost}
+
+
+def in_memory(folder):
+    "The same numbers of a table that is read as a whole."
+    from uqcal.calibration_tests import binary_calibration_tests
+    from uqcal.reliability import calibration_error_interval
+
+    def work():
+        "Read, judge."
+        table = pd.read_parquet(folder)
+        y, p = table["outcome"].to_numpy(float), table["score"].to_numpy()
+        tests = binary_calibration_tests(y, p, method="asymptotic")
+        error = calibration_error_interval(y, p, rng=1)
+        return {one: getattr(tests, one).statistic for one in ("kolmogorov_smirnov", "kuiper", "spiegelhalter")} | {
+            "ece": error.ece, "ece limit": error.ece_limit, "brier": float(np.mean((y - p)**2))}
+    found, cost = watched(work)
+    return {"numbers": found, **cost}
+
+
+HOW = {"partitions": by_partitions, "in memory": in_memory}
+
+
+def main(arguments):
+    "Write the rows, measure, print, and delete the rows."
+    as_json, sizes = "--json" in arguments, [int(float(one)) for one in arguments if one != "--json"] or [10**6, 10**7]
+    made, say = [], functools.partial(print, file=sys.stderr if as_json else sys.stdout, flush=True)
+    for rows in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            write_rows(folder, rows)
+            found = {how: measured(__file__, f"{how}|{folder}") for how in HOW if how == "partitions" or rows <= IN_MEMORY}
+        for how, one in found.items():
+            say(f"{rows:>13,} rows, {how:10}: {one['seconds']:7.1f} s, {one['cpu_seconds']:7.1f} CPU s, {one['peak_gb']:5.2f} GB at most"
+                + (f", read {one['passes']} times in {one['partitions']} parts" if "passes" in one else ""))
+            made.append({"how": how, "rows": rows, "cpu_seconds": round(one["cpu_seconds"], 1), "peak_gb": round(one["peak_gb"], 2),
+                         "partitions": one.get("partitions", 1), "passes": one.get("passes", 1)})
+        if len(found) == 2:
+            apart = max(abs(value - found["partitions"]["numbers"][name]) for name, value in found["in memory"]["numbers"].items())
+            say(f"{'':13} largest difference of a number: {apart:.1e}")
+    if as_json: print(json.dumps(made))
+
+
+if __name__ == "__main__":
+    if "--child" in sys.argv:
+        how, folder = sys.argv[-1].split("|", 1)
+        print(json.dumps(HOW[how](folder)))
+        sys.stdout.flush()
+        os._exit(0)
+    main(sys.argv[1:])

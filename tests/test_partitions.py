@@ -1,0 +1,193 @@
+"""A table in parts gives the numbers of the table as a whole, however its rows are dealt out, and says where a bad value is."""
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+import dask.array as da
+import dask.dataframe as dd
+
+from uqcal import partitions
+from uqcal.calibration import brier_decomposition
+from uqcal.calibration_tests import binary_calibration_tests
+from uqcal.intervals import coverage_test
+from uqcal.partitions import calibration_of_partitions, coverage_of_partitions
+from uqcal.reliability import calibration_error_interval, reliability_diagram
+
+rng = np.random.default_rng(8)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="synchronous"): yield
+
+
+def drawn(score, tilt=1.0):
+    return (rng.random(score.size) < score**tilt).astype(float)
+
+
+def dealt(table, places):
+    "Parts between these places."
+    return dd.from_delayed([dask.delayed(table.iloc[start:stop]) for start, stop in zip([0, *places], [*places, len(table)])], meta=table.iloc[:0])
+
+
+TABLES = {
+    "plain": rng.random(3000),
+    "ties": np.round(rng.random(3000), 1),
+    "mixed": np.where(rng.random(3000) < 0.5, rng.random(3000), 0.25),
+    "last bits": 0.3 + np.spacing(0.3) * rng.integers(0, 5, 3000),
+    "near zero": 1e-6 * rng.random(3000),
+    "near one": 1 - 1e-9 * rng.random(3000),
+    "constant": np.full(3000, 0.4),
+    "sorted": np.sort(rng.random(3000)),
+    "falling": np.sort(rng.random(3000))[::-1],
+}
+
+
+@pytest.mark.parametrize("few", [False, True], ids=["fetched at once", "cut first"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", TABLES)
+def test_all_numbers_are_those_in_memory(name, weighted, few, monkeypatch):
+    """Mutations: an offset of a cell taken from its own end, steps down forgotten in the bound, a tie that straddles cells, weights divided by the part's largest."""
+    score = TABLES[name]
+    table = pd.DataFrame({"outcome": drawn(score), "score": score, "weight": np.where(rng.random(3000) < 0.1, 0, rng.exponential(size=3000))})
+    if few:
+        monkeypatch.setattr(partitions, "_MOST_ROWS", 3)
+        monkeypatch.setattr(partitions, "_EDGES", np.array([0.3, 1.0]))
+    monkeypatch.setattr(partitions, "_FEWEST_BETS", 0)
+    found = calibration_of_partitions(dealt(table, [1, 1, 2, 900, 2999]), weight="weight" if weighted else None, rng=1, n_boot=200)
+    y, p, more = table["outcome"], table["score"], {"sample_weight": table["weight"]} if weighted else {}
+    whole = binary_calibration_tests(y, p, method="asymptotic", **more)
+    assert [one.name for one in found.tests] == [one.name for one in whole._tests()] and found.n == whole.walk.n
+    for one, other in zip(found.tests, whole._tests()):
+        np.testing.assert_allclose([one.statistic, one.pvalue, one.scale], [other.statistic, other.pvalue, other.scale], rtol=1e-10, atol=1e-12)
+    error = calibration_error_interval(y, p, rng=1, n_boot=200, **more)
+    np.testing.assert_allclose(found.error.to_frame().astype(float), error.to_frame().astype(float), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(found.diagram.bins, reliability_diagram(y, p, n_bins=15, **more).bins, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.brier, brier_decomposition(y, p, **more).brier, rtol=1e-10)
+
+
+def test_any_number_of_rows_in_a_part_gives_the_same():
+    "Parts of one row, and all rows in one."
+    table = pd.DataFrame({"outcome": drawn(TABLES["mixed"][:60]), "score": TABLES["mixed"][:60]})
+    one, many = (calibration_of_partitions(dealt(table, places), rng=1, n_boot=99) for places in ([], range(1, 60)))
+    assert many.n_partitions == 60 and one.n_partitions == 1
+    pd.testing.assert_frame_equal(one.to_frame(), many.to_frame(), rtol=1e-12)
+
+
+def test_a_walk_that_hardly_moves_is_fetched_lot_by_lot(monkeypatch):
+    "Outcomes dealt out evenly: the bound excludes nothing. Mutation: cutting for ever."
+    score = np.sort(rng.random(2000))
+    outcome = np.diff(np.floor(np.cumsum(score)), prepend=0)
+    monkeypatch.setattr(partitions, "_MOST_ROWS", 200)
+    monkeypatch.setattr(partitions, "_EDGES", np.array([0.5, 1.0]))
+    found = calibration_of_partitions({"outcome": da.from_array(outcome, chunks=300), "score": da.from_array(score, chunks=300)}, rng=1, n_boot=99)
+    whole = binary_calibration_tests(outcome, score, method="asymptotic")
+    assert found.n_passes < 40
+    np.testing.assert_allclose([one.statistic for one in found.tests[:2]], [whole.kolmogorov_smirnov.statistic, whole.kuiper.statistic], rtol=1e-10)
+
+
+def test_processes_give_the_same_and_may_send_what_cannot_be_written(monkeypatch):
+    "Workers in processes of their own hand back arrays that are read-only."
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    score = rng.random(2000)
+    table = {"outcome": da.from_array(drawn(score), chunks=600), "score": da.from_array(score, chunks=600)}
+    monkeypatch.setattr(partitions, "_MOST_ROWS", 3)
+    monkeypatch.setattr(partitions, "_EDGES", np.array([0.5, 1.0]))
+    here = calibration_of_partitions(table, rng=1, n_boot=99)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as made, distributed.Client(made), \
+            dask.config.set(scheduler=None):
+        there = calibration_of_partitions(table, rng=1, n_boot=99)
+    np.testing.assert_allclose([one.statistic for one in there.tests], [one.statistic for one in here.tests], rtol=1e-12)
+
+
+def arrays(outcome, score, chunks=3, **more):
+    return {name: da.from_array(np.asarray(values), chunks=chunks) for name, values in {"outcome": outcome, "score": score, **more}.items()}
+
+
+@pytest.mark.parametrize(("table", "says"), [
+    (arrays([1.0] * 7, [0.5] * 5 + [np.nan, 0.5]), r"score must not hold missing values.*position 2 \(in partition 1,"),
+    (arrays([1.0] * 7, [0.5] * 6 + [1.5]), r"score must lie in \[0, 1\].*position 0 \(1.5\) \(in partition 2,"),
+    (arrays([1.0, 2.0, 0.0], [0.5] * 3), r"outcome must hold only 0 and 1.*partition 0"),
+    (arrays(["a", "b"], [0.5] * 2), "outcome must hold numbers"),
+    (arrays([1.0] * 7, [0.5] * 7) | {"score": da.from_array(np.full(7, 0.5), chunks=4)}, "must have the same chunks"),
+    (arrays([1.0] * 7, [0.5] * 7) | {"score": da.from_array(np.full(8, 0.5), chunks=(3, 3, 2))}, "must have the same length: 1 and 2"),
+    (arrays([1.0] * 4, np.full((4, 2), 0.5)), "score must be 1-D"),
+    (arrays([1.0], [0.5]) | {"score": np.full(1, 0.5)}, "score must be a Dask array or Series, got ndarray"),
+    (pd.DataFrame({"outcome": [1.0], "score": [0.5]}), "frame must be a Dask DataFrame"),
+    (arrays([], []), "at least one row"),
+    ({"outcome": da.zeros(3)}, "frame must have a column 'score'"),
+])
+def test_refusals_name_the_part_and_the_place(table, says):
+    with pytest.raises((ValueError, TypeError), match=says): calibration_of_partitions(table)
+
+
+@pytest.mark.parametrize(("weight", "says"), [([1.0, -1, 1], "weight must not be negative.*position 1"), ([0.0] * 3, "weight must be positive somewhere"),
+                                              ([1e-160, 1, 1], "weight must be zero or within a factor 1e150"), ([1.0, np.nan, 1], "weight must not hold missing")])
+def test_weights_are_refused_as_in_memory(weight, says):
+    with pytest.raises(ValueError, match=says): calibration_of_partitions(arrays([1.0, 0, 1], [0.5] * 3, weight=weight), weight="weight")
+
+
+@pytest.mark.parametrize("option", [{"tolerance": 0}, {"confidence": 95}, {"n_bins": 0}, {"n_boot": 2.5}])
+def test_options_are_refused(option):
+    with pytest.raises((ValueError, TypeError), match=next(iter(option))): calibration_of_partitions(arrays([1.0], [0.5]), **option)
+
+
+def test_without_dask_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(ImportError, match=r"uqcal\[dask\]"): calibration_of_partitions({"outcome": 1, "score": 1})
+
+
+def test_sentences_are_true():
+    "One point, one class only, few events, an impossible event, only certain statements, a fault, rare events."
+    one = calibration_of_partitions(arrays([1.0], [0.5]), n_boot=99)
+    assert one.verdict == "undecided" and not one.tests and one.n == 1
+    zeros = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.5), 700), n_boot=99)
+    assert zeros.verdict == "invalid" and "too large by 0.500 on average" in zeros.sentence and zeros.is_rounded
+    few = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.01), 700), n_boot=99)
+    assert few.verdict == "undecided" and "19.8 events" in few.sentence
+    outcome = np.zeros(2000)
+    outcome[1500] = 1
+    never = calibration_of_partitions(arrays(outcome, np.where(outcome, 0.0, 0.01), 700), n_boot=99)
+    assert never.verdict == "invalid" and "once, first in row 100 of partition 2" in never.sentence and never.first_contradiction == (2, 100)
+    certain = calibration_of_partitions(arrays(outcome, outcome, 700), n_boot=99)
+    assert certain.verdict == "undecided" and certain.drift == 0
+    score = np.full(200_000, 0.01)
+    rare = calibration_of_partitions(arrays(drawn(score), score, 70_000), n_boot=99, rng=1)
+    assert rare.verdict == "valid" and "which is wide where 0.0100 is stated" in rare.sentence
+    tilted = rng.random(100_000)
+    wrong = calibration_of_partitions(arrays(drawn(tilted, 1.1), tilted, 30_000), n_boot=99, rng=1)
+    assert wrong.verdict == "invalid" and "too large by" in wrong.sentence and not wrong.is_rounded
+    assert wrong.plot()[1].get_ylabel() == "cumulative outcome − probability"
+
+
+def test_limits_are_calibrated_with_ties():
+    "Right probabilities of eleven values: 60 tables, each rejected at 5 % in fewer than 20 % of sets (P < 1e-4 for a level of 5 %)."
+    level = np.linspace(0.05, 0.95, 11)
+    rejected = 0
+    for _ in range(60):
+        score = rng.choice(level, 3000)
+        rejected += calibration_of_partitions(arrays(drawn(score), score, 2000), n_boot=9).verdict == "invalid"
+    assert rejected <= 11
+
+
+@pytest.mark.parametrize("columns", ["frame", "arrays"])
+def test_coverage_is_that_in_memory(columns):
+    value = rng.standard_normal(900)
+    table = pd.DataFrame({"value": value, "lower": -1.5, "upper": 1.4})
+    parts = dealt(table, [0, 5]) if columns == "frame" else {name: da.from_array(table[name].to_numpy(), chunks=400) for name in table}
+    assert coverage_of_partitions(parts, 0.85, n_calibration=200) == coverage_test(value, table[["lower", "upper"]].to_numpy(), 0.85, n_calibration=200)
+    with pytest.raises(ValueError, match=r"upper must|lower must not be above upper.*partition 0"): coverage_of_partitions(dealt(table.assign(upper=-2.0), [9]), 0.9)
+
+
+@pytest.mark.slow
+def test_two_million_rows_of_parquet_are_those_in_memory(tmp_path):
+    score = 1 / (1 + np.exp(rng.standard_normal(2_000_000)))
+    table = pd.DataFrame({"outcome": drawn(score), "score": score})
+    for k in range(4): table.iloc[500_000 * k:500_000 * (k + 1)].to_parquet(tmp_path / f"part-{k}.parquet")
+    with dask.config.set(scheduler="threads"):
+        found = calibration_of_partitions(dd.read_parquet(str(tmp_path / "part-*.parquet")), rng=1)
+    whole = binary_calibration_tests(table["outcome"], score, method="asymptotic")
+    np.testing.assert_allclose([one.statistic for one in found.tests], [one.statistic for one in whole._tests()], rtol=1e-10)
