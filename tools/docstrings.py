@@ -122,7 +122,8 @@ class Package:
         yield self.homes[cls], cls
         for base in cls.bases:
             name = ast.unparse(base).split("[")[0].split(".")[-1]
-            if name in self.classes: yield from self.bases(self.classes[name])
+            beside = [node for node, home in self.homes.items() if node.name == name and home is self.homes[cls]]
+            if name in self.classes: yield from self.bases(beside[0] if beside else self.classes[name])
 
     def methods(self, cls):
         "The functions of a class, its own and inherited ones, by name, each with the module it stands in."
