@@ -41,7 +41,7 @@ ERRORS = ["--error", "E", "--uncertainty", "uE", "--encoding", "latin-1", *QUICK
 
 def test_mended_rows_keep_every_byte_of_what_came_in(capsys):
     code, out, err = run(capsys, "mend", "errors.csv", *ERRORS, "--out", "mended.csv", "--model", "mend.json")
-    assert (code, err) == (0, "") and "Rows: mended.csv" in out
+    assert (code, err) == (0, "") and "Rows: mended.csv" in out and "mended by what other rows teach" in " ".join(out.split())
     assert cut("mended.csv", 3) == cut("errors.csv", 0) and Path("mended.csv").read_bytes().count(b"\r\n") == 201
     made = pd.read_csv("mended.csv", sep=";", decimal=",", encoding="latin-1")
     assert made.columns.tolist() == ["Größe", "note", "E", "uE", "shift", "mended_error", "mended_uncertainty"]

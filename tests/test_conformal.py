@@ -384,6 +384,27 @@ def test_intervals_and_sets_are_those_of_mapie(tmp_path):
     np.testing.assert_array_equal(ConformalSets(0.9).fit(label[known], p[known]).predict(p[new]), theirs["sets"] == 1)
 
 
+def test_copies_of_labelled_rows_count_once_and_equal_leaves_are_no_copies():
+    "Mutation: 1,000 cases promised where 200 are written five times; or leaves of a tree, which state the same for many cases, taken for copies."
+    rng = np.random.default_rng(4)
+
+    def drawn(n):
+        p = rng.dirichlet([0.4, 0.4, 0.4], n)
+        return p, np.array([rng.choice(3, p=row) for row in p])
+    p, y = drawn(200)
+    rows = rng.permutation(np.tile(np.arange(200), 5))
+    once, found, known = ConformalSets(0.9).fit(y, p), ConformalSets(0.9).fit(y[rows], p[rows]), ConformalSets(0.9).fit(y[rows], p[rows], groups=rows)
+    assert "200 different rows (800 of 1,000 rows are copies and count once)" in found.sentence and "cop" not in once.sentence + known.sentence
+    np.testing.assert_array_equal(found.threshold_, known.threshold_)
+    assert ConformalSets.from_dict(json.loads(json.dumps(found.to_dict()))).sentence == found.sentence
+    for leaves in (60, 300):
+        p = drawn(leaves)[0][rng.integers(0, leaves, 2000)]
+        y = np.array([rng.choice(3, p=row) for row in p])
+        assert "cop" not in ConformalSets(0.9).fit(y, p).sentence
+    rounded = rng.multinomial(10, [0.7, 0.2, 0.1], 1000) / 10
+    assert "cop" not in ConformalSets(0.9).fit(rng.integers(0, 3, 1000), rounded).sentence
+
+
 @pytest.mark.parametrize("kind", ["errors", "bounds"])
 def test_copies_of_rows_count_once(kind):
     "Mutation: 1,000 points promised where each of 200 is written five times."

@@ -711,7 +711,7 @@ def _later(found, data, path):
         f"--observed {shlex.quote(names[0])} --predicted {shlex.quote(names[1])}"]
     return (f"uqcal mend later.csv --apply {shlex.quote(path or 'mend.json')} {' '.join(roles)} "
             "\\\n  --out later_mended.csv\nuqcal validate later_mended.csv --error mended_error \\"
-            f"\n  --uncertainty mended_uncertainty --n-calibration {found.n}\n"
+            f"\n  --uncertainty mended_uncertainty --n-calibration {found.n_calibration}\n"
             + _in_python(f"{_mend_line(data)}.model.transform({', '.join(given)})") + "\n")
 
 
@@ -721,7 +721,7 @@ def _write_model(found, names, feature, path, table):
              if table[name].dtype.kind == "O"}
     columns = {"uncertainty": names[-1], "features": feature or []}
     write_whole(_json(format="uqcal mend 1", sentence=found.model.sentence,
-                      n_calibration=found.n, columns=columns, kinds=kinds,
+                      n_calibration=found.n_calibration, columns=columns, kinds=kinds,
                       mend=found.model.to_dict()), path)
     return f"Model: {display_name(path)}"
 

@@ -349,8 +349,19 @@ def _next_step(found):
                 "columns that may tell where errors are large (features), or mend the model.")
     rest = f" Still wrong: {enumerated(list(after))}; look for a column that explains it." * bool(
         after)
+    worth = (f" Its {found.n:,} rows are worth {found.n_calibration:,} independent ones." if
+             found.n_calibration < found.n else "")
     return ("Bring the mend to new predictions, and judge them on errors that it has not seen: "
-            f"validate(…, n_calibration={found.n}).{rest}")
+            f"validate(…, n_calibration={found.n_calibration}).{worth}{rest}")
+
+
+def _worth(z, groups):
+    "The number of independent points whose mean square scatters as that of grouped rows."
+    if groups is None: return z.size
+    excess = z**2 - np.mean(z**2)
+    part = np.bincount(groups.codes, excess)
+    found = z.size * (excess @ excess) / (part @ part) if part.any() else 0
+    return int(np.clip(round(found), groups.labels.size, z.size))
 
 # %% ../nbs/54_mending.ipynb #cell-065b
 def _as_html(found):
@@ -437,8 +448,13 @@ class Mending(_MendingFields):
 
     @property
     def n(self) -> int:
-        "Number of points, the `n_calibration` of a later judgement."
+        "Number of points."
         return self.sample.n
+
+    @property
+    def n_calibration(self) -> int:
+        "How many independent points its rows are worth, the `n_calibration` of a later judgement."
+        return _worth(self.error / self.uncertainty, self.sample.groups)
 
     @property
     def is_mended(self) -> bool:

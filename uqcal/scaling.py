@@ -241,7 +241,10 @@ class _Scaling(_Robust):
                 before = self.dof_
                 self._reweigh(sample, columns, square)
                 if self.dof_ == before or abs(self.dof_ - before) < 0.01 * self.dof_: break
+        self._measure(sample)
         return self
+
+    def _measure(self, sample): pass  # how uncertain the fit is, where that is told
 
     def transform(self,
                   uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
@@ -289,6 +292,21 @@ class _Scaling(_Robust):
         return uncertainty * np.exp(self._log_factor(uncertainty, columns))
 
 # %% ../nbs/19_scaling.ipynb #cell-017
+def _student_error(scaled, log_factor, dof, group):
+    "Standard error of the log factor, by both scores; by its own where the other is at its end."
+    def density(place):
+        "Log density of each point at a log factor and a log of what dof exceeds 2 by."
+        return log_score(scaled * np.exp(-place[0]), 2 + np.exp(place[1])) - place[0]
+    at, step = np.array([log_factor, np.log(dof - 2)]), 1e-3 * np.eye(2)
+    score = np.stack([density(at + one) - density(at - one) for one in step]) / 2e-3
+    slope = np.array([[np.mean(density(at + a + b) - density(at + a - b) - density(at - a + b)
+                               + density(at - a - b)) for b in step] for a in step]) / 4e-6
+    if group is not None: score = np.stack([np.bincount(group, one) for one in score])
+    is_inside = 2.11 < dof < 100 and np.linalg.det(slope) > 1e-6 * slope[0, 0]**2
+    inverse = np.linalg.inv(slope) if is_inside else np.diag([1 / slope[0, 0], 0])
+    return float(np.sqrt((inverse @ (score @ score.T) @ inverse)[0, 0])) / scaled.size
+
+# %% ../nbs/19_scaling.ipynb #cell-055
 class AsStated(_Scaling):
     "Uncertainties left as they are stated: what every mend has to beat."
     likelihood = "normal"
@@ -324,6 +342,12 @@ class FactorScaling(_Scaling):
         units = square / self.factor_**2 - 1
         if sample.groups is not None: units = np.bincount(sample.groups.codes, units)
         self.standard_error_ = self.factor_ * float(np.sqrt(units @ units) / (2 * square.size))
+
+    def _measure(self, sample):
+        if self.dof_ >= _NORMAL: return
+        self.standard_error_ = self.factor_ * _student_error(
+            sample.scaled, np.log(self.factor_), self.dof_,
+            None if sample.groups is None else sample.groups.codes)
 
     def _log_factor(self, uncertainty, columns):
         return np.full(uncertainty.size, np.log(self.factor_))
