@@ -1,4 +1,5 @@
 """Mends of uncertainties: maps against plain versions, shifts, what is kept and refused, folds that know nothing of what they mend, and a choice that leaves what is right."""
+import dataclasses
 import json
 
 import numpy as np
@@ -425,3 +426,26 @@ def test_rows_that_repeat_are_worth_as_many_as_differ():
     assert plain.n_calibration == 150 and "worth" not in plain.next_step
     alike = mend(error, u, groups=np.arange(150) // 3, rng=1, **QUICK)
     assert 75 < alike.n_calibration <= 150  # errors of a group that have nothing to do with each other
+
+
+def test_a_factor_that_no_row_gets_is_not_the_first_one_named():
+    "Mutation: times 1.70 for all, where 1.70 is for strangers only."
+    rng = np.random.default_rng(5)
+    kind = np.repeat(["a", "b"], 500)
+    found = GroupScaling().fit(np.ones(1000), rng.standard_normal(1000) * np.where(kind == "a", 1.0, 4.0), {"kind": kind})
+    assert found.sentence.startswith("times ") and " in b" in found.sentence.split(";")[0] and found.sentence.endswith("in groups that were not seen")
+
+
+def test_a_factor_says_where_no_standard_deviation_is_there():
+    rng = np.random.default_rng(5)
+    assert "tails so heavy" in FactorScaling("student").fit(np.ones(1000), rng.standard_cauchy(1000)).sentence
+    assert "tails" not in FactorScaling("student").fit(np.ones(1000), rng.standard_t(4, 1000)).sentence
+
+
+def test_what_is_left_says_whether_something_scored_better():
+    "Mutation: no candidate is better, where one was and brought a fault."
+    u, error, _ = made(200, 3)
+    found = mend(error, u, rng=1, **QUICK)
+    assert not found.is_mended and "no candidate is better" in found.sentence
+    scores = found.scores.assign(is_near=[False, *[True] * (len(found.scores) - 1)])
+    assert "what scores better brings one" in dataclasses.replace(found, scores=scores).sentence

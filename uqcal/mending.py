@@ -326,6 +326,8 @@ def _told(found):
                     "and scores better has fewer faults on held-out points")
         elif _rests_on_rows(found.before):
             says = "no fault is shown, and what a few rows decide is no ground for a mend"
+        elif not found.scores.at["as stated", "is_near"]:
+            says = "no fault is shown, and what scores better brings one on held-out points"
         else:
             says = "no fault is shown, and no candidate is better by more than a standard error"
         return " ".join([f"Left as stated: {says}.", *found.warnings])

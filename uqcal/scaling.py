@@ -356,7 +356,8 @@ class FactorScaling(_Scaling):
     def sentence(self) -> str:
         "What is done to uncertainties, in words."
         check_is_fitted(self)
-        return f"times {three_digits(self.factor_)} ± {self.standard_error_:.1g}"
+        heavy = " (tails so heavy that a standard uncertainty says little)" * (self.dof_ < 2.2)
+        return f"times {three_digits(self.factor_)} ± {self.standard_error_:.1g}{heavy}"
 
 # %% ../nbs/19_scaling.ipynb #cell-024
 def fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the first is ones
@@ -618,6 +619,8 @@ class GroupScaling(_Scaling):
                            for k in named])
         rest = int(np.sum(far > 0.05)) - len(named)
         more = f" and others in {rest} more" if rest > 0 else ""
+        if np.all(far > 0.05):
+            return f"times {told}{more}; {three_digits(common)} in groups that were not seen"
         return f"times {three_digits(common)}{'; ' if told else ''}{told}{more}"
 
 # %% ../nbs/19_scaling.ipynb #cell-040
