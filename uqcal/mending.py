@@ -341,6 +341,7 @@ def _told(found):
                      *found.warnings])
 
 
+# %% ../nbs/54_mending.ipynb #cell-000
 def _next_step(found):
     "What to do after a mend."
     before, after = found.faults
@@ -414,8 +415,33 @@ class _MendingFields(Result):
     n_scored: int  # points by which candidates were compared
     warnings: tuple[str, ...] = ()  # on what all of this depends
 
+# %% ../nbs/54_mending.ipynb #cell-001
+class _MendingNumbers(_MendingFields):
+    "What follows from it in numbers."
+
+    @property
+    def n(self) -> int:
+        "Number of points."
+        return self.sample.n
+
+    @property
+    def n_calibration(self) -> int:
+        "How many independent points its rows are worth, the `n_calibration` of a later judgement."
+        return _worth(self.error / self.uncertainty, self.sample.groups)
+
+    @property
+    def is_mended(self) -> bool:
+        "Whether anything was changed."
+        return bool(self.model.shifts) or self.chosen != "as stated"
+
+    @property
+    def faults(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        "The questions answered by invalid, before and after."
+        return tuple(tuple(name for name, one in found.items() if one.status == "invalid")
+                     for found in (self.before, self.after))
+
 # %% ../nbs/54_mending.ipynb #cell-067
-class Mending(_MendingFields):
+class Mending(_MendingNumbers):
     """What was mended, and what held-out points say before and after; what `mend` returns.
 
     Attributes
@@ -447,27 +473,6 @@ class Mending(_MendingFields):
     warnings : tuple[str, ...]
         On what all of this depends.
     """
-
-    @property
-    def n(self) -> int:
-        "Number of points."
-        return self.sample.n
-
-    @property
-    def n_calibration(self) -> int:
-        "How many independent points its rows are worth, the `n_calibration` of a later judgement."
-        return _worth(self.error / self.uncertainty, self.sample.groups)
-
-    @property
-    def is_mended(self) -> bool:
-        "Whether anything was changed."
-        return bool(self.model.shifts) or self.chosen != "as stated"
-
-    @property
-    def faults(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        "The questions answered by invalid, before and after."
-        return tuple(tuple(name for name, one in found.items() if one.status == "invalid")
-                     for found in (self.before, self.after))
 
     @property
     def sentence(self) -> str:
