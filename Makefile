@@ -65,7 +65,7 @@ docs: .venv/.dev
 
 jupyter: .venv/.jupyter
 	@$(BIN)/python tools/hooks.py
-	@$(BIN)/jupyter lab nbs
+	@$(BIN)/jupyter lab nbs $(if $(filter 0,$(shell id -u)),--allow-root)
 
 page: export
 	@$(BIN)/python tools/page.py "$(PAGE)"

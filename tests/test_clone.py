@@ -1,9 +1,13 @@
 """What one does in a clone: import from beside it, compare notebooks without activating anything, run one page."""
+import copy
+import json
 import os
 import shutil
 import subprocess
 import sys
 import venv
+import warnings
+from types import SimpleNamespace
 
 import notebooks
 import pytest
@@ -48,6 +52,20 @@ def test_git_compares_notebooks_cell_by_cell_with_no_environment_on_the_path(tmp
     assert "modified" in said and "May" in said and "cell_type" not in said
     assert (tmp_path / ".git" / "info" / "attributes").read_text().count("diff=jupyternotebook") == 1
     assert not (tmp_path / ".gitattributes").exists()
+
+
+def test_what_changes_at_each_run_is_stripped_when_jupyter_saves(tmp_path):
+    run("git", "init", "--quiet", ".", cwd=tmp_path)
+    hooks.install(tmp_path, tmp_path / "made")
+    settings = SimpleNamespace(ContentsManager=SimpleNamespace())
+    with warnings.catch_warnings(): exec((tmp_path / "made" / "etc" / "jupyter" / "jupyter_server_config.py").read_text(), {"get_config": lambda: settings})
+    kept = json.loads((notebooks.ROOT / "nbs" / "14_logistic.ipynb").read_text(encoding="utf-8"))
+    ran = copy.deepcopy(kept)
+    for cell in ran["cells"]:
+        if cell["cell_type"] == "code": cell.update(execution_count=7, metadata={"collapsed": True})
+    settings.ContentsManager.pre_save_hook(model={"type": "notebook", "content": ran}, path="14_logistic.ipynb", contents_manager=None)
+    assert ran == kept
+    settings.ContentsManager.pre_save_hook(model={"type": "file", "content": "x"}, path="x.txt", contents_manager=None)
 
 
 def test_a_page_is_named_by_its_number_its_name_or_a_part_of_it():

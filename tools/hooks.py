@@ -11,11 +11,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ATTRIBUTES = ("*.ipynb merge=jupyternotebook", "*.ipynb diff=jupyternotebook")
-ON_SAVE = """def cleaned(**saved):
-    from nbdev.clean import clean_jupyter
-    clean_jupyter(**saved)
+ON_SAVE = """import warnings
 
 
+def cleaned(model, **saved):
+    from nbdev.clean import clean_nb
+    if model["type"] == "notebook" and model["content"]["nbformat"] == 4: clean_nb(model["content"])
+
+
+warnings.filterwarnings("ignore", "Overriding existing pre_save_hook")  # this file is read twice
 c = get_config()
 c.ContentsManager.pre_save_hook = cleaned
 """
