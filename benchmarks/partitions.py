@@ -1,7 +1,8 @@
-"""Tables too large for memory: time and memory of `calibration_of_partitions` against the number of rows, beside the same numbers in memory.
+"""Tables too large for memory: time and memory of `calibration_of_partitions` and `errors_of_partitions` against the number of rows,
+beside the same numbers in memory.
 
     python benchmarks/partitions.py                      10⁶ and 10⁷ rows
-    python benchmarks/partitions.py 1e8 2e8              other numbers; a row takes some 9 bytes of the folder for temporary files
+    python benchmarks/partitions.py 1e8 2e8              other numbers; a row takes some 25 bytes of the folder for temporary files
     python benchmarks/partitions.py --json 1e6           a table as JSON on standard output, the words on standard error
 
 Two workers of Dask, one thread each, with at most 4 GB together. Memory is the resident memory of all processes, watched 20 times in a second. CPU seconds are
@@ -27,7 +28,7 @@ LIMIT = 4e9
 
 
 def write_rows(folder, rows):
-    "Parquet files of outcomes and probabilities that are right, most of them small."
+    "Parquet files of outcomes and probabilities that are right, most of them small, and of errors and uncertainties that are right."
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -35,7 +36,9 @@ def write_rows(folder, rows):
         rng, n = np.random.default_rng([17, k]), min(FILE, rows - start)
         score = 1 / (1 + np.exp(1.0 - 1.5 * rng.standard_normal(n)))
         outcome = rng.random(n) < score
-        parquet.write_table(pa.table({"outcome": outcome, "score": score}), Path(folder) / f"part-{k:05d}.parquet", row_group_size=GROUP, compression="none",
+        uncertainty = np.exp(0.5 * rng.standard_normal(n))
+        error = uncertainty * rng.standard_normal(n)
+        parquet.write_table(pa.table({"outcome": outcome, "score": score, "error": error, "uncertainty": uncertainty}), Path(folder) / f"part-{k:05d}.parquet", row_group_size=GROUP, compression="none",
                             use_dictionary=False)
 
 
@@ -65,20 +68,30 @@ def watched(work):
     return found, {"seconds": taken, "cpu_seconds": after - before, "peak_gb": peak[0] / 1e9}
 
 
-def by_partitions(folder):
-    "The answer of two workers."
+def of_workers(folder, columns, judge):
+    "What two workers find in these columns, and what it costs."
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
+    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=int(0.45 * LIMIT), dashboard_address=None, silence_logs=50) as cluster, Client(cluster):
+        found, cost = watched(lambda: judge(dd.read_parquet(folder, columns=columns, split_row_groups=2)))
+    return found, {"partitions": found.n_partitions, "passes": found.n_passes, **cost}
+
+
+def by_partitions(folder):
+    "The answer on probabilities."
     from uqcal.partitions import calibration_of_partitions
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=int(0.45 * LIMIT), dashboard_address=None, silence_logs=50) as cluster, Client(cluster):
-        def work():
-            "Read, judge."
-            frame = dd.read_parquet(folder, columns=["outcome", "score"], split_row_groups=2)
-            return calibration_of_partitions(frame, rng=1)
-        found, cost = watched(work)
-    return {"numbers": found.to_frame()["value"].to_dict(), "partitions": found.n_partitions, "passes": found.n_passes, **cost}
+    found, cost = of_workers(folder, ["outcome", "score"], functools.partial(calibration_of_partitions, rng=1))
+    return {"numbers": found.to_frame()["value"].to_dict(), **cost}
+
+
+def errors_by_partitions(folder):
+    "The answer on errors."
+    from uqcal.partitions import errors_of_partitions
+
+    found, cost = of_workers(folder, ["error", "uncertainty"], errors_of_partitions)
+    return {"numbers": {"zms": found.zms, "kuiper of errors": found.kuiper}, **cost}
 
 
 def in_memory(folder):
@@ -98,7 +111,7 @@ def in_memory(folder):
     return {"numbers": found, **cost}
 
 
-HOW = {"partitions": by_partitions, "in memory": in_memory}
+HOW = {"partitions": by_partitions, "errors": errors_by_partitions, "in memory": in_memory}
 
 
 def main(arguments):
@@ -108,13 +121,13 @@ def main(arguments):
     for rows in sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_rows(folder, rows)
-            found = {how: measured(__file__, f"{how}|{folder}") for how in HOW if how == "partitions" or rows <= IN_MEMORY}
+            found = {how: measured(__file__, f"{how}|{folder}") for how in HOW if how != "in memory" or rows <= IN_MEMORY}
         for how, one in found.items():
             say(f"{rows:>13,} rows, {how:10}: {one['seconds']:7.1f} s, {one['cpu_seconds']:7.1f} CPU s, {one['peak_gb']:5.2f} GB at most"
                 + (f", read {one['passes']} times in {one['partitions']} parts" if "passes" in one else ""))
             made.append({"how": how, "rows": rows, "cpu_seconds": round(one["cpu_seconds"], 1), "peak_gb": round(one["peak_gb"], 2),
                          "partitions": one.get("partitions", 1), "passes": one.get("passes", 1)})
-        if len(found) == 2:
+        if "in memory" in found:
             apart = max(abs(value - found["partitions"]["numbers"][name]) for name, value in found["in memory"]["numbers"].items())
             say(f"{'':13} largest difference of a number: {apart:.1e}")
     if as_json: print(json.dumps(made))

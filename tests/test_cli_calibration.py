@@ -86,3 +86,31 @@ def test_bad_input_is_one_line_and_code_2(capsys, args, message):
 def test_help_is_plain_and_fits_80_columns(capsys):
     code, out, err = run(capsys, "--help")
     assert code == 0 and err == "" and "Usage: uqcal calibration" in out and max(map(len, out.splitlines())) <= 80
+
+
+def test_a_table_in_parts_has_the_numbers_of_the_whole(capsys):
+    "Mutation: one file of a pattern left out."
+    pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    table = pd.read_csv("scores.csv")
+    table[:150].to_csv("part-1.csv", index=False)
+    table[150:].to_csv("part-2.csv", index=False)
+    table[:150].to_parquet("part-1.parquet")
+    table[150:].to_parquet("part-2.parquet")
+    report = calibration_report(table["y"], table["bad"], n_boot=19, n_resamples=99, rng=3)
+    for pattern in ("part-*.csv", "part-*.parquet"):
+        code, out, err = run(capsys, pattern, "--outcome", "y", "--score", "bad", "--dask", "--json", "-")
+        found = json.loads(out)
+        assert (code, err, found["verdict"], found["n"], found["n_partitions"]) == (0, "", "undecided", 400, 2) and "too few" in found["headline"]  # 34 bets of 100
+        for name in ("ece", "brier"): assert found["numbers"][name]["value"] == pytest.approx(report.to_frame().loc[name, "value"], rel=1e-10)
+    code, out, _ = run(capsys, "part-*.csv", "--outcome", "y", "--score", "bad", "--dask", "--fail-on", "undecided")
+    assert code == 1 and out.startswith("part-*.csv: 400 rows in 2 parts, read ") and "Not asked of a table in partitions" in out and max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("args", "says"), [
+    (["none-*.csv"], "no file is named none-*.csv"), (["scores.csv", "--score", "w"], "w must lie in [0, 1]"), (["scores.csv", "--score", "q"], "the table must have a column 'q'"),
+    (["scores.csv", "--cluster", "w"], "--cluster can't be had with --dask"), (["scores.csv", "--report", "r.html"], "--report can't be had with --dask"),
+    (["scores.csv", "--drop-missing"], "--drop-missing can't be had with --dask")])
+def test_what_a_table_in_parts_refuses(capsys, args, says):
+    pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    code, out, err = run(capsys, "--outcome", "y", "--score", "p", "--dask", *args)
+    assert (code, out) == (2, "") and err.startswith(f"uqcal: {says}") and err.count("\n") == 1

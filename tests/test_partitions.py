@@ -12,9 +12,11 @@ import dask.dataframe as dd
 from uqcal import partitions
 from uqcal.calibration import brier_decomposition
 from uqcal.calibration_tests import binary_calibration_tests
+from uqcal.consistency import consistency_test
 from uqcal.intervals import coverage_test
-from uqcal.partitions import calibration_of_partitions, coverage_of_partitions
+from uqcal.partitions import calibration_of_partitions, coverage_of_partitions, errors_of_partitions
 from uqcal.reliability import calibration_error_interval, reliability_diagram
+from uqcal.statistics import zms
 
 rng = np.random.default_rng(8)
 
@@ -179,7 +181,34 @@ def test_coverage_is_that_in_memory(columns):
     table = pd.DataFrame({"value": value, "lower": -1.5, "upper": 1.4})
     parts = dealt(table, [0, 5]) if columns == "frame" else {name: da.from_array(table[name].to_numpy(), chunks=400) for name in table}
     assert coverage_of_partitions(parts, 0.85, n_calibration=200) == coverage_test(value, table[["lower", "upper"]].to_numpy(), 0.85, n_calibration=200)
-    with pytest.raises(ValueError, match=r"upper must|lower must not be above upper.*partition 0"): coverage_of_partitions(dealt(table.assign(upper=-2.0), [9]), 0.9)
+    with pytest.raises(ValueError, match=r"lower must not be above upper.*partition [01]"): coverage_of_partitions(dealt(table.assign(upper=-2.0), [9]), 0.9)
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_errors_have_the_statistics_of_the_whole(few, monkeypatch):
+    "Mutations: z scaled by the part's own ZMS, ties in u that straddle cells, an offset that is wrong by a cell."
+    u = np.round(rng.gamma(2, 1, 20_000) + 0.1, 2)
+    table = pd.DataFrame({"error": u**1.2 * rng.standard_normal(20_000), "uncertainty": u})
+    if few: monkeypatch.setattr(partitions, "_MOST_ROWS", 300)
+    found = errors_of_partitions(dealt(table, [0, 1, 40, 9000]))
+    z = table["error"] / u
+    np.testing.assert_allclose([found.zms, found.mean, found.kuiper],
+                               [zms(table["error"], u), z.mean(), consistency_test(table["error"], u, n_resamples=1).statistic], rtol=1e-10)
+    assert found.verdict == "invalid" and "too large at some uncertainties" in found.sentence and set(found.pvalues) == {"bias", "average", "consistency"}
+
+
+def test_sentences_of_errors_are_true():
+    "Right uncertainties, a bias, a wrong size, a row that outweighs all others, one uncertainty for all, one row."
+    def told(error, uncertainty): return errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", error), ("uncertainty", uncertainty))})
+    e, u = rng.standard_normal(20_000), rng.gamma(2, 1, 20_000) + 0.1
+    right = told(u * (e - e.mean()) / e.std(), u)
+    assert right.verdict == "undecided" and "No fault was found" in right.sentence and right.zms_interval.holds(1)
+    assert "do not scatter around zero" in told(u * (e + 0.3), u).sentence and "times as large as stated" in told(1.3 * u * e, u).sentence
+    heavy = told(np.append(u * e, 1e4), np.append(u, 1.0))
+    assert not heavy.pvalues and "Not asked: whether errors scatter" in heavy.sentence and "Nothing can be said" in heavy.sentence
+    assert "consistency" not in told(e, np.ones(20_000)).pvalues and not told(e[:1], u[:1]).pvalues
+    with pytest.raises(ValueError, match="error must not be zero"): told(0 * e, u)
+    with pytest.raises(ValueError, match="uncertainty must be positive.*partition 0"): told(e, np.append(0.0, u[1:]))
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ _CONTENTS = {
     "streams": ["RecalibratedClassifier"],
     "report": ["write_report"],
     "studies": ["new_study"],
-    "partitions": ["calibration_of_partitions", "coverage_of_partitions"],
+    "partitions": ["calibration_of_partitions", "coverage_of_partitions", "errors_of_partitions"],
     "cli": [],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}

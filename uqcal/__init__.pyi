@@ -101,6 +101,7 @@ from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.online_scaling import OnlineScaling as OnlineScaling
 from uqcal.partitions import calibration_of_partitions as calibration_of_partitions
 from uqcal.partitions import coverage_of_partitions as coverage_of_partitions
+from uqcal.partitions import errors_of_partitions as errors_of_partitions
 from uqcal.probability_mending import mend_probabilities as mend_probabilities
 from uqcal.rates import rate_difference as rate_difference
 from uqcal.recalibration import BetaScaling as BetaScaling

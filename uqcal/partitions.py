@@ -25,7 +25,7 @@ from .intervals import CoverageTest, coverage_of_counts
 from .reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
                                calibration_error_of, diagram_of)
 from .resampling import ALTERNATIVES, holm
-from .results import Result, as_text, html_table, new_axes, three_digits
+from .results import Interval, Result, as_text, enumerated, html_table, three_digits
 from .walk import Walk, limit_serves, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['PartitionedCalibration', 'calibration_of_partitions', 'coverage_of_partitions']
+__all__ = ['PartitionedCalibration', 'calibration_of_partitions', 'coverage_of_partitions', 'PartitionedErrors',
+           'errors_of_partitions']
 
 # %% ../nbs/64_partitions.ipynb #cell-074
 def _dask():
@@ -504,8 +505,8 @@ def _cautions(found):
     said = ["Rows are taken as independent of each other; rows that belong together (cluster) are "
             "judged in memory alone, by calibration_report."]
     if found.is_rounded and not found.contradicted and names & {"kolmogorov_smirnov", "kuiper"}:
-        said.append("The scores take few different values: the p-values of Kolmogorov–Smirnov and "
-                    "Kuiper are too large, if anything.")
+        said.append("The rows, or their different scores, are few: the p-values of "
+                    "Kolmogorov–Smirnov and Kuiper tend to be too large.")
     if names and "spiegelhalter" not in names:
         said.append("Spiegelhalter's test is not asked: too little of the variance is left to it.")
     return (*said, "Not asked of a table in partitions: which fifth of the scores is worst, the "
@@ -719,3 +720,211 @@ def _covered(columns, place, options):
         low, high = (check_column(columns[name], y.size, name) for name in (lower, upper))
         refuse(lower, f"not be above {upper}", low > high, "above", low)
     return (np.array([np.sum((low <= y) & (y <= high)), y.size]),)
+
+# %% ../nbs/64_partitions.ipynb #cell-012
+@dataclass(frozen=True, kw_only=True)
+class PartitionedErrors(Result):
+    """Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns.
+
+    Attributes
+    ----------
+    pvalues : dict[str, float]
+        Of those of "bias", "average" and "consistency" that the limits serve.
+    adjusted : dict[str, float]
+        The same, adjusted by Holm's method.
+    mean : float
+        Of z, the errors over their uncertainties.
+    mean_interval : Interval
+        Of its expectation.
+    zms : float
+        Mean of the squares of z, 1 where errors have the stated size on average.
+    zms_interval : Interval
+        Of its expectation.
+    kuiper : float
+        Range of the sums of z²/ZMS − 1 along the uncertainties, over n.
+    n : int
+        Rows.
+    n_partitions : int
+        Parts of the table.
+    n_passes : int
+        How many times all of them were read.
+    confidence : float
+        Level of intervals and verdict.
+    """
+    pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
+                               # serve
+    adjusted: dict[str, float]  # the same, adjusted by Holm's method
+    mean: float  # of z, the errors over their uncertainties
+    mean_interval: Interval  # of its expectation
+    zms: float  # mean of the squares of z, 1 where errors have the stated size on average
+    zms_interval: Interval  # of its expectation
+    kuiper: float  # range of the sums of z²/ZMS − 1 along the uncertainties, over n
+    n: int  # rows
+    n_partitions: int  # parts of the table
+    n_passes: int  # how many times all of them were read
+    confidence: float  # level of intervals and verdict
+
+    @property
+    def verdict(self) -> str:
+        """One of "invalid" and "undecided"; how far single stretches may be off is not limited."""
+        worst = min(self.adjusted.values(), default=1.0)
+        return "invalid" if worst < 1 - self.confidence else "undecided"
+
+    @property
+    def sentence(self) -> str:
+        "The verdict in a few sentences."
+        return _errors_sentence(self)
+
+    def __repr__(self) -> str: return as_text(self)
+
+# %% ../nbs/64_partitions.ipynb #cell-013
+def _errors_sentence(found):
+    level, low, high = f"{100 * found.confidence:g} % interval", *np.sqrt(found.zms_interval)
+    faults = {"bias": f"errors do not scatter around zero (mean of z {three_digits(found.mean)}, "
+                      f"{level} {three_digits(found.mean_interval.low)} to "
+                      f"{three_digits(found.mean_interval.high)})",
+              "average": f"errors are {three_digits(np.sqrt(found.zms))} times as large as stated "
+                         f"on average ({level} {three_digits(low)} to {three_digits(high)})",
+              "consistency": "errors are too large at some uncertainties and too small at others"}
+    shown = [faults[name] for name, p in found.adjusted.items() if p < 1 - found.confidence]
+    asked = enumerated([_ASKED[name] for name in found.pvalues])
+    missing = enumerated([_ASKED[name] for name in faults if name not in found.pvalues])
+    says = [f"These uncertainties can't be believed: {enumerated(shown)}." if shown
+            else f"No fault was found in {found.n:,} rows: mean of z {three_digits(found.mean)} "
+            f"({level} {three_digits(found.mean_interval.low)} to "
+            f"{three_digits(found.mean_interval.high)}), errors {three_digits(np.sqrt(found.zms))} "
+            f"times as large as stated on average ({three_digits(low)} to {three_digits(high)}). "
+            "How far they are off at single uncertainties is not limited." if asked
+            else f"Nothing can be said of {found.n:,} rows."]
+    if missing:
+        says.append(f"Not asked: {missing}, since single rows outweigh all others, or all "
+                    "uncertainties are alike; validate asks in memory.")
+    return " ".join(says)
+
+
+_ASKED = {"bias": "whether errors scatter around zero", "average": "their size on average",
+          "consistency": "their size along the uncertainties"}
+
+# %% ../nbs/64_partitions.ipynb #cell-014
+def _scaled(columns, place, error, uncertainty):
+    "Errors over their uncertainties, and these, of a part; None where it has no rows."
+    if not len(columns[error]): return None
+    with _told(place):
+        e = read_vector(columns[error], error)
+        u = check_column(columns[uncertainty], e.size, uncertainty)
+        refuse(uncertainty, "be positive", u <= 0, "≤ 0", u)
+        z = e / u
+        refuse(f"{error} / {uncertainty}", "not exceed 1e70 in magnitude", np.abs(z) > 1e70,
+               "larger", z)
+    return z, u
+
+
+def _powers(columns, place, options):
+    "Sums of powers of z, its extremes, and those of the uncertainties."
+    read = _scaled(columns, place, *options)
+    if read is None: return None
+    z, u = read
+    square = z * z
+    return (np.array([z.size, z.sum(), square.sum(), square @ square]), z.min(), z.max(), u.min(),
+            u.max())
+
+
+def _excess(columns, place, error, uncertainty, zms):
+    "Uncertainties of a part in their order, and what each row adds to the walk."
+    read = _scaled(columns, place, error, uncertainty)
+    if read is None: return None
+    order = np.argsort(read[1], kind="stable")
+    return read[1][order], read[0][order]**2 / zms - 1
+
+
+def _excess_cells(columns, place, options):
+    *asked, edges = options
+    found = _excess(columns, place, *asked)
+    return None if found is None else tuple(_tabulated(*found, edges))
+
+# %% ../nbs/64_partitions.ipynb #cell-015
+def errors_of_partitions(
+    frame: Any,  # as of `calibration_of_partitions`
+    error: str = "error",  # the column of errors
+    uncertainty: str = "uncertainty",  # the column of standard uncertainties > 0, in the same unit
+    *,
+    confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
+    progress: bool = False,  # show bars on standard error
+) -> PartitionedErrors:  # `.verdict`, `.sentence`, `.zms`, `.mean`, `.kuiper`
+    """Bias, average size and consistency of errors in a table that no memory holds.
+
+    Parameters
+    ----------
+    frame : Any
+        As of `calibration_of_partitions`.
+    error : str, default "error"
+        The column of errors.
+    uncertainty : str, default "uncertainty"
+        The column of standard uncertainties > 0, in the same unit.
+    confidence : float, default 0.95
+        Level of intervals and verdict, in (0, 1).
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    PartitionedErrors
+        `.verdict`, `.sentence`, `.zms`, `.mean`, `.kuiper`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, with the partition in which it is; ImportError without Dask.
+
+    References
+    ----------
+    Kuiper (1960) for the limit of the walk's range.
+    """
+    confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
+    parts = _parts_of(frame, list(asked))
+    with _bars(progress):
+        found = _over(parts, _powers, (np.add, min, max, min, max), *asked)
+        if found is None: raise ValueError("frame must hold at least one row, got none")
+        sums, lowest, highest, *ends = found
+        n, zms = int(sums[0]), float(sums[2] / sums[0])
+        if not zms > 0: raise ValueError(f"{error} must not be zero in all rows")
+        one = _Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
+        edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
+        cells = _Cells(*_over(parts, _excess_cells, _CELLS, *asked, zms, edges))
+        high, low, n_passes = _reach(parts, _excess, (*asked, zms), edges, cells)
+    return _errors_found(sums, (lowest, highest), (high - low) / n if ends[0] < ends[1] else None,
+                         confidence, n_partitions=len(parts), n_passes=2 + n_passes)
+
+# %% ../nbs/64_partitions.ipynb #cell-016
+def _errors_found(sums, ends, reach, confidence, **counts):
+    "The answers from sums of powers, the smallest and the largest z, and the range of the walk."
+    n, mean, zms = int(sums[0]), *(sums[1:3] / sums[0]).tolist()
+    (lowest, highest), spread, spread_of_squares = ends, max(zms - mean**2, 0.0), max(
+        float(sums[3] / n - zms**2), 0.0)
+    furthest = max(highest - mean, mean - lowest)**2 < 0.01 * n * spread
+    heaviest = (max(highest**2, lowest**2) - zms)**2 < 0.01 * n * spread_of_squares
+    far = -special.ndtri((1 - confidence) / 2) / np.sqrt(n)
+    half, other = far * np.sqrt(spread), far * np.sqrt(spread_of_squares)
+    pvalues = {}
+    if furthest: pvalues["bias"] = _two_sided(mean, spread, n)
+    if heaviest:
+        pvalues["average"] = _two_sided(zms - 1, spread_of_squares, n)
+    if heaviest and reach is not None:
+        pvalues["consistency"] = _bridge_tail(reach * zms / np.sqrt(spread_of_squares / n))
+    return PartitionedErrors(
+        pvalues=pvalues, adjusted=dict(zip(pvalues, holm([*pvalues.values()]).tolist())) if pvalues
+        else {}, mean=mean, mean_interval=Interval(mean - half, mean + half), zms=zms,
+        zms_interval=Interval(max(zms - other, 0.0), zms + other), kuiper=reach or 0.0, n=n,
+        confidence=confidence, **counts)
+
+# %% ../nbs/64_partitions.ipynb #cell-017
+def _two_sided(mean, variance, n):
+    "The p-value of a mean being zero, by the normal limit."
+    return float(2 * special.ndtr(-abs(mean) / np.sqrt(variance / n)))
+
+
+def _bridge_tail(x):
+    "Probability that the range of a Brownian bridge exceeds x."
+    if x < 0.4: return 1.0  # but for 1e-12 of it
+    j = np.arange(1, 30)
+    return float(np.clip(2 * np.sum((4 * (j * x)**2 - 1) * np.exp(-2 * (j * x)**2)), 0, 1))
