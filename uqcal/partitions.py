@@ -785,7 +785,7 @@ def _errors_sentence(found):
                       f"{three_digits(found.mean_interval.high)})",
               "average": f"errors are {three_digits(np.sqrt(found.zms))} times as large as stated "
                          f"on average ({level} {three_digits(low)} to {three_digits(high)})",
-              "consistency": "errors are too large at some uncertainties and too small at others"}
+              "consistency": "the factor between errors and uncertainties changes along these"}
     shown = [faults[name] for name, p in found.adjusted.items() if p < 1 - found.confidence]
     asked = enumerated([_ASKED[name] for name in found.pvalues])
     missing = enumerated([_ASKED[name] for name in faults if name not in found.pvalues])
