@@ -82,6 +82,9 @@ def random_folds(unit: np.ndarray,  # what belongs together, codes from 0 withou
     return (order % min(n_folds, order.size))[unit]
 
 
+_SIZES = 20_000  # rows that are enough to compare candidates by, and to tell tails
+
+
 def cross_fitted(model: Mend,  # what to fit
                  sample: Sample,  # errors and uncertainties, with groups where rows belong together
                  columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
@@ -164,9 +167,6 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
     return pd.DataFrame(rows, index=pd.Index(names, name="candidate"))
 
 # %% ../nbs/54_mending.ipynb #cell-055
-_SIZES = 20_000  # rows by which candidates are compared; of more a part, drawn at random
-
-
 def _scalings(sample, columns, is_heavy):
     "What may be done to uncertainties, the simplest first."
     found = {"as stated": AsStated(), "factor": FactorScaling()}
