@@ -425,8 +425,8 @@ def read_groups(
     if not categorical and not all(issubclass(kind, (*kinds, *gaps))
                                    for kind in set(map(type, array))): return None
     missing = pd.isna(array)
-    if not categorical and not all(isinstance(value, kinds) for value in array[~missing]):
-        return None
+    if not categorical and not all(issubclass(kind, kinds)
+                                   for kind in set(map(type, array[~missing]))): return None
     refuse(name, "not hold missing values", missing, "missing")
     if array.size != n:
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {array.size}")
