@@ -313,9 +313,21 @@ def test_the_factor_of_rare_events_is_clopper_and_pearsons_and_needs_no_event():
         found = event_ratio_of(walk_of((np.arange(n) < k) * 1.0, np.full(n, stated), np.ones(n)))
         exact = stats.binomtest(k, n).proportion_ci(0.95, "exact")
         np.testing.assert_allclose(found.confidence_interval, np.array(exact) / stated, rtol=1e-9)
-    twice = np.repeat((np.arange(500) < 3) * 1.0, 4)  # rows of a cluster count as one
-    found = event_ratio_of(walk_of(twice, np.full(2000, 0.004), np.ones(2000), np.repeat(np.arange(500), 4)))
-    np.testing.assert_allclose(found.confidence_interval, np.array(stats.binomtest(3, 500).proportion_ci(0.95, "exact")) / 0.004)
+    whole = np.repeat((np.arange(500) < 3) * 1.0, 4)  # four rows of a cluster that agree are one event of four times the weight
+    found = event_ratio_of(walk_of(whole, np.full(2000, 0.004), np.ones(2000), np.repeat(np.arange(500), 4)))
+    np.testing.assert_allclose(found.confidence_interval, np.array([stats.gamma.ppf(0.025, 3), stats.gamma.isf(0.025, 4)]) / 500 / 0.004, rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", [0.7, 0.0, -0.7])
+def test_the_factor_holds_where_events_go_with_the_weights(power):
+    "An effective number of points misses in a tenth of such sets; 400 sets, at most 5 % with three standard errors."
+    rng, missed = np.random.default_rng(5), 0
+    for _ in range(400):
+        w = np.exp(rng.normal(size=2000))
+        q = np.minimum(0.01 * w**power / np.average(w**power, weights=w), 0.9)
+        low, high = event_ratio_of(walk_of((rng.random(2000) < q) * 1.0, np.full(2000, 0.01), w / w.max())).confidence_interval
+        missed += not low <= np.average(q, weights=w) / 0.01 <= high
+    assert missed <= 33
 
 
 def test_the_factor_is_said_of_the_rarer_outcome_only_where_it_is_rare():

@@ -288,6 +288,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.calibration._difference_limits': ('calibration.html#_difference_limits', 'uqcal/calibration.py'),
                                    'uqcal.calibration._enough': ('calibration.html#_enough', 'uqcal/calibration.py'),
                                    'uqcal.calibration._faults': ('calibration.html#_faults', 'uqcal/calibration.py'),
+                                   'uqcal.calibration._gamma_limits': ('calibration.html#_gamma_limits', 'uqcal/calibration.py'),
                                    'uqcal.calibration._how_often': ('calibration.html#_how_often', 'uqcal/calibration.py'),
                                    'uqcal.calibration._mended_by': ('calibration.html#_mended_by', 'uqcal/calibration.py'),
                                    'uqcal.calibration._next_call': ('calibration.html#_next_call', 'uqcal/calibration.py'),

@@ -504,24 +504,36 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
 
     References
     ----------
-    Clopper & Pearson (1934); Hoeffding (1956).
+    Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or clusters.
     """
     w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
-    load = w if walk.n_clusters is None else np.bincount(walk.cluster, w)
     stated, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
     common = stated > 0.5
     if common: stated, seen = 1 - stated, 1 - seen
     if stated < 1e-12: return None
-    n = float(w.sum()**2 / (load @ load))
-    ones = min(max(n * seen, 0.0), n)
-    if w.min() == w.max() and walk.n_clusters is None: ones = float(np.rint(ones))
-    low = special.betaincinv(ones, n - ones + 1, tail) if ones > 0 else 0.0
-    high = special.betainccinv(ones + 1, n - ones, tail) if ones < n else 1.0
+    weighted, y = bool(w.min() < w.max()), walk.outcome
+    if weighted or walk.n_clusters is not None:
+        low, high = _gamma_limits(w, 1 - y if common else y, walk.cluster, tail)
+    else:
+        n, ones = walk.n, round(walk.n * seen)
+        low = special.betaincinv(ones, n - ones + 1, tail) if ones > 0 else 0.0
+        high = special.betainccinv(ones + 1, n - ones, tail) if ones < n else 1.0
     return EventRatio(
         ratio=seen / stated, confidence=confidence, observed=seen, stated=stated, n=walk.n,
         events="cases without the event" if common else "events",
         confidence_interval=Interval(float(low / stated), float(high / stated)),
-        weighted=bool(w.min() < w.max()))
+        weighted=weighted)
+
+
+def _gamma_limits(w, y, cluster, tail):
+    "Fay and Feuer's limits of the share of events by weight, whole clusters together."
+    load, events = w, w * y
+    if cluster is not None: load, events = np.bincount(cluster, w), np.bincount(cluster, events)
+    total, square, most = float(events.sum()), float(events @ events), float(load.max())
+    low = special.gammaincinv(total**2 / square, tail) * square / total if total > 0 else 0.0
+    total, square = total + most, square + most**2
+    high = special.gammainccinv(total**2 / square, tail) * square / total
+    return low / w.sum(), min(high / w.sum(), 1.0)
 
 # %% ../nbs/52_calibration.ipynb #cell-066
 _RARE = 0.1
