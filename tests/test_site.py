@@ -58,7 +58,7 @@ CLIPPED = """() => {
     }
   };
   for (const pre of root.querySelectorAll("pre")) {
-    if (pre.scrollWidth > pre.clientWidth + 1) found.add("a block hides code: " + pre.innerText.slice(0, 60));
+    if (pre.scrollWidth > pre.clientWidth + 1 && pre.innerText.trim()) found.add("a block hides code: " + pre.innerText.slice(0, 60));
     judge(pre.getClientRects(), pre.parentElement, () => pre.innerText.slice(0, 60));
   }
   for (const part of root.querySelectorAll(".katex-html > *")) judge(part.getClientRects(), part.parentElement, () => part.textContent.slice(0, 60));
