@@ -655,8 +655,9 @@ def _few(mine, unit):
     "A warning where a verdict rests on few points."
     units = int(unit.max()) + 1
     if units >= 200 or not any(one["verdict"] == "better" for one in mine): return ()
+    share = "eight" if units <= 60 else "twelve"
     return (f"As few as {units} independent points do not show how heavy the tails are: the "
-            "verdict may err in one of eight cases instead of one of twenty.",)
+            f"verdict may err in one of {share} cases instead of one of twenty.",)
 
 
 # %% ../nbs/56_model_comparison.ipynb #cell-066
