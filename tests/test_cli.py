@@ -254,7 +254,7 @@ def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
     frame = pd.DataFrame({"error": u * rng.normal(size=300), "uncertainty": u})
     frame.loc[7, "uncertainty"] /= 1000
     frame.to_csv("row.csv", index=False)
-    args = ["validate", "row.csv", *QUICK, "--n-resamples", "199", "--statistics", "cc"]
+    args = ["validate", "row.csv", *QUICK[2:], "--n-boot", "999", "--n-resamples", "199", "--statistics", "cc"]
     found = json.loads(run(capsys, *args, "--json", "-")[1])["conclusions"]["average calibration"]
     assert (found["status"], found["reason"], found["rows"]) == ("undecided", "rows", [7])
     assert [run(capsys, *args, "--fail-on", asked)[0] for asked in ("invalid", "undecided")] == [0, 1]
