@@ -773,7 +773,8 @@ def calibration_report(
     diagram = reliability_diagram(y, p, confidence=confidence, **bins)
     return CalibrationReport(
         conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
-        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence, tolerance=tolerance, null=null,
+        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence,
+        tolerance=tolerance, null=null,
         mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
         and not conclusion.rows and not _too_few(walk) else None, diagram=diagram)
 

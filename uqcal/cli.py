@@ -485,7 +485,7 @@ def _tell(result, table, data, seed, report, json_file, file):
     mend = "" if _is_mended(table) else _mend_words(result, data, file)
     text = "\n\n".join([_first_words(table, f"{result.sample.n:,} points"),
                         _validation_text(result, _width()), *_closing(result, data, mend),
-                        *_not_asked(table, data)])
+                        *(_not_asked(table, data) if result.conclusions else ())])
     _deliver(text, _validation_json(result, data, seed), report, json_file,
              lambda path: _write_report(result, path, data, seed, mend))
 
@@ -494,10 +494,11 @@ def _not_asked(table, data):
     "The columns along which a fault may lie that nobody asked about."
     asked = {*data["columns"], *data.get("features", ()), data.get("groups")}
     left = [name for name in table.header if name not in asked]
-    if not left: return []
+    if not left or _is_mended(table): return []
     more = f" and {len(left) - 3:,} more" if left[3:] else ""
-    return [_wrapped(f"Not asked about: {', '.join(left[:3])}{more}; a fault along one of them may "
-                     "not show above. --feature NAME asks along it.", _width())]
+    return [_wrapped(f"Not asked about: {', '.join(left[:3])}{more}. A fault along a column may "
+                     "not show above; if it is known before the outcome, --feature NAME asks along "
+                     "it.", _width())]
 
 
 def _write_report(result, path, data, seed, mend):
@@ -792,7 +793,8 @@ def _applied(source, path, roles, score, out, how):
 def _never_seen(model, kinds, features):
     "What becomes of rows of a kind that a mend was not fitted to."
     for name in (name for name in model.names_ if name in kinds):
-        new = [one for one in features[name] if one not in {*kinds[name]}]
+        known = {*kinds[name]}
+        new = [one for one in features[name] if one not in known]
         if new:
             shown = ", ".join(map(str, [*dict.fromkeys(new)][:3]))
             yield (f"{len(new):,} of {len(features[name]):,} rows are of a kind of {name} that the "

@@ -20,7 +20,7 @@ _LOCK = threading.RLock()
 
 
 class _Kernel:
-    "A function that is compiled when it is first called, and called in its compiled form from then on."
+    "A function that is compiled when it is first called, and its compiled form from then on."
 
     def __init__(self, function, compile):
         functools.update_wrapper(self, function)
@@ -50,7 +50,7 @@ def _found(module, name):
 # %% ../nbs/04_kernels.ipynb #cell-022
 def kernel(function: Callable | None = None,  # a function in the part of Python that numba knows
            *,
-           error_model: str = "python",  # "python": dividing by zero raises; or "numpy": it gives inf
+           error_model: str = "python",  # "python": dividing by zero raises; "numpy": it gives inf
            ) -> Callable:  # the same function, compiled when it is first called
     """A loop over arrays, compiled on its first call and kept between runs; it frees other threads.
 
@@ -61,7 +61,7 @@ def kernel(function: Callable | None = None,  # a function in the part of Python
     function : Callable | None, optional
         A function in the part of Python that numba knows.
     error_model : str, default "python"
-        "python": dividing by zero raises; or "numpy": it gives inf.
+        "python": dividing by zero raises; "numpy": it gives inf.
 
     Returns
     -------
@@ -69,6 +69,7 @@ def kernel(function: Callable | None = None,  # a function in the part of Python
         The same function, compiled when it is first called.
     """
     def compile(function):
+        "What numba makes of the function."
         import numba
         compiled = numba.njit(nogil=True, error_model=error_model)(function)
         compiled._cache = _cache_of(function)  # what numba's cache=True does, with a cache of ours
@@ -92,6 +93,7 @@ def elementwise(function: Callable,  # takes a float and returns one
         The same for arrays of any shape, compiled on its first call.
     """
     def compile(function):
+        "What numba makes of the function, for one number and for arrays."
         import numba
         compiled = numba.vectorize(function)
         compiled._dispatcher.cache = _cache_of(function)
@@ -104,12 +106,15 @@ def elementwise(function: Callable,  # takes a float and returns one
 def _forgiving(caching):
     "numba's cache in files, but one that costs time only where a file can't be read or written."
     class Forgiving(caching.FunctionCache):
+        "Files that may be damaged, or missing."
         def load_overload(self, *key):
+            "The compiled form for the types in the key; None where it is not kept, or not whole."
             try: return super().load_overload(*key)
             except Exception:  # a damaged file can make unpickling raise anything
                 with contextlib.suppress(OSError): self.flush()
 
         def save_overload(self, *form):
+            "Keep types and compiled form, or say once why that can't be."
             try: super().save_overload(*form)
             except (OSError, EOFError) as error:
                 reason = getattr(error, "strerror", None) or error

@@ -112,9 +112,10 @@ def _share_interval(share, count, confidence, interval):
     tail = (1 - confidence) / 2
     ones = share * count
     if interval == "clopper-pearson":
-        low = np.where(ones > 0, scipy.stats.beta.ppf(tail, np.maximum(ones, 1e-12), count - ones + 1), 0)
+        beta = scipy.stats.beta
+        low = np.where(ones > 0, beta.ppf(tail, np.maximum(ones, 1e-12), count - ones + 1), 0)
         return low, np.where(ones < count,
-                             scipy.stats.beta.isf(tail, ones + 1, np.maximum(count - ones, 1e-12)), 1)
+                             beta.isf(tail, ones + 1, np.maximum(count - ones, 1e-12)), 1)
     z2 = scipy.stats.norm.isf(tail)**2
     centre, half = (ones + z2 / 2) / (count + z2), np.sqrt(z2 * (ones * (1 - share) + z2 / 4)) / (
         count + z2)
@@ -251,7 +252,7 @@ def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
              w: np.ndarray,  # weights > 0, shape (n,)
              edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
              ) -> np.ndarray:  # shape (n_bins, 5); those of two sets of points add up
-    """Count, Σw, Σwp, Σwy and Σw² of the points in each bin: all that errors within bins depend on.
+    """Count, Σw, Σwp, Σwy and Σw² in each bin: all that errors within bins depend on.
 
     Parameters
     ----------

@@ -295,7 +295,7 @@ class _Scaling(_Robust):
 def _student_error(scaled, log_factor, dof, group):
     "Standard error of the log factor, by both scores; by its own where the other is at its end."
     def density(place):
-        "Log density of each point at a log factor and a log of what dof exceeds 2 by."
+        "Log density of each point at a place: a log factor, and a log of what dof exceeds 2 by."
         return log_score(scaled * np.exp(-place[0]), 2 + np.exp(place[1])) - place[0]
     at, step = np.array([log_factor, np.log(dof - 2)]), 1e-3 * np.eye(2)
     score = np.stack([density(at + one) - density(at - one) for one in step]) / 2e-3
