@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -295,6 +295,15 @@ class _Points:
         """
         return min(self.squares.size, 20_000) + 10 * stretches.first.size
 
+    def along(self, stretches):
+        """Points alone need nothing else for stretches that are resampled.
+
+        Parameters
+        ----------
+        stretches
+        """
+        return self
+
     def observed(self, stretches):
         """Over stretches ln of means and of their ratios to that of all, with standard errors.
 
@@ -350,28 +359,35 @@ def _mean_of_clusters(x, y, n_resamples, rng):
     return _studentised(log - np.log(mean + (true + least) / per_cluster), error)
 
 # %% ../nbs/27_factors.ipynb #cell-049
-def _moments_of_clusters(x, y, weight, stretches):
-    "Logarithms and standard errors, as `_Points` has them, of clusters with weights."
+def _products(x, y, stretches):
+    """What moments add up of each cluster, side by side: its sums over the stretches, whether it
+    has points there, and products, shape (clusters, columns)."""
     x_all, y_all = x.sum(axis=1, keepdims=True), y.sum(axis=1, keepdims=True)
     x, y = stretches.sums(x), stretches.sums(y)
-    inner, total = ([weight @ one for one in (a, b, a * a, a * b, b * b)]
-                    for a, b in ((x, y), (x_all, y_all)))
-    own, units = stretches.own, weight @ (y > 0)
-    x, y = x[:, own], y[:, own]
-    cross = [weight @ one for one in (x * x_all, x * y_all, y * x_all, y * y_all)]
-    return _log_mean(*inner, units), _log_ratio([one[..., own] for one in inner], total, cross,
-                                                weight.shape[-1])
+    inner, total = ([a, b, a * a, a * b, b * b] for a, b in ((x, y), (x_all, y_all)))
+    met, x, y = y > 0, x[:, stretches.own], y[:, stretches.own]
+    return np.hstack([*inner, met, *total, x * x_all, x * y_all, y * x_all, y * y_all])
+
+
+def _moments_of_clusters(products, weight, stretches):
+    "Logarithms and standard errors, as `_Points` has them, of clusters with weights."
+    wide, own = stretches.first.size, stretches.own
+    widths = [*[wide] * 6, *[1] * 5, *[own.stop] * 4]
+    *inner, units = (parts := np.split(weight @ products, np.cumsum(widths)[:-1], axis=-1))[:6]
+    return _log_mean(*inner, units), _log_ratio([one[..., own] for one in inner], parts[6:11],
+                                                parts[11:], weight.shape[-1])
 
 # %% ../nbs/27_factors.ipynb #cell-050
 _MOST_CLUSTERS = 500
 
 
 @dataclass(frozen=True)
-class _Clusters:
+class _ClusterSums:
     "Squares of points that belong together, summed by cluster and block."
 
     x: np.ndarray  # sum of Z², shape (clusters, blocks)
     y: np.ndarray  # number of points, shape (clusters, blocks)
+    products: np.ndarray | None = None  # for stretches that are resampled, see `_products`
 
     @classmethod
     def of(cls, squares, start, code):
@@ -404,6 +420,10 @@ class _Clusters:
         """
         return self.x.shape[0] * stretches.first.size // 2
 
+# %% ../nbs/27_factors.ipynb #cell-050s
+class _Clusters(_ClusterSums):
+    "The same as an engine of resampling."
+
     def observed(self, stretches):
         """Over stretches ln of means and of their ratios to that of all, with standard errors.
 
@@ -411,7 +431,18 @@ class _Clusters:
         ----------
         stretches
         """
-        return _moments_of_clusters(self.x, self.y, np.ones(self.x.shape[0]), stretches)
+        return _moments_of_clusters(self.along(stretches).products, np.ones(self.x.shape[0]),
+                                    stretches)
+
+    def along(self, stretches):
+        """The same with what every resample of these stretches adds up.
+
+        Parameters
+        ----------
+        stretches
+        """
+        if self.products is not None: return self
+        return replace(self, products=_products(self.x, self.y, stretches))
 
     def resampled(self, stretches, n_resamples, rng):
         """Both over stretches, studentised, in n_resamples sets of clusters that rng draws.
@@ -426,10 +457,10 @@ class _Clusters:
             found = _mean_of_clusters(self.x[:, 0], self.y[:, 0], n_resamples, rng)[:, None]
             return found, np.zeros_like(found)
         share = np.full(self.x.shape[0], 1 / self.x.shape[0])
-        drawn = rng.multinomial(share.size, share, size=n_resamples).astype(np.float64)
-        (log, error), (ratio, ratio_error) = _moments_of_clusters(self.x, self.y, drawn, stretches)
-        (log_0, _), (ratio_0, _) = self.observed(stretches)
-        return _studentised(log - log_0, error), _studentised(ratio - ratio_0, ratio_error)
+        drawn = rng.multinomial(share.size, share, size=n_resamples)
+        weight = np.vstack([np.ones(share.size), drawn])  # the clusters as they are come first
+        found = _moments_of_clusters(self.along(stretches).products, weight, stretches)
+        return tuple(_studentised(log[1:] - log[0], error[1:]) for log, error in found)
 
 # %% ../nbs/27_factors.ipynb #cell-052
 def _units(sample, along):
@@ -843,7 +874,7 @@ def average_of(
 def _resampled(units, stretches, n_boot, rng, n_jobs, progress):
     "A row for each resample; fewer where there are many stretches."
     work = units.work(stretches)
-    return run_chunks(functools.partial(_task, units, stretches),
+    return run_chunks(functools.partial(_task, units.along(stretches), stretches),
                       affordable(n_boot, work, 4 * 10**8), chunk_size(work, 2**19), rng,
                       n_jobs=n_jobs, progress=progress, description="resamples")
 
