@@ -43,7 +43,7 @@ ROWS = [
     ("mend it", "platt|temperature|venn_?abers|(logistic|beta)_?calibration|calibrated_?classifier",
      "mend_probabilities {chosen and judged on held-out rows}", "TopLabelCalibrator, VennAbersCalibrator",
      "", "LogisticCalibration, BetaCalibration, TemperatureScaling, BBQ, ENIR", "CalibratedClassifierCV {sigmoid, isotonic, temperature}"),
-    ("train a network to be calibrated, or calibrate found objects", "penalty$|object_?detect",
+    ("train a network to be calibrated, or calibrate detected objects", "penalty$|object_?detect",
      "", "", "", "MMCEPenalty, ConfidencePenalty, LogisticCalibrationDependent", ""),
     ("keep it right on a stream", "online_?(mix|recal|calib|scal)|adaptive_?conformal|time_?series_?regress",
      "OnlineMixture, OnlineScaling, OnlineIntervals {late outcomes}", "TimeSeriesRegressor", "", "", ""),

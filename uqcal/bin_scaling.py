@@ -23,7 +23,7 @@ from .inputs import (check_choice, check_choices, check_count, check_fraction,
                           check_generator, read_vector)
 from .kernels import kernel
 from .resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue, run_chunks)
-from .results import Interval, Result, SignificanceTest, new_axes
+from .results import Interval, Result, SignificanceTest, new_axes, three_digits
 from .sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -561,7 +561,8 @@ class Extrapolation(SignificanceTest):
         low, high = self.confidence_interval
         return (f"{self.name.upper()} at zero bins: {self.statistic:.4g}, "
                 f"{100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], expected "
-                f"{self.expected:.4g}, p = {self.pvalue:.2g}: {self.verdict} ({self.method}"
+                f"{self.expected:.4g}".replace("-", "−")
+                + f", p = {self.pvalue:.2g}: {self.verdict} ({self.method}"
                 + (")." if self.n_groups is None else f", {self.n_groups:,} groups)."))
 
     def to_frame(self) -> pd.DataFrame:
@@ -620,7 +621,7 @@ def _plot_extrapolation(result, ax):
         ax.annotate("", (0, top), (0, low), arrowprops=arrow, annotation_clip=False)
         ax.plot(0, low, "_", color="#D55E00", ms=14, mew=3, clip_on=False)
     ax.plot(0, result.expected, "D", color="k", ms=7, mfc="white", clip_on=False, zorder=5)
-    ax.text(0.05, 0.95, f"intercept {result.statistic:.3g}: interval "
+    ax.text(0.05, 0.95, f"intercept {three_digits(result.statistic)}: interval "
             f"{'holds' if result.verdict == 'valid' else 'misses'}\n{result.expected:.3g}, "
             f"p = {result.pvalue:.2g}", transform=ax.transAxes, va="top")
     ax.axhline(0, color="0.8", lw=0.8)

@@ -104,7 +104,8 @@ class BootstrapInterval(Result):
         "The interval in words."
         low, high = self.confidence_interval
         return (f"{self.estimate:.4g}, {100 * self.confidence:g} % BCa interval "
-                f"[{low:.4g}, {high:.4g}], z₀ = {self.z0:.2f}, {self.n_boot} resamples"
+                f"[{low:.4g}, {high:.4g}], z₀ = {self.z0:.2f}".replace("-", "−")
+                + f", {self.n_boot} resamples"
                 + ("" if self.n_groups is None else f" of {self.n_groups:,} groups")
                 + ("; resampling shifts this statistic so far that the limits often miss its true "
                    "value" if abs(self.z0) > 0.4 else ""))

@@ -724,14 +724,14 @@ def _link(sample):
     if seen < -0.3 * perfect and seen < -5 / np.sqrt(n):
         return _whole("reversed", "likely", "Larger errors come with smaller uncertainties (rank "
                       f"correlation {seen:.2f}), as if u were a score that is large for good "
-                      "predictions.")
+                      "predictions.".replace("-", "−"))
     for k in (1, -1, 2, -2):
         found = _ranks_with(np.roll(size, k), along)
         if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
             return _whole("shifted rows", "likely", f"Errors go with the uncertainties {abs(k)} "
                           f"row{'s' if abs(k) > 1 else ''} {'below' if k > 0 else 'above'} (rank "
                           f"correlation {found:.2f}, {seen:.2f} within rows), as if one column had "
-                          "slipped.")
+                          "slipped.".replace("-", "−"))
     found = _ranks_with(size[::-1], along)
     if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
         return _whole("reversed rows", "likely", "Errors go with the uncertainties in the reverse "

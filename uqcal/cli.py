@@ -179,7 +179,7 @@ def _validation_text(validation, width):
     for title, table in part_tables(validation.conclusions.values(), 12).items():
         shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]
         parts.append(f"{title}\n{_aligned(shown, (1, 2, 4))}")
-    if len(rows) > 1: parts.append(_aligned(rows, (1, 4, 5)).replace("−", "-"))
+    if len(rows) > 1: parts.append(_aligned(rows, (1, 4, 5)))
     parts += [_wrapped(f"{score.label} {score.status}. {score.sentence}", width, rest="  ")
               for score in validation.scores.values()]
     if validation.cautions:

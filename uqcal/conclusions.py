@@ -220,12 +220,13 @@ def _times(factor, interval):
 def _mean(mean, interval, unit=""):
     "A mean of E/u with its interval."
     if not np.isfinite([*interval]).all():
-        return f"{mean:+.2f}{unit} (with so few points, no limits)"
+        return f"{mean:+.2f}{unit}".replace("-", "−") + " (with so few points, no limits)"
     largest = max(abs(interval.low), abs(interval.high))
     if largest < 0.095 or largest >= 1000:
-        return f"{mean:+.2g}{unit} ({interval.low:+.2g} to {interval.high:+.2g})"
+        return (f"{mean:+.2g}{unit} ({interval.low:+.2g} to {interval.high:+.2g})"
+                .replace("-", "−"))
     mean, low, high = (round(x, 2) + 0.0 for x in (mean, *interval))  # no negative zero
-    return f"{mean:+.2f}{unit} ({low:+.2f} to {high:+.2f})"
+    return f"{mean:+.2f}{unit} ({low:+.2f} to {high:+.2f})".replace("-", "−")
 
 
 def _off(interval):
@@ -512,7 +513,7 @@ def _link(sample, setup):
     if span is None: given += ", rows of one group taken as independent"
     if span is not None:
         is_less = cc < span.low
-        reach = f"{span.low:.2f} to {span.high:.2f}"
+        reach = f"{span.low:.2f} to {span.high:.2f}".replace("-", "−")
     against = monte_carlo_pvalue(cc, test.null_distribution, "less")
     if is_weak and against <= setup.level / 5: status, direction = "invalid", "reversed"
     elif is_weak and is_less: status = "invalid"
@@ -530,8 +531,9 @@ def _link(sample, setup):
     pvalue = against if direction else test.pvalue
     return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
                       reason="precision" if status == "undecided" else None, pvalue=pvalue,
-                      sentence=f"{says} (rank correlation CC = {cc:.2f}, p = {pvalue:.2g}; it "
-                               f"would be {reach} if scaled errors {given}).",
+                      sentence=f"{says} (rank correlation CC = {cc:.2f}".replace("-", "−")
+                               + f", p = {pvalue:.2g}; it would be {reach} if scaled "
+                               f"errors {given}).",
                       confidence_interval=span, result=test,
                       test="rank correlation of |E| and u, one-sided, "
                            f"{_drawn(test)} shuffles of |E|")

@@ -20,7 +20,7 @@ from .groups import check_group_number, group_draws
 from .inputs import check_choice, check_count, check_fraction, check_generator
 from .kernels import kernel
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle
-from .results import Interval, SignificanceTest, new_axes
+from .results import Interval, SignificanceTest, new_axes, three_digits
 from .sample import Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -290,10 +290,10 @@ class ConfidenceCurve(SignificanceTest):
     @property
     def sentence(self) -> str:
         "The error of all points and of the surest half, and the area."
-        low, high = self.confidence_interval
+        area, low, high = map(three_digits, (self.statistic, *self.confidence_interval))
         return (f"{self.metric.upper()} of {self.n:,} points {self.value[0]:.4g}, of the most "
                 f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
-                f"{self.distribution} reference {self.statistic:.3g} [{low:.3g}, {high:.3g}], "
+                f"{self.distribution} reference {area} [{low}, {high}], "
                 f"{'too short an interval for tails as heavy as here, ' * self.is_heavy}"
                 f"p = {self.pvalue:.2g}"
                 + ("." if self.n_groups is None else f" ({self.n_groups:,} groups)."))

@@ -961,7 +961,8 @@ class LinkTest(SignificanceTest):
     def sentence(self) -> str:
         "What was found."
         found = "Larger" if self.pvalue <= 0.05 else "No sign that larger"
-        return (f"{found} errors come with larger uncertainties (CC = {self.statistic:.3g}, "
+        cc = f"{self.statistic:.3g}".replace("-", "−")
+        return (f"{found} errors come with larger uncertainties (CC = {cc}, "
                 f"p = {self.pvalue:.2g}{_repeats(self)}).")
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given

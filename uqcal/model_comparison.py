@@ -656,7 +656,7 @@ def _few(mine, unit):
     units = int(unit.max()) + 1
     if units >= 200 or not any(one["verdict"] == "better" for one in mine): return ()
     share = "eight" if units <= 60 else "twelve"
-    return (f"As few as {units} independent points do not show how heavy the tails are: the "
+    return (f"{units} independent points are too few to show how heavy the tails are: the "
             f"verdict may err in one of {share} cases instead of one of twenty.",)
 
 

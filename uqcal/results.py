@@ -298,7 +298,7 @@ class SignificanceTest(Result):
     def sentence(self) -> str:
         "The result in words."
         drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
-        return (f"statistic {self.statistic:.4g}, p = {self.pvalue:.2g} "
+        return (f"statistic {self.statistic:.4g}".replace("-", "−") + f", p = {self.pvalue:.2g} "
                 f"({self.alternative}, {self.method}{drawn}, {self.n:,} points)")
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given

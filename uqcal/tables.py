@@ -86,8 +86,8 @@ class Table:
         Raises
         ------
         ValueError
-            , naming the column and the place, where a value is missing, infinite or, if asked,
-            not positive.
+            Where a value is missing, infinite or, if asked, not positive, naming the column and
+            the place.
         """
         faults = _Faults(self.source, self.place)
         faults.judge(name, self.columns[name], self.places, "positive" if positive else "number")

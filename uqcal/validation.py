@@ -249,9 +249,10 @@ def _sentence(name, interval, comparisons, status, is_grouped):
     "What a status means, in the words of a user."
     one, (low, high) = comparisons[0], interval.confidence_interval
     label = "Correlation" if name == "correlation" else name.upper()
-    value = f"{label} is {interval.estimate:.3g}"
-    span = f"{100 * interval.confidence:g} % interval {low:.3g} to {high:.3g}"
-    references = " and ".join(f"{c.reference:.3g} for {c.errors} errors" for c in comparisons)
+    value = f"{label} is {interval.estimate:.3g}".replace("-", "−")
+    span = f"{100 * interval.confidence:g} % interval {low:.3g} to {high:.3g}".replace("-", "−")
+    references = " and ".join(f"{c.reference:.3g}".replace("-", "−") + f" for {c.errors} errors"
+                             for c in comparisons)
     if is_grouped:
         return (f"{value} ({span}), but what perfect uncertainties would give is not known: "
                 f"{references} if the rows of one group were independent, more if they are alike. "
@@ -268,7 +269,7 @@ def _sentence(name, interval, comparisons, status, is_grouped):
         return (f"{meaning}: {value}, even less than perfect uncertainties give on average, "
                 f"{references}.")
     agree = "excludes" if abs(one.zeta) > 1 else "contains"
-    against = f"{one.reference:.3g}" if one.is_known else references
+    against = f"{one.reference:.3g}".replace("-", "−") if one.is_known else references
     return f"{meaning}: {value}, and its {span} {agree} what perfect uncertainties give, {against}."
 
 # %% ../nbs/51_validation.ipynb #cell-024g
@@ -328,8 +329,9 @@ def _interval_cautions(score):
     interval, label = score.interval, score.label
     if abs(interval.z0) > 0.4:
         yield (f"The interval of {label} rests on few bootstrap values: resampling shifts the "
-               f"statistic so much (z₀ = {interval.z0:.2f}) that only {min(interval.extreme)} of "
-               f"{interval.n_boot} lie beyond one limit; it changes with the seed, and its level "
+               f"statistic so much (z₀ = {interval.z0:.2f})".replace("-", "−")
+               + f" that only {min(interval.extreme)} of {interval.n_boot} lie beyond one limit; "
+               "it changes with the seed, and its level "
                "is not the nominal one.")
     if not interval.contains_estimate:
         yield (f"The interval of {label} does not contain its own estimate; |ζ| ≤ 1 and the "
@@ -530,7 +532,7 @@ def _as_text(result):
         else:
             low, high = one.confidence_interval
             lines.append(f"{one.label} = {one.estimate:.3g}, {100 * one.confidence:g} % interval "
-                         f"{low:.3g} to {high:.3g}: {one.status}"
+                         f"{low:.3g} to {high:.3g}".replace("-", "−") + f": {one.status}"
                          f"{'; unfit: skewed squares' if one.doubt else ''}")
     more = {"cautions": result.cautions, "possible causes": result.causes}
     more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
@@ -682,7 +684,7 @@ def validate(
     Raises
     ------
     ValueError, TypeError
-        , naming the argument.
+        For bad input, naming the argument.
 
     References
     ----------
