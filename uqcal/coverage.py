@@ -553,9 +553,8 @@ class IntervalReport(_Report):
     def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
-        step = escape(self.next_step).replace("`.mend`", "<code>.mend</code>")
-        return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {step}</p>"
-                + html_table(shown_parts(self)))
+        head = f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"
+        return head.replace("`.mend`", "<code>.mend</code>") + html_table(shown_parts(self))
 
 # %% ../nbs/55_coverage.ipynb #cell-024
 def _headline(report):

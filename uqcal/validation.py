@@ -684,7 +684,7 @@ def validate(
     Raises
     ------
     ValueError, TypeError
-        For bad input, naming the argument.
+        For bad arguments.
 
     References
     ----------
