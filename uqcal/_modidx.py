@@ -283,7 +283,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.calibration._beside_the_rate': ('calibration.html#_beside_the_rate', 'uqcal/calibration.py'),
                                    'uqcal.calibration._candidates': ('calibration.html#_candidates', 'uqcal/calibration.py'),
                                    'uqcal.calibration._cautions': ('calibration.html#_cautions', 'uqcal/calibration.py'),
-                                   'uqcal.calibration._cluster_squares': ('calibration.html#_cluster_squares', 'uqcal/calibration.py'),
+                                   'uqcal.calibration._cluster_sums': ('calibration.html#_cluster_sums', 'uqcal/calibration.py'),
                                    'uqcal.calibration._concluded': ('calibration.html#_concluded', 'uqcal/calibration.py'),
                                    'uqcal.calibration._difference_limits': ('calibration.html#_difference_limits', 'uqcal/calibration.py'),
                                    'uqcal.calibration._enough': ('calibration.html#_enough', 'uqcal/calibration.py'),

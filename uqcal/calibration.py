@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-import scipy
 from scipy import special
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
@@ -167,17 +166,24 @@ def _candidates(share):
     return np.vstack([[[0, share.size - 1]], *ends, np.column_stack([fifth[back], back])])
 
 
-def _difference_limits(points, stated, difference, tail, whole):
-    "Clopper and Pearson's limit of the size of each mean difference; the larger of both signs."
-    limits = []
-    for right, excess in ((stated, difference), (1 - stated, -difference)):
-        ones = (points * (right + excess)).clip(0, points)
-        if whole: ones = np.rint(ones)
-        most = special.betainccinv(ones + 1, np.maximum(points - ones, 1e-12), tail)
-        limits.append(np.where(ones >= points, 1, most) - right)
-    return np.maximum(*limits).clip(0, 1)
-
-
+def _difference_limits(sums, stated, tail):
+    """Limits of the size of mean differences, the larger of both signs, and as many points as say
+    so much; `sums`: most, and those of l, e, l², e·l, e²."""
+    most, load, ones, squares, mixed, both = sums
+    limits, points = [], []
+    for right, e, el, ee in ((stated, ones, mixed, both),
+                             (1 - stated, load - ones, squares - mixed,
+                              squares - 2 * mixed + both)):
+        mean, square = (e + most) / (load + most), squares + most**2
+        variance = (ee + most**2) - (el + most**2)**2 / square
+        variance = variance.clip(1e-15 * square) / ((load + most) * (load + 2 * most))
+        count = np.maximum(mean * (1 - mean) / variance - 1, 1e-9)
+        a, b = count * mean, np.maximum(count * (1 - mean), 1e-12)
+        most_ones = np.where(load - e <= 1e-12 * load, 1, special.betainccinv(a, b, tail))
+        limits.append(most_ones - right)
+        points.append(count - 1)
+    return (np.maximum(*limits).clip(0, 1),
+            np.where(limits[0] >= limits[1], *points).clip(0.1))
 
 # %% ../nbs/52_calibration.ipynb #cell-046
 def _stretches_of(walk, tail):
@@ -186,36 +192,38 @@ def _stretches_of(walk, tail):
         "Running sums of a column where runs of equal scores end, from 0."
         return np.r_[0, np.cumsum(column)[walk.end - 1]]
 
-    w = walk.weight
-    load = w if walk.n_clusters is None else np.bincount(walk.cluster, w)[walk.cluster]
-    held, squares, stated = at_ends(w), at_ends(w * load), at_ends(w * walk.score)
+    w, y, code = walk.weight, walk.outcome, walk.cluster
+    load = w if walk.n_clusters is None else np.bincount(code, w)[code]
+    columns = np.array([at_ends(one) for one in (w, w * y, w * load, w * load * y)])
+    held, stated, position = columns[0], at_ends(w * walk.score), np.r_[0, walk.end]
     share, total = held / held[-1], np.r_[0, walk.total] / held[-1]
     steepest = max((_steepest(share, sign * total) for sign in (1, -1)),
                    key=lambda at: abs(np.diff(total[list(at)]) / np.diff(share[list(at)]))[0])
     start, stop = np.vstack([[steepest], _candidates(share)]).T
-    weight = held[stop] - held[start]
-    points = weight**2 / (squares[stop] - squares[start])
-    mean = ((stated[stop] - stated[start]) / weight).clip(0, 1)
+    weight, _, squares, mixed = columns[:, stop] - columns[:, start]
     difference = (total[stop] - total[start]) / (share[stop] - share[start])
-    chance, z = (mean + difference).clip(0, 1), scipy.stats.norm.isf(tail)
-    rough = np.abs(difference) + z * np.sqrt(chance * (1 - chance) / points) + z**2 / points
+    scatter, z = (mixed - mixed**2 / squares).clip(0), -special.ndtri(tail)
+    rough = np.abs(difference) + (z * np.sqrt(scatter) + z**2 * squares / weight) / weight
     kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
-    position = np.r_[0, walk.end]
-    if walk.n_clusters is not None:
-        points[kept] = weight[kept]**2 / [_cluster_squares(walk, position[i], position[j])
-                                          for i, j in zip(start[kept], stop[kept])]
-    table = pd.DataFrame({
+    start, stop, difference = start[kept], stop[kept], difference[kept]
+    mean = ((stated[stop] - stated[start]) / weight[kept]).clip(0, 1)
+    if walk.n_clusters is None:
+        most = [w[position[i]:position[j]].max() for i, j in zip(start, stop)]
+        sums = [np.array(most), *(columns[:, stop] - columns[:, start]), mixed[kept]]
+    else:
+        sums = np.transpose([_cluster_sums(code[rows], w[rows], y[rows]) for rows in (
+            slice(position[i], position[j]) for i, j in zip(start, stop))])
+    limit, points = _difference_limits(sums, mean, tail)
+    return pd.DataFrame({
         "first": walk.score[position[start]], "last": walk.score[position[stop] - 1],
         "count": position[stop] - position[start], "points": points, "stated": mean,
-        "difference": difference}).iloc[kept].reset_index(drop=True)
-    return table.assign(limit=_difference_limits(points[kept], mean[kept], difference[kept], tail,
-                                                 walk.n_clusters is None
-                                                 and w[0] == w.min() == w.max()))
+        "difference": difference, "limit": limit})
 
 
-def _cluster_squares(walk, first, last):
-    "Sum of squared weights of the clusters in a stretch."
-    return np.sum(np.bincount(walk.cluster[first:last], walk.weight[first:last])**2)
+def _cluster_sums(code, w, y):
+    "Of the clusters of a stretch: the largest weight, and sums of l, e, l², e·l, e²."
+    load, ones = np.bincount(code, w), np.bincount(code, w * y)
+    return load.max(), load.sum(), ones.sum(), load @ load, ones @ load, ones @ ones
 
 # %% ../nbs/52_calibration.ipynb #cell-047
 @dataclass(frozen=True, kw_only=True)
@@ -347,7 +355,8 @@ def largest_difference(
 
     References
     ----------
-    Hoeffding (1956) for sums of unequal indicators, Dinkelbach (1967) for the search.
+    Hoeffding (1956) for sums of unequal indicators, Fay & Feuer (1997) for weights,
+    Dinkelbach (1967) for the search.
     """
     walk = Walk.of(y_true, y_prob, sample_weight, cluster)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
@@ -379,16 +388,25 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
 
 # %% ../nbs/52_calibration.ipynb #cell-051
 def _points_for(found, tolerance):
-    columns = found.stretches.nlargest(50, "limit")[["points", "stated", "difference"]]
-    points, stated, difference = columns.to_numpy().T
+    columns = found.stretches.nlargest(50, "limit")
+    points, stated, difference, limit = columns[["points", "stated", "difference",
+                                                 "limit"]].to_numpy().T
+
+    def limits(times):
+        "Those of as many times the points, all of equal weight."
+        n = points * times
+        ones = n * (stated + difference / np.sqrt(times)).clip(0, 1)
+        sums = np.ones_like(n), n, ones, n, ones, ones
+        return _difference_limits(sums, stated, 1 - found.confidence)[0]
+
+    rest = limit - limits(1.0)
 
     def beyond(log_times):
         "How far the largest limit lies over the tolerance with exp(log_times) times the points."
-        times = np.exp(log_times)
-        return _difference_limits(points * times, stated, difference / np.sqrt(times),
-                                  1 - found.confidence, False).max() - tolerance
+        root = np.exp(log_times / 2)
+        return (limits(root**2) + rest / root).max() - tolerance
 
-    if beyond(0.0) <= 0: return found.n
+    if found.limit <= tolerance: return found.n
     most = 2 * np.log(found.limit / tolerance) + 0.5
     while beyond(most) > 0:
         most += 1
