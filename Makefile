@@ -6,6 +6,7 @@
 # make page PAGE=14   export, run one notebook, store what it prints, and test what bears its name
 # make bench      compare with other packages, in one run
 # make tables     draw the stored tables of rates afresh, at full size   (PAGE="42 55": of these pages only)
+# make audit      hold every measured rate against its promise   (PAGE="26 52", PAGE=all: draw those tables again first, in a copy)
 # make export     write uqcal/ and README.md from the notebooks
 # make clean      remove all that these commands made
 
@@ -20,7 +21,7 @@ PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxsch
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
-.PHONY: help demo test test-all test-portable docs jupyter page bench tables export clean
+.PHONY: help demo test test-all test-portable docs jupyter page bench tables audit export clean
 .DEFAULT_GOAL := help
 
 help:
@@ -75,6 +76,9 @@ bench: .venv/.dev
 
 tables: .venv/.dev
 	@$(BIN)/python tools/tables.py $(PAGE)
+
+audit: .venv/.dev
+	@$(BIN)/python tools/audit.py $(PAGE)
 
 export: .venv/.dev
 	@$(BIN)/nbdev-export

@@ -1229,6 +1229,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.factors._tail_of': ('factors.html#_tail_of', 'uqcal/factors.py'),
                                'uqcal.factors._task': ('factors.html#_task', 'uqcal/factors.py'),
                                'uqcal.factors._units': ('factors.html#_units', 'uqcal/factors.py'),
+                               'uqcal.factors._worth': ('factors.html#_worth', 'uqcal/factors.py'),
                                'uqcal.factors.average_of': ('factors.html#average_of', 'uqcal/factors.py'),
                                'uqcal.factors.average_test': ('factors.html#average_test', 'uqcal/factors.py'),
                                'uqcal.factors.factors_along': ('factors.html#factors_along', 'uqcal/factors.py'),

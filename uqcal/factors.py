@@ -1060,11 +1060,19 @@ def _factors_sentence(found):
             f"over every fifth of the points in the order of {what[found.by]}")
     text = f"Errors are {low:.{k}f} to {high:.{k}f} times as large as stated {over}"
     at = found.named
-    if at is None or at.relative_interval.holds(1): return f"{text}."
+    worth = _worth(found)
+    if at is None or at.relative_interval.holds(1): return f"{text}.{worth}"
     place = (f"in group {printable(at.first)}" if found.by == "groups" else
              f"where {what[found.by]} is {at.first:.3g} to {at.last:.3g}")
     return (f"{text}; {at.factor:.2f} times ({at.confidence_interval.low:.2f} to "
-            f"{at.confidence_interval.high:.2f}) {place}.")
+            f"{at.confidence_interval.high:.2f}) {place}.{worth}")
+
+
+def _worth(found):
+    "What limits are worth where enough points show that tails are heavy, as a sentence."
+    if found.n < 500 or found.tail_index > 3.5 or found.confidence != 0.95: return ""
+    return (" Tails may be as heavy as those of Student's t with four degrees of freedom, for "
+            "which such limits hold in as few as 92 of 100 sets.")
 
 # %% ../nbs/27_factors.ipynb #cell-103
 def _plot_factors(found, ax):
