@@ -421,3 +421,18 @@ def test_copies_of_rows_count_once(kind):
     assert type(found).from_dict(json.loads(json.dumps(found.to_dict()))).sentence == found.sentence
     u, e = u.round(1) + 0.1, e.round(1)  # rounded rows that coincide are points
     assert "cop" not in fitted(np.arange(200)).sentence
+
+
+def test_two_copied_rows_are_seen_and_a_zero_may_have_either_sign():
+    "Mutation: the search ends early where three values, or bits of rows, would have to be equal."
+    rng = np.random.default_rng(5)
+    u = rng.lognormal(size=300)
+    e = u * rng.standard_normal(300)
+    for extra, seen in (([], 0), ([7], 0), ([7, 90], 2)):
+        k = np.append(np.arange(300), extra).astype(int)
+        for one in (ConformalIntervals(0.9).fit(u[k], e[k]), ConformalBounds(0.9).fit(e[k], np.column_stack([-u, u])[k])):
+            assert one.copies_ == (seen, k.size)
+    p = np.column_stack([np.zeros(60), rng.dirichlet([1, 1], 60)])
+    signed = np.vstack([p, p * [-1.0, 1, 1]])
+    assert np.signbit(signed[60:, 0]).all()
+    assert ConformalSets(0.9).fit(np.tile(rng.integers(1, 3, 60), 2), signed).copies_ == (60, 120)

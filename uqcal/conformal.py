@@ -87,6 +87,9 @@ def _threshold(scores, level, unit):
 # %% ../nbs/31_conformal.ipynb #cell-059
 def _pairs(y, low, up, groups):
     "True values beside a number for each pair of bounds."
+    value = np.sort(y)
+    if np.count_nonzero(value[1:] == value[:-1]) < 2:  # no row can be a copy, whatever the bounds
+        return Sample(y, np.ones(y.size), groups)
     first, last = (np.unique(one, return_inverse=True)[1] for one in (low, up))
     return Sample(y, 1.0 + first * (last.max() + 1.0) + last, groups)
 
@@ -141,8 +144,8 @@ class _Calibrated(_Distinct):
     def _thresholds(self, columns, n):
         "The thresholds of other points, shape (n, sides)."
         if self.by is None: return np.broadcast_to(self.threshold_[0], (n, self._sides()))
-        place = {one: k for k, one in enumerate(self.labels_)}
-        return self.threshold_[[place.get(one, -1) for one in self._named(columns)]]
+        place = pd.Index(self.labels_, dtype=object).get_indexer(self._named(columns))
+        return self.threshold_[place]  # the last row, of no group, where the place is −1
 
     def _sides(self): return self.threshold_.shape[1]
 
@@ -562,6 +565,9 @@ class _Scored(_Told):
 
     def _copies(self, label, prob):
         "A number for each row, equal where rows are copies beyond doubt; None where none are."
+        self.copies_ = (0, label.size)
+        key = np.sort(pd.util.hash_pandas_object(pd.DataFrame(prob + 0.0), index=False).to_numpy())
+        if (key[1:] != key[:-1]).all(): return None  # − 0 made 0: equal rows have equal keys
         stated, at = np.unique(prob, axis=0, return_inverse=True)
         place = np.empty(len(stated))  # by the likeliest class, so that neighbours are alike
         place[np.lexsort((stated.max(axis=1), stated.argmax(axis=1)))] = np.arange(len(stated))

@@ -86,7 +86,8 @@ def check_bounds(
         name = "y_intervals" if single else f"y_intervals[:, :{place}]"
         refuse(name, "have its lower bound first", bounds[0][-1] > bounds[1][-1], "crossed",
                bounds[0][-1])
-    return *(np.column_stack(side) for side in bounds), single
+    low, up = (side[0][:, None] if len(side) == 1 else np.column_stack(side) for side in bounds)
+    return low, up, single
 
 
 def _check_intervals(y_true, y_intervals, sample_weight=None):
@@ -106,28 +107,29 @@ def _check_membership(y_pred_set, name="y_pred_set"):
     if array.dtype.kind == "O": array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
-    wrong = (array != 0) & (array != 1)
+    wrong = np.zeros(1, bool) if array.dtype.kind == "b" else (array != 0) & (array != 1)
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(f"{name} must hold True and False (or 1 and 0): {int(wrong.sum())} of "
                          f"{wrong.size} values are neither, the first at {first} "
                          f"({float(array[first])}); make sets of probabilities first")
-    return array.astype(bool).reshape(*array.shape[:2], -1), array.ndim == 2
+    return array.astype(bool, copy=False).reshape(*array.shape[:2], -1), array.ndim == 2
 
 # %% ../nbs/30_intervals.ipynb #cell-009b
 def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set", classes=None):
-    """Which labels are covered and how large the sets are, each (n, k), the number of classes, and
-    whether there was but one level."""
+    "Which labels are covered (n, k), the sets (n, classes, k), and whether there was but one level."
     check_labels_agree(**{"y_true": y_true, name: y_pred_set, "sample_weight": sample_weight})
     member, single = _check_membership(y_pred_set, name)
     n, n_classes, _ = member.shape
     label = check_labels(y_true, n, n_classes, classes, name)
-    return member[np.arange(n), label], member.sum(axis=1), n_classes, single
+    return member[np.arange(n), label], member, single
 
 
-def _mean(values, weight, single):
+def _mean(values, sample_weight, single):
     "Weighted mean over the first axis: a float for one level, an array for several."
-    means = np.multiply(values.T, weight, order="C").sum(axis=1) / weight.sum()
+    weight, columns = check_weights(sample_weight, len(values)), values.T
+    if sample_weight is None: means = np.ascontiguousarray(columns).sum(axis=1) / weight.size
+    else: means = np.multiply(columns, weight, order="C").sum(axis=1) / weight.sum()
     return float(means[0]) if single else means
 
 # %% ../nbs/30_intervals.ipynb #cell-011
@@ -157,7 +159,7 @@ def regression_mean_width_score(
     """
     check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
     low, up, single = check_bounds(y_intervals)
-    return _mean(up - low, check_weights(sample_weight, len(low)), single)
+    return _mean(up - low, sample_weight, single)
 
 
 def regression_coverage_score(
@@ -188,7 +190,7 @@ def regression_coverage_score(
         For crossed bounds and for what `uqcal.inputs.read_vector` refuses.
     """
     _, _, _, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
-    return _mean(covered, check_weights(sample_weight, len(covered)), single)
+    return _mean(covered, sample_weight, single)
 
 # %% ../nbs/30_intervals.ipynb #cell-015
 def classification_mean_width_score(
@@ -217,7 +219,7 @@ def classification_mean_width_score(
     """
     check_labels_agree(y_pred_set=y_pred_set, sample_weight=sample_weight)
     member, single = _check_membership(y_pred_set)
-    return _mean(member.sum(axis=1), check_weights(sample_weight, len(member)), single)
+    return _mean(member.sum(axis=1), sample_weight, single)
 
 
 def classification_coverage_score(
@@ -253,8 +255,8 @@ def classification_coverage_score(
         For labels that are no class number, and for sets that hold anything but True and
         False.
     """
-    covered, _, _, single = _check_sets(y_true, y_pred_set, sample_weight, classes=classes)
-    return _mean(covered, check_weights(sample_weight, len(covered)), single)
+    covered, _, single = _check_sets(y_true, y_pred_set, sample_weight, classes=classes)
+    return _mean(covered, sample_weight, single)
 
 # %% ../nbs/30_intervals.ipynb #cell-021
 class Statement(NamedTuple):
@@ -311,8 +313,8 @@ def check_statement(
     truths = array.dtype.kind == "b" or (array.dtype.kind == "O" and all(
         isinstance(v, (bool, np.bool_)) for v in array.ravel()))
     if truths or classes is not None:
-        covered, size, n_classes, _ = _check_sets(y_true, y_intervals, None, "y_intervals", classes)
-        return Statement(covered, size, np.zeros(size.shape[1]), n_classes)
+        covered, member, _ = _check_sets(y_true, y_intervals, None, "y_intervals", classes)
+        return Statement(covered, member.sum(axis=1), np.zeros(member.shape[2]), member.shape[1])
     _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
     largest = np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
     return Statement(covered, up - low, 4 * np.finfo(float).eps * largest, 0)
@@ -761,8 +763,8 @@ def classification_ssc(
     ----------
     Angelopoulos & Bates (2021).
     """
-    covered, size, n_classes, single = _check_sets(y_true, y_pred_set, sample_weight,
-                                                   classes=classes)
+    covered, member, single = _check_sets(y_true, y_pred_set, sample_weight, classes=classes)
+    size, n_classes = member.sum(axis=1), member.shape[1]
     num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins",
                                                              maximum=n_classes + 1)
     weight, n_groups = check_weights(sample_weight, len(covered)), num_bins or n_classes + 1
@@ -1503,7 +1505,6 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     if (widest := float(np.max(up - low))) > 1e150 * reach:
         raise ValueError("y_true must vary by more than 1e-150 of the widest interval, "
                          f"{widest:.3g}, got a range of {reach:.3g}")
-    sample_weight = check_weights(sample_weight, y.size)
     width, coverage = _mean((up - low)[:, None] / reach, sample_weight, True), _mean(
         covered, sample_weight, True)
     return float((1 - width) * np.exp(-weight * (coverage - level)**2))
@@ -1553,5 +1554,4 @@ def regression_mwi_score(
         raise ValueError("confidence_level must be one number, or one for each of the "
                          f"{low.shape[1]} levels of y_intervals, got {level.size}")
     missed_by = np.maximum(0.0, np.maximum(low - y[:, None], y[:, None] - up))
-    return _mean(up - low + 2 / (1 - level) * missed_by, check_weights(sample_weight, y.size),
-                 single)
+    return _mean(up - low + 2 / (1 - level) * missed_by, sample_weight, single)
