@@ -72,7 +72,7 @@ page: export
 	@$(BIN)/python tools/page.py "$(PAGE)"
 
 bench: .venv/.dev
-	@for script in $(filter-out %/timing.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/side_by_side.py $(filter-out %/timing.py %/side_by_side.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 tables: .venv/.dev
 	@$(BIN)/python tools/tables.py $(PAGE)
