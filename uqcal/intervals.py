@@ -117,7 +117,7 @@ def _check_membership(y_pred_set, name="y_pred_set"):
 
 # %% ../nbs/30_intervals.ipynb #cell-009b
 def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set", classes=None):
-    "Which labels are covered (n, k), the sets (n, classes, k), and whether there was but one level."
+    "Which labels are covered (n, k), the sets (n, classes, k), whether there was but one level."
     check_labels_agree(**{"y_true": y_true, name: y_pred_set, "sample_weight": sample_weight})
     member, single = _check_membership(y_pred_set, name)
     n, n_classes, _ = member.shape
