@@ -330,8 +330,7 @@ def copies_of(sample: Sample,  # errors and uncertainties
         A label for each row, equal where rows are; None where no row is a copy, or values
         are too few to tell.
     """
-    error = np.sort(sample.error)  # rows are alike only where errors are
-    if np.count_nonzero(error[1:] == error[:-1]) < 2: return None
+    if np.sum(np.diff(np.sort(sample.error)) == 0) < 2: return None  # rows differ where errors do
     rows = _equal_rows(sample)
     is_any = sample.n - int(rows.max()) - 1 > 1
     return rows if is_any and _is_copied(sample, rows) else None
