@@ -109,8 +109,11 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(capsys):
 @pytest.mark.parametrize(("args", "says"), [
     (["none-*.csv"], "no file is named none-*.csv"), (["scores.csv", "--score", "w"], "w must lie in [0, 1]"), (["scores.csv", "--score", "q"], "the table must have a column 'q'"),
     (["scores.csv", "--cluster", "w"], "--cluster can't be had with --dask"), (["scores.csv", "--report", "r.html"], "--report can't be had with --dask"),
-    (["scores.csv", "--drop-missing"], "--drop-missing can't be had with --dask")])
+    (["scores.csv", "--drop-missing"], "--drop-missing can't be had with --dask"), (["scores.csv", "--n-resamples", "99"], "--n-resamples can't be had with --dask"),
+    (["words.csv"], "words.csv, line 4: column 'p' must hold numbers, got 'a half'"), (["p*.csv"], "pz.csv must have a column 'p', as pa.csv has"),
+    (["scores.csv", "--outcome", "p"], "the columns must differ, got 'p', 'p'")])
 def test_what_a_table_in_parts_refuses(capsys, args, says):
     pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    for name, text in (("words", "y,p\n1,0.5\n\n0,a half\n"), ("pa", "y,p\n1,0.5\n"), ("pz", "y,q\n1,0.5\n")): open(f"{name}.csv", "w").write(text)
     code, out, err = run(capsys, "--outcome", "y", "--score", "p", "--dask", *args)
     assert (code, out) == (2, "") and err.startswith(f"uqcal: {says}") and err.count("\n") == 1

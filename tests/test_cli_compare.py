@@ -119,3 +119,21 @@ def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
     assert "everyone includes each group, so that one far off can make others differ" in said and apart in said and apart in open("t.html").read()
     assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "of": 11}
     assert "Without" not in run(capsys, "twelve.csv", "--n-resamples", "99")
+
+
+def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):
+    "Two groups by name, all pairs, and what is refused. Mutations: a file left out, an option that is ignored, groups of numbers read as numbers."
+    pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    for k, part in enumerate((table[:250], table[250:])):
+        part.to_csv(f"part-{k}.csv", index=False)
+        part.assign(arm=part.arm.map({"treated": 7, "control": 8, "other": 9})).to_parquet(f"part-{k}.parquet")
+    a, b = (table[table.arm == side] for side in ("treated", "control"))
+    graph = comparison_graph(a.healed, a.propensity, b.healed, b.propensity, weight_a=a.w, weight_b=b.w, method="asymptotic")
+    for pattern, sides in (("part-*.csv", ("treated", "control")), ("part-*.parquet", ("7", "8"))):
+        said = json.loads(run(capsys, pattern, *NAMES, "--weight", "w", "--a", sides[0], "--b", sides[1], "--dask", "--json", "-"))
+        assert said["n_partitions"] == 2 and said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10)
+        assert said["comparisons"][0]["null_scale"] == pytest.approx(graph.null_scale, rel=1e-10) and "is not asked" in said["headline"]
+    said = run(capsys, "part-*.csv", *NAMES, "--dask")
+    assert said.startswith("part-*.csv: 600 rows in 2 parts, read twice") and "3 are not asked" in said and max(map(len, said.splitlines())) <= 80
+    for args, says in ((["--everyone"], "--everyone can't be had with --dask"), (["--a", "other"], "give both --a and --b"), (["--a", "x", "--b", "other"], "'control', 'other', 'treated', got 'x'")):
+        assert says in run(capsys, "part-*.csv", *NAMES, "--dask", *args, code=2)

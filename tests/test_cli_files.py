@@ -372,3 +372,23 @@ def test_a_verdict_is_found_where_nothing_can_be_written(jail):
     found = jailed(jail, "validate", "-", *QUICK, given=errors().to_csv(index=False).encode())
     assert found.returncode == 0 and b"standard input: 60 points\n\nNo bias" in found.stdout, found.stderr
     assert sum(line.startswith("uqcal: ") for line in found.stderr.decode().splitlines()) == 1, found.stderr
+
+
+def test_errors_in_parts_get_the_answers_that_can_be_given(capsys):
+    "Two files, from errors and from a difference; what can't be kept is refused by name. Mutations: an option that is ignored, a status that is not printed."
+    pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    rng = np.random.default_rng(4)
+    u = rng.gamma(3, 1, 30_000) + 0.1
+    table = pd.DataFrame({"E": 1.1 * u * rng.standard_normal(30_000), "u": u, "y": 3.0})
+    table = table.assign(yhat=table["y"] - table["E"])
+    for k in (0, 1): table[15_000 * k:15_000 * (k + 1)].to_parquet(f"part-{k}.parquet")
+    for columns in (["--error", "E"], ["--observed", "y", "--predicted", "yhat"]):
+        found = json.loads(run(capsys, "validate", "part-*.parquet", *columns, "--uncertainty", "u", "--dask", "--json", "-"))
+        assert (found["verdict"], found["n"], found["n_partitions"]) == ("invalid", 30_000, 2)
+        assert found["conclusions"]["average calibration"]["status"] == "invalid" and found["conclusions"]["average calibration"]["estimate"] == pytest.approx(1.1, abs=0.02)
+    asked = ["validate", "part-*.parquet", "--error", "E", "--uncertainty", "u", "--dask"]
+    said = run(capsys, *asked, "--fail-on", "invalid", code=1) or ""
+    said = run(capsys, *asked)
+    assert "Bias: undecided. No bias is seen" in said and "Not asked of a table in partitions" in said and max(map(len, said.splitlines())) <= 80
+    for option in (["--groups", "g"], ["--feature", "y"], ["--report", "r.html"], ["--n-boot", "99"], ["--where", "u > 1"], ["--demo"]):
+        assert f"{option[0]} can't be had with --dask" in run(capsys, *asked, *option, code=2)

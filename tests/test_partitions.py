@@ -212,6 +212,18 @@ def test_sentences_of_errors_are_true():
     with pytest.raises(ValueError, match="uncertainty must be positive.*partition 0"): told(e, np.append(0.0, u[1:]))
 
 
+def test_answers_on_errors_have_the_statuses_of_a_validation():
+    "The average can be valid, within a tolerance; the errors as a difference. Mutations: the tolerance not looked at, a difference the other way round."
+    e, u = rng.standard_normal(60_000), rng.gamma(2, 1, 60_000) + 0.1
+    table = {name: da.from_array(one, chunks=25_000) for name, one in (("y", 5 + u * (e + 0.05)), ("yhat", np.full(60_000, 5.0)), ("u", u))}
+    found = errors_of_partitions(table, ("y", "yhat"), "u")
+    assert {name: one["status"] for name, one in found.answers.items()} == {"bias": "invalid", "average calibration": "valid", "consistency": "undecided"}
+    assert found.mean > 0 and "within the tolerance of 1.25" in found.answers["average calibration"]["sentence"] and found.verdict == "invalid"
+    strict = errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1.001).answers["average calibration"]
+    assert strict["status"] == "undecided" and "beyond the tolerance of 1.001 is not excluded" in strict["sentence"]
+    with pytest.raises(ValueError, match="tolerance must be a factor above 1"): errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1)
+
+
 @pytest.mark.slow
 def test_two_million_rows_of_parquet_are_those_in_memory(tmp_path):
     score = 1 / (1 + np.exp(rng.standard_normal(2_000_000)))

@@ -62,6 +62,7 @@ _CONTENTS = {
     "report": ["write_report"],
     "studies": ["new_study"],
     "partitions": ["calibration_of_partitions", "coverage_of_partitions", "errors_of_partitions"],
+    "partition_comparison": ["comparison_of_partitions", "comparisons_of_partitions"],
     "cli": [],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}

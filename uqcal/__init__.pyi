@@ -32,6 +32,7 @@ from uqcal import monitor as monitor
 from uqcal import online as online
 from uqcal import online_scaling as online_scaling
 from uqcal import page as page
+from uqcal import partition_comparison as partition_comparison
 from uqcal import partitions as partitions
 from uqcal import probability_mending as probability_mending
 from uqcal import rates as rates
@@ -99,6 +100,8 @@ from uqcal.monitor import CalibrationMonitor as CalibrationMonitor
 from uqcal.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.online_scaling import OnlineScaling as OnlineScaling
+from uqcal.partition_comparison import comparison_of_partitions as comparison_of_partitions
+from uqcal.partition_comparison import comparisons_of_partitions as comparisons_of_partitions
 from uqcal.partitions import calibration_of_partitions as calibration_of_partitions
 from uqcal.partitions import coverage_of_partitions as coverage_of_partitions
 from uqcal.partitions import errors_of_partitions as errors_of_partitions

@@ -256,7 +256,8 @@ def _uqcal(context: typer.Context, show_version: Annotated[
 _VALIDATE = """Judge the standard uncertainties of a regression model.
 
 FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. The errors are a column, or the difference of two.
+for CSV on standard input. The errors are a column, or the difference of two. With --dask FILE
+may be a pattern in quotes, for many files.
 
 \b
 Examples:
@@ -264,6 +265,7 @@ Examples:
   uqcal validate errors.csv --error E --uncertainty uE --report report.html
   uqcal validate test.csv --observed y --predicted yhat --uncertainty u
   cat errors.csv | uqcal validate - --error E --uncertainty uE --json -
+  uqcal validate 'part-*.parquet' --error E --uncertainty uE --dask
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
@@ -302,6 +304,9 @@ _JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "N
                 default=True)
 _SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER",
                 default=True)
+_InParts = Annotated[bool, _said(
+    "Read the table part by part, as one that is too large for memory; needs uqcal[dask]. Asks "
+    "fewer questions, and says which.", None, "--dask")]
 
 # %% ../nbs/70_cli.ipynb #cell-009
 _GROUPS = _option("Column that says which rows belong together, such as the molecule; rows are "
@@ -314,7 +319,7 @@ _TOLERANCE = _option("Largest factor between errors and stated uncertainties tha
 # %% ../nbs/70_cli.ipynb #cell-030
 @app.command("validate", help=_VALIDATE)
 def _validate(
-    file: Annotated[str | None, _FILE] = None,
+    context: typer.Context, file: Annotated[str | None, _FILE] = None,
     error: Annotated[str | None, _option("Column of the errors.  [default: error]", "NAME")] = None,
     observed: Annotated[str | None,
                         _option("Column of the true values, with --predicted.", "NAME")] = None,
@@ -332,12 +337,13 @@ def _validate(
     n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto", n_mc: Annotated[str, _N_MC] = "10000",
     confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
-    n_calibration: _Fitted = None,
-    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
+    n_calibration: _Fitted = None, seed: Annotated[int, _SEED] = 0,
+    jobs: Annotated[int, _JOBS] = -1, in_parts: _InParts = False,
     report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
     fail_on: Annotated[str | None, _FAIL] = None, as_groups: _AsGroups = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
+    if in_parts: return _validation_in_parts(context)
     source, names = _source(file, demo, error, observed, predicted, uncertainty, feature or groups)
     _check_features(feature, no_conclusions, as_groups)
     asked = _with_groups(feature, groups, names)
@@ -857,9 +863,6 @@ Examples:
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
-_InParts = Annotated[bool, _said(
-    "Read the table part by part, as one that is too large for memory; needs uqcal[dask]. Asks "
-    "fewer questions, and says which.", None, "--dask")]
 _FailOnScores = Annotated[str | None, _option(
     "With invalid: end with exit code 1 if the probabilities are not calibrated; with undecided, "
     "also if that is not decided.", "STATUS", "--fail-on")]
@@ -867,7 +870,7 @@ _FailOnScores = Annotated[str | None, _option(
 # %% ../nbs/70_cli.ipynb #cell-035b
 @app.command("calibration", help=_CALIBRATION)
 def _calibration(
-    file: Annotated[str, _FILE], outcome: Annotated[
+    context: typer.Context, file: Annotated[str, _FILE], outcome: Annotated[
         str, _option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
     score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME",
                                   default=True)] = "score",
@@ -895,9 +898,7 @@ def _calibration(
     if not 0 < tolerance < 1:
         raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
-    if in_parts: return _calibration_in_parts(
-        file, (outcome, score, weight), (jobs, seed, json_file, fail_on), how | dict(
-            report=report, cluster=cluster), n_bins, n_boot, tolerance, confidence)
+    if in_parts: return _calibration_in_parts(context, (outcome, score, weight))
     y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how)
     from uqcal.calibration import calibration_report
     result = calibration_report(
@@ -964,49 +965,161 @@ def _scores_step(result, file, columns):
         f"\n\n{words}:\n{python}")
 
 # %% ../nbs/70_cli.ipynb #cell-116
-def _table_in_parts(file, columns):
-    "The columns of all files that a pattern names, as a Dask table."
+_KEPT = {"file", "in_parts", "jobs", "seed", "json_file", "fail_on", "progress", "weight",
+         "confidence", "tolerance"}
+
+
+def _only(context, *names):
+    "Refuse options that a table in parts can't keep; what was given, by name."
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name)
+        if source.name == "COMMANDLINE" and option.name not in _KEPT.union(names):
+            raise ValueError(f"{option.opts[0]} can't be had with --dask")
+    return context.params
+
+
+def _named_files(file):
+    "The files that a pattern names, and the mark between cells; None in parquet."
     import glob
-    found = sorted(glob.glob(file))
-    if not found: raise ValueError(f"no file is named {file}")
+    found = sorted(glob.glob(file or ""))
+    if not found: raise ValueError(f"no file is named {file}" if file else "give a FILE")
+    kinds = {None if one.endswith((".parquet", ".pq")) or os.path.isdir(one) else
+             "\t" if one.endswith(".tsv") else "," for one in found}
+    others = [one for one in found if not os.path.isdir(one) and not one.endswith(
+        (".csv", ".txt", ".tsv", ".parquet", ".pq"))]
+    if others: raise ValueError(f"--dask reads CSV and parquet files, got {others[0]}")
+    if len(kinds) > 1: raise ValueError(f"{file} must name files of one kind, got several")
+    return found, kinds.pop()
+
+
+def _table_in_parts(files, mark, columns, texts=()):
+    "These columns of all files, as a Dask table."
     try: import dask.dataframe as dd
     except ImportError: raise ValueError("--dask needs Dask: pip install 'uqcal[dask]'") from None
-    if not found[0].endswith((".csv", ".txt", ".tsv")): return dd.read_parquet(
-        found, blocksize="64MiB")
-    return dd.read_csv(found, blocksize="64MiB", dtype=dict.fromkeys(columns, "float64"),
-                       sep="\t" if found[0].endswith(".tsv") else ",")
+    headers = [_header(one, mark) for one in files]
+    for one, header in zip(files, headers):
+        for name in columns:
+            if name not in header and name in headers[0]:
+                raise ValueError(f"{display_name(one)} must have a column {name!r}, as "
+                                 f"{display_name(files[0])} has")
+        if mark and header != headers[0]:
+            raise ValueError(f"{display_name(one)} must have the columns of "
+                             f"{display_name(files[0])} in the same order")
+    if mark is None: return dd.read_parquet(files, blocksize="64MiB")
+    return dd.read_csv(files, blocksize="64MiB", sep=mark, dtype={
+        name: str if name in texts else "float64" for name in columns})
+
+# %% ../nbs/70_cli.ipynb #cell-116h
+def _header(path, mark):
+    "The names of a file's columns."
+    import pandas as pd
+    if mark: return pd.read_csv(path, sep=mark, nrows=0).columns.tolist()
+    if os.path.isdir(path): return []
+    from pyarrow import parquet
+    return parquet.read_schema(path).names
 
 
-def _calibration_in_parts(file, columns, asked, others, *numbers):
+@contextlib.contextmanager
+def _in_parts(params, columns, texts=()):
+    "The table of all files, and the threads to read it with; what refuses a cell names its line."
+    files, mark = _named_files(params["file"])
+    numbers, jobs = [name for name in columns if name not in texts], params["jobs"]
+    try:
+        table = _table_in_parts(files, mark, columns, texts)
+        import dask
+        with dask.config.set(scheduler="threads", num_workers=_cores(jobs) if jobs > 0
+                             else os.cpu_count()): yield table
+    except (TypeError, ValueError) as error:
+        if mark and "(in partition" not in str(error): _refuse_cell(files, mark, numbers)
+        raise ValueError(str(error)) from None
+
+
+def _refuse_cell(files, mark, names):
+    "Name the first cell that is no number, if there is one."
+    import pandas as pd
+    for path in files:
+        header = _header(path, mark)
+        for rows in pd.read_csv(path, sep=mark, usecols=[one for one in names if one in header],
+                                dtype=str, chunksize=100_000, skip_blank_lines=False):
+            bad = rows.notna() & rows.apply(pd.to_numeric, errors="coerce").isna()
+            if not bad.to_numpy().any(): continue
+            at = bad.any(axis=1).idxmax()
+            name = bad.columns[bad.loc[at].to_numpy()][0]
+            raise ValueError(f"{display_name(path)}, line {at + 2}: column {name!r} must hold "
+                             f"numbers, got {rows.loc[at, name][:40]!r}")
+
+# %% ../nbs/70_cli.ipynb #cell-116c
+def _calibration_in_parts(context, columns):
     "Judge probabilities of a table that is read in parts: the whole of --dask."
-    (jobs, seed, json_file, fail_on), progress = asked, others.pop("progress")
-    options = dict(zip(("n_bins", "n_boot", "tolerance", "confidence"), numbers))
-    for name, value in others.items():
-        if value: raise ValueError(f"--{name.replace('_', '-')} can't be had with --dask")
-    named = dict(zip(("outcome", "probability", "weight"), columns))
-    table = _table_in_parts(file, [name for name in columns if name])
-    import dask
+    params, columns = _only(context, "outcome", "score", "n_bins", "n_boot"), _differing(columns)
     from uqcal.calibration import shown_numbers
     from uqcal.partitions import calibration_of_partitions
-    with dask.config.set(scheduler="threads", num_workers=_cores(jobs) if jobs > 0 else
-                         os.cpu_count()):
-        result = calibration_of_partitions(table, **named, rng=seed, progress=progress, **options)
+    with _in_parts(params, list(filter(None, columns))) as table:
+        result = calibration_of_partitions(
+            table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],
+            progress=_shown(params["progress"]), **{name: params[name] for name in (
+                "n_bins", "n_boot", "tolerance", "confidence")})
     frame = result.to_frame()
     rows = [("", "value", "low", "high", "p-value", "adjusted"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
+    _tell_of_parts(params, columns, result, [
+        _wrapped(result.sentence, _width()), _aligned(rows, (1, 2, 3, 4, 5)),
+        *(_wrapped(one, _width()) for one in result.cautions)], verdict=result.verdict,
+        cautions=list(result.cautions), numbers={
+            name: {key: value for key, value in row.items() if value is not None}
+            for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
+                "index").items()})
+
+
+def _differing(columns):
+    "Refuse a column that is named twice."
+    names = [name for name in columns if name]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
+    return columns
+
+
+def _tell_of_parts(params, columns, result, told, **numbers):
+    "Print what is said of a table in parts, write its numbers, and end as --fail-on asks."
     parts = "one part" if result.n_partitions == 1 else f"{result.n_partitions:,} parts"
     often = {1: "once", 2: "twice"}.get(result.n_passes, f"{result.n_passes} times")
-    _deliver("\n\n".join([
-        f"{display_name(file)}: {result.n:,} rows in {parts}, read {often}",
-        _wrapped(result.sentence, _width()), _aligned(rows, (1, 2, 3, 4, 5)),
-        *(_wrapped(one, _width()) for one in result.cautions)]), _json(
-            data={"source": file, "columns": [*filter(None, columns)]}, seed=seed,
-            verdict=result.verdict, headline=result.sentence, n=result.n,
-            n_partitions=result.n_partitions, cautions=list(result.cautions),
-            numbers={name: {key: value for key, value in row.items() if value is not None}
-                     for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
-                         "index").items()}), None, json_file, None)
-    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
+    _deliver("\n\n".join([f"{display_name(params['file'])}: {result.n:,} rows in {parts}, read "
+                          f"{often}", *told]), _json(
+        data={"source": params["file"], "columns": [*filter(None, columns)]}, seed=params["seed"],
+        headline=result.sentence, n=result.n, n_partitions=result.n_partitions, **numbers),
+        None, params["json_file"], None)
+    asked = params.get("fail_on")
+    if asked and numbers.get("verdict") in ("invalid", asked): raise typer.Exit(1)
+
+# %% ../nbs/70_cli.ipynb #cell-116v
+_NOT_ASKED = ("Not asked of a table in partitions: how far errors may be off over a fifth of the "
+              "rows, the link of errors and uncertainties, features and groups, what could have "
+              "gone wrong in the file, the statistics CC, ENCE and ZMSE, and which mend would "
+              "help. Rows are taken as independent of each other.")
+
+
+def _validation_in_parts(context):
+    "Judge uncertainties of a table that is read in parts: the whole of --dask."
+    params = _only(context, "error", "observed", "predicted", "uncertainty")
+    if params["fail_on"] is not None:
+        from uqcal.inputs import check_choice
+        check_choice(params["fail_on"], "--fail-on", ("invalid", "undecided"))
+    _check_outputs(None, params["jobs"], json=params["json_file"])
+    columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
+                                                   "uncertainty")))
+    from uqcal.partitions import errors_of_partitions
+    with _in_parts(params, columns) as table:
+        result = errors_of_partitions(
+            table, columns[0] if len(columns) == 2 else tuple(columns[:2]), columns[-1],
+            confidence=params["confidence"], tolerance=params["tolerance"],
+            progress=_shown(params["progress"]))
+    answers = result.answers
+    _tell_of_parts(params, columns, result, [
+        _wrapped(result.sentence, _width()), *(_wrapped(
+            f"{name[0].upper()}{name[1:]}: {one['status']}. {one['sentence']}", _width(),
+            rest="  ") for name, one in answers.items()), _wrapped(_NOT_ASKED, _width())],
+        verdict=result.verdict, tolerance=result.tolerance, conclusions=answers,
+        not_asked=_NOT_ASKED)
 
 # %% ../nbs/70_cli.ipynb #cell-237c
 def _write_calibration(result, data, seed, report, json_file, points, step):
@@ -1698,7 +1811,8 @@ def _recalibration_report(summary, kind, label, path):
 _COMPARE = """Compare groups at like scores, by cumulative differences.
 
 FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Without --a and --b all pairs of groups are compared.
+for CSV on standard input. Without --a and --b all pairs of groups are compared. With --dask
+FILE may be a pattern in quotes, for many files.
 
 \b
 Examples:
@@ -1707,6 +1821,8 @@ Examples:
     --group arm --a treated --b control --report arms.html
   uqcal compare loans.csv --response repaid --score rating --group county \\
     --weight w --everyone
+  uqcal compare 'part-*.parquet' --response repaid --score rating \\
+    --group sex --dask
 
 Exit code: 0 done; 2 input or options can't be used.
 """
@@ -1715,7 +1831,7 @@ _GROUP_A = _option("Group to compare; without --b, with everyone.", "LABEL", "--
 # %% ../nbs/70_cli.ipynb #cell-049
 @app.command("compare", help=_COMPARE)
 def _compare(
-    file: Annotated[str, _FILE],
+    context: typer.Context, file: Annotated[str, _FILE],
     response: Annotated[str, _option("Column of the responses, 0 and 1 or real numbers.", "NAME",
                                      default=True)] = "response",
     score: Annotated[str, _option("Column of the scores.", "NAME", default=True)] = "score",
@@ -1733,7 +1849,9 @@ def _compare(
     report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
     json_file: Annotated[str | None, _JSON] = None,
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
+    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None,
+    in_parts: _InParts = False):
+    if in_parts: return _comparison_in_parts(context)
     _check_outputs(file, jobs, report=report, json=json_file)
     _check_sizes(n_resamples=n_resamples)
     table, frame = _read_groups(file, [response, score] + ([weight] if weight else []),
@@ -1837,7 +1955,7 @@ def _graph_rows(graph):
         ratio = f"{value / graph.null_scale:.3f}" if graph.null_scale else "no noise"
         rows.append((name, f"{value:.4g}", "" if np.isnan(graph.scale)
                      else f"{value / graph.scale:.3f}" if graph.scale else "no noise", ratio,
-                     f"{p:.2g}"))
+                     "not asked" if p is None else f"{p:.2g}"))
     return rows
 
 # %% ../nbs/70_cli.ipynb #cell-207
@@ -1947,6 +2065,44 @@ def _comparison_numbers(result, apart=None):
         "average_interval": [_plain(end) for end in average.confidence_interval],
         "average_pvalue": average.pvalue, "graph": result.to_frame().to_dict("list")}
 
+
+# %% ../nbs/70_cli.ipynb #cell-057d
+def _comparison_in_parts(context):
+    "Compare groups of a table that is read in parts: the whole of --dask."
+    params = _only(context, "response", "score", "group", "a", "b")
+    columns = _differing([params[name] for name in ("response", "score", "group", "weight")])
+    sides = params["a"], params["b"]
+    if (sides[0] is None) != (sides[1] is None):
+        raise ValueError("--dask compares two groups, or all pairs: give both --a and --b, or "
+                         "neither")
+    _check_outputs(None, params["jobs"], json=params["json_file"])
+    from uqcal.partition_comparison import comparison_of_partitions, comparisons_of_partitions
+    named = dict(zip(("response", "score", "group", "weight"), columns),
+                 progress=_shown(params["progress"]))
+    with _in_parts(params, list(filter(None, columns)), [columns[2]]) as table:
+        found = (comparisons_of_partitions(table, **named) if sides[0] is None
+                 else comparison_of_partitions(table, *sides, **named))
+    is_pair = sides[0] is not None or len(found.comparisons) == 1 and not found.skipped
+    result = found.comparisons[0] if is_pair and sides[0] is None else found
+    rows = _graph_rows(result) if is_pair else _pairs_of_parts(result)
+    sentence = result.sentence[0].upper() + result.sentence[1:].rstrip(".") + "."
+    numbers = [{key: None if isinstance(value, float) and not np.isfinite(value) else value
+                for key, value in row.items()} for row in result.to_frame().to_dict("records")]
+    _tell_of_parts(params, columns, result, [
+        _wrapped(sentence, _width()), _aligned(rows, range(1 if is_pair else 2, len(rows[0]))),
+        *(_wrapped(one, _width()) for one in result.cautions)], comparisons=numbers,
+        skipped=[] if is_pair else list(result.skipped), cautions=list(result.cautions))
+
+
+def _pairs_of_parts(result):
+    "The twenty pairs with the smallest p-values as text."
+    def _p(value): return "not asked" if np.isnan(value) else f"{value:.2g}"
+    return [("a", "b", "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)"), *(
+        (str(row["a"]), str(row["b"]), f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
+         f"{row['average_difference']:.3g}", f"{row['kuiper'] / row['null_scale']:.3f}"
+         if row["null_scale"] else "no noise", *(_p(row[f"kuiper_pvalue{by}"])
+                                                 for by in ("", "_holm", "_bh")))
+        for row in result.to_frame().head(20).to_dict("records"))]
 
 # %% ../nbs/70_cli.ipynb #cell-083
 def _comparison_page(frame, sides, result, facts, apart=None):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +19,7 @@ from scipy import special
 
 from .brownian import kuiper_null
 from .calibration_tests import CalibrationTest, testable, tests_of
+from .conclusions import check_tolerance
 from .inputs import (check_choice, check_column, check_count, check_fraction, check_outcomes,
                           check_probabilities, read_vector, refuse)
 from .intervals import CoverageTest, coverage_of_counts
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['PartitionedCalibration', 'calibration_of_partitions', 'coverage_of_partitions', 'PartitionedErrors',
-           'errors_of_partitions']
+__all__ = ['parts_of', 'over_parts', 'in_part', 'PartitionedCalibration', 'calibration_of_partitions', 'bars_of_parts',
+           'coverage_of_partitions', 'PartitionedErrors', 'errors_of_partitions']
 
 # %% ../nbs/64_partitions.ipynb #cell-074
 def _dask():
@@ -53,8 +54,37 @@ def _blocks(column, name):
     return np.ravel(column.to_delayed()).tolist()
 
 
-def _parts_of(frame, names):
-    "The parts of a table, each a promise of its columns by name."
+def _by_name(names, *columns):
+    return dict(zip(names, columns))
+
+# %% ../nbs/64_partitions.ipynb #cell-074p
+def parts_of(
+    frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series
+    names: list[str],  # the columns that are wanted, all different
+) -> list[Any]:  # a promise of Dask for each part, of its columns by name
+    """The parts of a table, each a promise of some of its columns.
+
+    Parameters
+    ----------
+    frame : Any
+        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series.
+    names : list[str]
+        The columns that are wanted, all different.
+
+    Returns
+    -------
+    list[Any]
+        A promise of Dask for each part, of its columns by name.
+
+    Raises
+    ------
+    TypeError
+        For another kind of table.
+    ValueError
+        For a column that is missing or named twice and for columns in different chunks.
+    ImportError
+        Without Dask.
+    """
     delayed = _dask().delayed
     columns = frame if isinstance(frame, Mapping) else getattr(frame, "columns", None)
     if columns is None or not (isinstance(frame, Mapping) or hasattr(frame, "to_delayed")):
@@ -72,10 +102,6 @@ def _parts_of(frame, names):
                          f"{' and '.join(str(len(one)) for one in blocks)} of them")
     return [delayed(_by_name)(names, *part) for part in zip(*blocks)]
 
-
-def _by_name(names, *columns):
-    return dict(zip(names, columns))
-
 # %% ../nbs/64_partitions.ipynb #cell-075
 def _merged(rules, parts):
     "What several parts say together: each number by its rule; parts without rows say nothing."
@@ -83,9 +109,38 @@ def _merged(rules, parts):
     if not parts: return None
     return tuple(functools.reduce(rule, column) for rule, column in zip(rules, zip(*parts)))
 
+# %% ../nbs/64_partitions.ipynb #cell-075p
+def over_parts(
+    parts: list[Any],  # what `parts_of` returns
+    task: Callable,  # called as task(columns, place, options) on each part; a tuple of what it has
+                     # to say, or None
+    rules: tuple[Callable, ...],  # for each of these, what merges that of two parts
+    *options: Any,  # what the task is told, the same for all parts
+) -> tuple | None:  # what the table has to say; None where no part said anything
+    """What all parts of a table say together, merged in their order, eight at a time.
 
-def _over(parts, task, rules, *options):
-    "Do a task on each part, and merge what the parts say, in their order."
+    Parameters
+    ----------
+    parts : list[Any]
+        What `parts_of` returns.
+    task : Callable
+        Called as task(columns, place, options) on each part; a tuple of what it has to say,
+        or None.
+    rules : tuple[Callable, ...]
+        For each of these, what merges that of two parts.
+    *options : Any
+        What the task is told, the same for all parts.
+
+    Returns
+    -------
+    tuple | None
+        What the table has to say; None where no part said anything.
+
+    Raises
+    ------
+    ImportError
+        Without Dask.
+    """
     delayed = _dask().delayed
     shared = delayed(options, traverse=False)  # sent to a worker once, not with each part
     found = [delayed(task)(part, place, shared) for place, part in enumerate(parts)]
@@ -93,15 +148,27 @@ def _over(parts, task, rules, *options):
         found = [delayed(_merged)(rules, found[k:k + 8]) for k in range(0, len(found), 8)]
     return found[0].compute()
 
-# %% ../nbs/64_partitions.ipynb #cell-077
+# %% ../nbs/64_partitions.ipynb #cell-076p
 @contextlib.contextmanager
-def _told(place):
-    "Say in which part something was wrong."
+def in_part(place: int,  # number of the part, from 0
+            ) -> Iterator[None]:  # for a with statement
+    """A context in which refusals say in which part something was wrong.
+
+    Parameters
+    ----------
+    place : int
+        Number of the part, from 0.
+
+    Yields
+    ------
+    Iterator[None]
+        For a with statement.
+    """
     try: yield
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (in partition {place}, counted from 0)") from None
 
-
+# %% ../nbs/64_partitions.ipynb #cell-077
 def _weight(columns, name, n):
     "The weights of a part, undivided."
     if name is None: return np.ones(n)
@@ -115,14 +182,14 @@ def _heaviest(columns, place, options):
     "The largest weight of a part, and the smallest that is not zero."
     (name,) = options
     if not len(columns[name]): return None
-    with _told(place): weight = _weight(columns, name, len(columns[name]))
+    with in_part(place): weight = _weight(columns, name, len(columns[name]))
     return weight.max(), weight.min(where=weight > 0, initial=np.inf)
 
 
 def _largest_weight(parts, name):
     "The largest weight of a table; 1 without weights."
     if name is None: return 1.0
-    largest, smallest = _over(parts, _heaviest, (max, min), name) or (0.0, np.inf)
+    largest, smallest = over_parts(parts, _heaviest, (max, min), name) or (0.0, np.inf)
     if not largest > 0: raise ValueError(f"{name} must be positive somewhere")
     if smallest < 1e-150 * largest:
         raise ValueError(f"{name} must be zero or within a factor 1e150 of the largest, got "
@@ -134,7 +201,7 @@ def _binary(columns, place, names, largest):
     "Outcomes, probabilities and weights of a part; None where it has no rows."
     outcome, probability, weight = names
     if not len(columns[outcome]): return None
-    with _told(place):
+    with in_part(place):
         y = check_outcomes(columns[outcome], outcome)
         p = check_probabilities(columns[probability], probability)
         if p.size != y.size:
@@ -250,13 +317,13 @@ def _reach(parts, rows, asked, edges, cells):
         n_passes, left = n_passes + 1, count.sum()
         now = is_open & (np.cumsum(count) <= _MOST_ROWS)
         if now.any() and (now.sum() == is_open.sum() or left > before / 2):
-            found = _over(parts, _open_rows, (_join, _join), rows, asked, edges, now, None)
+            found = over_parts(parts, _open_rows, (_join, _join), rows, asked, edges, now, None)
             at = _inside(*found, edges, cells.sums[:, 1] * now, total[1:])
             high, low = max(high, at.max()), min(low, at.min())
             cells.most[now] = cells.least[now]  # nothing is left to be known there
         else:
             finer = np.union1d(edges, _cuts(cells, is_open))
-            found = _over(parts, _finer, _CELLS, rows, asked, edges, is_open, finer)
+            found = over_parts(parts, _finer, _CELLS, rows, asked, edges, is_open, finer)
             found = _Cells(*map(np.array, found))  # a copy: what a worker sends is read-only
             kept = np.searchsorted(finer, edges[~is_open])
             for new, old in zip(found, cells): new[kept] = old[~is_open]
@@ -604,10 +671,10 @@ def calibration_of_partitions(
         confidence, "confidence")
     bins = np.arange(check_count(n_bins, "n_bins", maximum=10_000) + 1) / n_bins
     n_boot, names = check_count(n_boot, "n_boot"), (outcome, probability, weight)
-    parts = _parts_of(frame, [name for name in names if name is not None])
-    with _bars(progress):
+    parts = parts_of(frame, [name for name in names if name is not None])
+    with bars_of_parts(progress):
         largest = _largest_weight(parts, weight)
-        found = _over(parts, _first_pass, _FIRST, names, largest, bins)
+        found = over_parts(parts, _first_pass, _FIRST, names, largest, bins)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         extent = _reach(parts, _scored, (names, largest), _EDGES, _Cells(*found[4:]))
     binned, n_passes = found[1], 1 + (weight is not None) + extent[2]
@@ -634,14 +701,26 @@ def _answer(found, extent, confidence):
         is_rounded=walk.variance > 0 and not limit_serves(walk, "kuiper"))
 
 
-# %% ../nbs/64_partitions.ipynb #cell-102
-def _bars(progress):
-    "Bars of Dask on standard error, where they are wanted."
+# %% ../nbs/64_partitions.ipynb #cell-101p
+def bars_of_parts(progress: bool,  # whether bars are wanted
+                  ) -> Any:  # for a with statement
+    """A context in which Dask shows bars on standard error, where they are wanted.
+
+    Parameters
+    ----------
+    progress : bool
+        Whether bars are wanted.
+
+    Returns
+    -------
+    Any
+        For a with statement.
+    """
     if not progress: return contextlib.nullcontext()
     from dask.diagnostics import ProgressBar
     return ProgressBar(out=sys.stderr)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-102
 def _graph(cells):
     "The walk at the ends of some thousand cells that hold rows."
     held = np.flatnonzero(cells.sums[:, 0])
@@ -706,7 +785,7 @@ def coverage_of_partitions(
                    n_calibration=None if n_calibration is None else check_count(
                        n_calibration, "n_calibration"))
     level, names = check_fraction(coverage, "coverage"), [value, lower, upper]
-    found = _over(_parts_of(frame, names), _covered, (np.add,), names)
+    found = over_parts(parts_of(frame, names), _covered, (np.add,), names)
     if found is None: raise ValueError("frame must hold at least one row, got none")
     return coverage_of_counts(*map(int, found[0]), level, **options)
 
@@ -715,7 +794,7 @@ def _covered(columns, place, options):
     "How many rows of a part are covered, and how many there are."
     value, lower, upper = options[0]
     if not len(columns[value]): return None
-    with _told(place):
+    with in_part(place):
         y = read_vector(columns[value], value)
         low, high = (check_column(columns[name], y.size, name) for name in (lower, upper))
         refuse(lower, f"not be above {upper}", low > high, "above", low)
@@ -750,6 +829,8 @@ class PartitionedErrors(Result):
         How many times all of them were read.
     confidence : float
         Level of intervals and verdict.
+    tolerance : float
+        Largest factor between errors and uncertainties that does no harm.
     """
     pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
                                # serve
@@ -763,12 +844,18 @@ class PartitionedErrors(Result):
     n_partitions: int  # parts of the table
     n_passes: int  # how many times all of them were read
     confidence: float  # level of intervals and verdict
+    tolerance: float  # largest factor between errors and uncertainties that does no harm
 
     @property
     def verdict(self) -> str:
         """One of "invalid" and "undecided"; how far single stretches may be off is not limited."""
         worst = min(self.adjusted.values(), default=1.0)
         return "invalid" if worst < 1 - self.confidence else "undecided"
+
+    @property
+    def answers(self) -> dict[str, dict[str, Any]]:
+        """For each of the questions of a validation that was asked or could have been: status, sentence, adjusted p-value, estimate and its interval."""
+        return _errors_answers(self)
 
     @property
     def sentence(self) -> str:
@@ -797,25 +884,60 @@ def _errors_sentence(found):
             "How far they are off at single uncertainties is not limited." if asked
             else f"Nothing can be said of {found.n:,} rows."]
     if missing:
-        says.append(f"Not asked: {missing}, since single rows outweigh all others, or all "
-                    "uncertainties are alike; validate asks in memory.")
+        says.append(f"Not asked: {missing}, since {_OUTWEIGHED}; validate asks in memory.")
     return " ".join(says)
 
 
+_OUTWEIGHED = "single rows outweigh all others, or all uncertainties are alike"
 _ASKED = {"bias": "whether errors scatter around zero", "average": "their size on average",
           "consistency": "their size along the uncertainties"}
+
+# %% ../nbs/64_partitions.ipynb #cell-013c
+def _errors_answers(found):
+    "Status, sentence and numbers of each question."
+    factor, ends = float(np.sqrt(found.zms)), [float(end) for end in np.sqrt(found.zms_interval)]
+    size = f"{three_digits(factor)} times ({' to '.join(map(three_digits, ends))})"
+    beyond = f"the tolerance of {found.tolerance:g}"
+    mean = f"the mean of E/u is {found.mean:+.3g} ({found.mean_interval.low:+.3g} to " \
+           f"{found.mean_interval.high:+.3g})"
+    within = ends[0] * found.tolerance >= 1 and ends[1] <= found.tolerance
+    told = {"bias": (f"Errors do not scatter around zero: {mean}", f"No bias is seen: {mean}; how "
+                     "large it may be over single stretches is not limited"),
+            "average": (f"On average the errors are not as large as stated, but {size}",
+                        "On average the errors are as large as stated, "
+                        f"{size}, within {beyond}" if within else
+                        f"No fault of the average is shown, but one beyond {beyond} is not "
+                        f"excluded: the errors are {size}"),
+            "consistency": ("The factor between errors and uncertainties changes along these",
+                            "No sign that the factor between errors and uncertainties changes "
+                            "along these; how far it may over single stretches is not limited")}
+    numbers = {"bias": (found.mean, found.mean_interval), "average": (factor, Interval(*ends))}
+    answers = {}
+    for name, (wrong, right) in told.items():
+        p, (estimate, interval) = found.adjusted.get(name), numbers.get(name, (None, None))
+        is_wrong = p is not None and p < 1 - found.confidence
+        status = "invalid" if is_wrong else (
+            "valid" if p is not None and name == "average" and within else "undecided")
+        sentence = (f"{wrong if is_wrong else right} (p = {p:.2g}, adjusted)." if p is not None
+                    else f"Not asked, since {_OUTWEIGHED}.")
+        answers["average calibration" if name == "average" else name] = dict(
+            status=status, sentence=sentence.replace("-", "−"), pvalue=p, estimate=estimate,
+            confidence_interval=interval)
+    return answers
 
 # %% ../nbs/64_partitions.ipynb #cell-014
 def _scaled(columns, place, error, uncertainty):
     "Errors over their uncertainties, and these, of a part; None where it has no rows."
-    if not len(columns[error]): return None
-    with _told(place):
-        e = read_vector(columns[error], error)
+    first, *second = [error] if isinstance(error, str) else error
+    if not len(columns[first]): return None
+    with in_part(place):
+        e = read_vector(columns[first], first)
+        for name in second: e = e - check_column(columns[name], e.size, name)
         u = check_column(columns[uncertainty], e.size, uncertainty)
         refuse(uncertainty, "be positive", u <= 0, "≤ 0", u)
         z = e / u
-        refuse(f"{error} / {uncertainty}", "not exceed 1e70 in magnitude", np.abs(z) > 1e70,
-               "larger", z)
+        what = f"{' − '.join([first, *second])} / {uncertainty}"
+        refuse(what, "not exceed 1e70 in magnitude", np.abs(z) > 1e70, "larger", z)
     return z, u
 
 
@@ -845,10 +967,13 @@ def _excess_cells(columns, place, options):
 # %% ../nbs/64_partitions.ipynb #cell-015
 def errors_of_partitions(
     frame: Any,  # as of `calibration_of_partitions`
-    error: str = "error",  # the column of errors
+    error: str | tuple[str, str] = "error",  # the column of errors; or those of true and of
+                                             # predicted values, of which it is the difference
     uncertainty: str = "uncertainty",  # the column of standard uncertainties > 0, in the same unit
     *,
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
+    tolerance: float = 1.25,  # largest factor between errors and uncertainties that does no harm,
+                              # > 1
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedErrors:  # `.verdict`, `.sentence`, `.zms`, `.mean`, `.kuiper`
     """Bias, average size and consistency of errors in a table that no memory holds.
@@ -857,12 +982,15 @@ def errors_of_partitions(
     ----------
     frame : Any
         As of `calibration_of_partitions`.
-    error : str, default "error"
-        The column of errors.
+    error : str | tuple[str, str], default "error"
+        The column of errors; or those of true and of predicted values, of which it is the
+        difference.
     uncertainty : str, default "uncertainty"
         The column of standard uncertainties > 0, in the same unit.
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
+    tolerance : float, default 1.25
+        Largest factor between errors and uncertainties that does no harm, > 1.
     progress : bool, default False
         Show bars on standard error.
 
@@ -881,19 +1009,21 @@ def errors_of_partitions(
     Kuiper (1960) for the limit of the walk's range.
     """
     confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
-    parts = _parts_of(frame, list(asked))
-    with _bars(progress):
-        found = _over(parts, _powers, (np.add, min, max, min, max), *asked)
+    tolerance = check_tolerance(tolerance)
+    parts = parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
+    with bars_of_parts(progress):
+        found = over_parts(parts, _powers, (np.add, min, max, min, max), *asked)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         sums, lowest, highest, *ends = found
         n, zms = int(sums[0]), float(sums[2] / sums[0])
-        if not zms > 0: raise ValueError(f"{error} must not be zero in all rows")
+        if not zms > 0: raise ValueError("error must not be zero in all rows")
         one = _Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
         edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
-        cells = _Cells(*_over(parts, _excess_cells, _CELLS, *asked, zms, edges))
+        cells = _Cells(*over_parts(parts, _excess_cells, _CELLS, *asked, zms, edges))
         high, low, n_passes = _reach(parts, _excess, (*asked, zms), edges, cells)
     return _errors_found(sums, (lowest, highest), (high - low) / n if ends[0] < ends[1] else None,
-                         confidence, n_partitions=len(parts), n_passes=2 + n_passes)
+                         confidence, tolerance=tolerance, n_partitions=len(parts),
+                         n_passes=2 + n_passes)
 
 # %% ../nbs/64_partitions.ipynb #cell-016
 def _errors_found(sums, ends, reach, confidence, **counts):
