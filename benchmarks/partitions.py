@@ -1,5 +1,5 @@
-"""Tables too large for memory: time and memory of `calibration_of_partitions` and `errors_of_partitions` against the number of rows,
-beside the same numbers in memory.
+"""Tables too large for memory: time and memory of `calibration_of_partitions`, `errors_of_partitions` and `comparison_of_partitions` against the number of
+rows, beside the numbers of the first and the last in memory.
 
     python benchmarks/partitions.py                      10⁶ and 10⁷ rows
     python benchmarks/partitions.py 1e8 2e8              other numbers; a row takes some 25 bytes of the folder for temporary files
@@ -28,7 +28,7 @@ LIMIT = 4e9
 
 
 def write_rows(folder, rows):
-    "Parquet files of outcomes and probabilities that are right, most of them small, and of errors and uncertainties that are right."
+    "Parquet files of outcomes and probabilities that are right, most of them small, and of errors and uncertainties that are right, and two groups that are alike."
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -38,7 +38,8 @@ def write_rows(folder, rows):
         outcome = rng.random(n) < score
         uncertainty = np.exp(0.5 * rng.standard_normal(n))
         error = uncertainty * rng.standard_normal(n)
-        parquet.write_table(pa.table({"outcome": outcome, "score": score, "error": error, "uncertainty": uncertainty}), Path(folder) / f"part-{k:05d}.parquet", row_group_size=GROUP, compression="none",
+        group = np.where(rng.random(n) < 0.4, "a", "b")
+        parquet.write_table(pa.table({"outcome": outcome.astype(np.int8), "score": score, "error": error, "uncertainty": uncertainty, "group": group}), Path(folder) / f"part-{k:05d}.parquet", row_group_size=GROUP, compression="none",
                             use_dictionary=False)
 
 
@@ -94,6 +95,31 @@ def errors_by_partitions(folder):
     return {"numbers": {"zms": found.zms, "kuiper of errors": found.kuiper}, **cost}
 
 
+def groups_by_partitions(folder):
+    "Two groups at like scores."
+    from uqcal.partition_comparison import comparison_of_partitions
+
+    found, cost = of_workers(folder, ["outcome", "score", "group"], functools.partial(comparison_of_partitions, a="a", b="b", response="outcome"))
+    return {"numbers": {name: getattr(found, name) for name in COMPARED}, **cost}
+
+
+COMPARED = ("kuiper", "kolmogorov_smirnov", "null_scale", "average_difference")
+
+
+def groups_in_memory(folder):
+    "The same in memory."
+    from uqcal.cumulative import comparison_graph
+
+    def work():
+        "Read, compare."
+        table = pd.read_parquet(folder, columns=["outcome", "score", "group"])
+        sides = [table[table["group"] == label] for label in ("a", "b")]
+        graph = comparison_graph(*(part[name].to_numpy(float) for part in sides for name in ("outcome", "score")), method="asymptotic")
+        return {name: getattr(graph, name) for name in COMPARED}
+    found, cost = watched(work)
+    return {"numbers": found, **cost}
+
+
 def in_memory(folder):
     "The same numbers of a table that is read as a whole."
     from uqcal.calibration_tests import binary_calibration_tests
@@ -101,7 +127,7 @@ def in_memory(folder):
 
     def work():
         "Read, judge."
-        table = pd.read_parquet(folder)
+        table = pd.read_parquet(folder, columns=["outcome", "score"])
         y, p = table["outcome"].to_numpy(float), table["score"].to_numpy()
         tests = binary_calibration_tests(y, p, method="asymptotic")
         error = calibration_error_interval(y, p, rng=1)
@@ -111,7 +137,7 @@ def in_memory(folder):
     return {"numbers": found, **cost}
 
 
-HOW = {"partitions": by_partitions, "errors": errors_by_partitions, "in memory": in_memory}
+HOW = {"partitions": by_partitions, "errors": errors_by_partitions, "groups": groups_by_partitions, "in memory": in_memory, "groups in memory": groups_in_memory}
 
 
 def main(arguments):
@@ -121,14 +147,15 @@ def main(arguments):
     for rows in sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_rows(folder, rows)
-            found = {how: measured(__file__, f"{how}|{folder}") for how in HOW if how != "in memory" or rows <= IN_MEMORY}
+            found = {how: measured(__file__, f"{how}|{folder}") for how in HOW if "in memory" not in how or rows <= IN_MEMORY}
         for how, one in found.items():
-            say(f"{rows:>13,} rows, {how:10}: {one['seconds']:7.1f} s, {one['cpu_seconds']:7.1f} CPU s, {one['peak_gb']:5.2f} GB at most"
+            say(f"{rows:>13,} rows, {how:16}: {one['seconds']:7.1f} s, {one['cpu_seconds']:7.1f} CPU s, {one['peak_gb']:5.2f} GB at most"
                 + (f", read {one['passes']} times in {one['partitions']} parts" if "passes" in one else ""))
             made.append({"how": how, "rows": rows, "cpu_seconds": round(one["cpu_seconds"], 1), "peak_gb": round(one["peak_gb"], 2),
                          "partitions": one.get("partitions", 1), "passes": one.get("passes", 1)})
         if "in memory" in found:
-            apart = max(abs(value - found["partitions"]["numbers"][name]) for name, value in found["in memory"]["numbers"].items())
+            apart = max(abs(value - found[how]["numbers"][name]) for how, whole in (("partitions", "in memory"), ("groups", "groups in memory"))
+                        for name, value in found[whole]["numbers"].items())
             say(f"{'':13} largest difference of a number: {apart:.1e}")
     if as_json: print(json.dumps(made))
 
