@@ -321,9 +321,7 @@ _TOLERANCE = _option("Largest factor between errors and stated uncertainties tha
 def _validate(
     context: typer.Context, file: Annotated[str | None, _FILE] = None,
     error: Annotated[str | None, _option("Column of the errors.  [default: error]", "NAME")] = None,
-    observed: Annotated[str | None,
-                        _option("Column of the true values, with --predicted.", "NAME")] = None,
-    predicted: Annotated[str | None, _option("Column of the predictions.", "NAME")] = None,
+    observed: _Observed = None, predicted: _Predicted = None,
     uncertainty: Annotated[
         str | None, _option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
     feature: Annotated[list[str] | None, _FEATURE] = None, demo: Annotated[
