@@ -282,6 +282,12 @@ class _Rows(NamedTuple):
     columns: np.ndarray  # rows, Σw, Σw·response, Σw² of the equal ones, shape (n, 4)
 
     def where(self, kept):
+        """Those of the rows that are kept, by positions or truth values.
+
+        Parameters
+        ----------
+        kept
+        """
         return _Rows(*(column[kept] for column in self))
 
 
@@ -299,6 +305,7 @@ class _Going(NamedTuple):
 
     @classmethod
     def begin(cls):
+        "Before the first score."
         none, nobody = np.empty(0), np.empty(0, np.int64)
         rows = _Rows(none, nobody, none, np.empty((0, 4)))
         return cls(np.zeros(11), np.zeros(2), (), np.empty((0, 2, 6)), nobody.astype(np.int8),
