@@ -264,3 +264,23 @@ def test_right_or_wrong_beside_a_matrix_is_refused_and_never_read_as_classes():
     with pytest.raises(ValueError, match="classes must be left out"): rel.expected_calibration_error(right, prob.max(axis=1), classes=[0, 1])
     for call in (rel.top_label_ece, rel.classwise_ece): assert call(names[label], prob, classes=names) == call(label, prob) == call(label + 1, prob, classes=range(1, 11))
     with pytest.raises(ValueError, match="classes must be left out"): rel.top_label_ece(label, prob.max(axis=1), answer, classes=range(10))
+
+
+def test_limits_hold_where_few_heavy_rows_are_at_risk():
+    "An effective number of points alone, which knows nothing of chances, misses one truth in ten here."
+    held, told = 0, np.full(1500, 0.005)
+    for seed in range(120):
+        rng = np.random.default_rng([40, seed])
+        heavy = rng.random(1500) < 0.03
+        w, chance = np.where(heavy, 30.0, 1.0), np.where(heavy, 0.2, 0.005)
+        y = (rng.random(1500) < chance) * 1.0
+        found = rel.calibration_error_interval(y, told, sample_weight=w, n_boot=49, rng=1)
+        held += abs(w @ (chance - told)) / w.sum() <= found.ece_limit
+        if seed: continue
+        again = rel.calibration_error_interval(y, told, sample_weight=1e148 * w, n_boot=49, rng=1)
+        assert again.ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
+        parts = sum(rel.bin_sums(y[k::2], told[k::2], w[k::2], np.arange(16) / 15) for k in (0, 1))
+        squares = sum(rel.bin_sums(y[k::2], told[k::2], w[k::2]**2, np.arange(16) / 15) for k in (0, 1))
+        assert rel.calibration_error_of(parts, squares, n_boot=49, rng=1).ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
+        np.testing.assert_array_equal(rel.with_seen_scatter(np.array([[9.0, 18, 3, 4, 36]]), np.array([[9.0, 36, 6, 8, 144]])), [[9, 18, 3, 4, 36]])
+    assert held >= 110, held  # 116 of 120; 103 by the effective number alone

@@ -681,8 +681,9 @@ def calibration_of_partitions(
     return PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
         diagram=diagram_of(binned[0], bins, confidence=confidence), tolerance=tolerance,
-        error=calibration_error_of(binned[0], confidence=confidence, n_boot=n_boot, rng=rng,
-                                   n_jobs=n_jobs, progress=progress))
+        error=calibration_error_of(binned[0], None if weight is None else binned[1],
+                                   confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
+                                   progress=progress))
 
 # %% ../nbs/64_partitions.ipynb #cell-101
 def _answer(found, extent, confidence):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['ReliabilityDiagram', 'reliability_diagram', 'bin_sums', 'diagram_of', 'expected_calibration_error', 'top_label_ece',
-           'classwise_ece', 'ECETest', 'ece_test', 'debiased_squared_error', 'CalibrationError',
+           'classwise_ece', 'ECETest', 'ece_test', 'debiased_squared_error', 'CalibrationError', 'with_seen_scatter',
            'calibration_error_interval', 'calibration_error_of']
 
 # %% ../nbs/40_reliability.ipynb #cell-009
@@ -1075,6 +1075,38 @@ class CalibrationError(Result):
                 f"{'one bin' if self.n_bins == 1 else f'these {self.n_bins} bins'}, "
                 f"{100 * self.confidence:g} % interval {low:.4g} to {high:.4g}")
 
+# %% ../nbs/40_reliability.ipynb #cell-040x
+def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
+                      squares: np.ndarray,  # the same of the squared weights
+                      ) -> np.ndarray:  # shape (n_bins, 5)
+    """Σw² made larger in bins of unequal weights whose outcomes scatter more than it says, by (9).
+
+    Parameters
+    ----------
+    sums : np.ndarray
+        What `bin_sums` returns, shape (n_bins, 5).
+    squares : np.ndarray
+        The same of the squared weights.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n_bins, 5).
+    """
+    weight, ones, square, found = sums[:, 1], sums[:, 3], squares[:, 1], squares[:, 3]
+    more = np.divide(squares[:, 4], square, out=np.zeros_like(square), where=square > 0)
+    most, counts = np.sqrt(more), []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for e, b in ((ones, found), (weight - ones, square - found)):
+            mean, share = (e + most) / (weight + most), (b + more) / (square + more)
+            scatter = (share * (1 - share)).clip(1e-15) * (square + more)
+            counts.append(mean * (1 - mean) * (weight + most) * (weight + 2 * most) / scatter - 1)
+        needed = weight**2 / np.minimum(*counts).clip(0.1)
+    unequal = sums[:, 0] * square > weight**2 * (1 + 1e-9)
+    held = sums.copy()
+    held[:, 4] = np.where(unequal, np.fmax(needed, sums[:, 4]), sums[:, 4])
+    return held
+
 # %% ../nbs/40_reliability.ipynb #cell-040
 def calibration_error_interval(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -1138,6 +1170,11 @@ def calibration_error_interval(
     sums = _with_clusters(_bin_sums(p, y, w, _ONE_GROUP, 1, *edges), p, w, code, *edges)[0]
     squared = _squared(sums) if code is None else _debiased_by_cluster(sums, y, p, w, code,
                                                                        edges[0])
+    if code is None and w.min() < w.max():
+        unit = w.max()
+        relative = sums / [1, unit, unit, unit, unit**2]
+        squares = _bin_sums(p, y, (w / unit)**2, _ONE_GROUP, 1, *edges)[0]
+        sums[:, 4] = with_seen_scatter(relative, squares)[:, 4] * unit**2
     return _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress)
 
 # %% ../nbs/40_reliability.ipynb #cell-302
@@ -1167,6 +1204,7 @@ def _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress):
 # %% ../nbs/40_reliability.ipynb #cell-303
 def calibration_error_of(
     sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
+    squares: np.ndarray | None = None,  # the same of the squared weights, where weights differ
     *,
     confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
     n_boot: int = 5000,  # sets of noise drawn for the lower ends
@@ -1180,6 +1218,8 @@ def calibration_error_of(
     ----------
     sums : np.ndarray
         What `bin_sums` returns, shape (n_bins, 5).
+    squares : np.ndarray | None, optional
+        The same of the squared weights, where weights differ.
     confidence : float, default 0.95
         Level of the intervals and of the limit, in (0, 1).
     n_boot : int, default 5000
@@ -1201,6 +1241,7 @@ def calibration_error_of(
     ValueError
         For a confidence outside (0, 1) or a bad number of sets.
     """
+    held = sums if squares is None else with_seen_scatter(sums, squares)
     return _within_bins(
-        sums, _squared(sums), check_fraction(confidence, "confidence"),
+        held, _squared(sums), check_fraction(confidence, "confidence"),
         check_count(n_boot, "n_boot"), check_generator(rng), n_jobs, progress)
