@@ -128,14 +128,15 @@ def test_help_is_plain_and_fits_80_columns(capsys, args):
 @pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
 def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     pd.DataFrame({"y": data()["E"] + 1, "yhat": 1.0, "u": data()["uE"]}).to_csv("test.csv", index=False)
+    data().to_parquet("part-0.parquet")
     examples = {line.strip() for args in ([], ["validate", "--help"], ["datasets", "--help"]) for line in run(capsys, *args)[1].splitlines()
                 if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
-    assert len(examples) == 8
+    assert len(examples) == 9
     folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal.cli import main; main()" "$@"\n')
     os.chmod("uqcal", stat.S_IRWXU)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     for example in sorted(example for example in examples if "fetch" not in example):
-        quick = example.replace("uqcal validate", f"uqcal validate {' '.join(QUICK)}")
+        quick = example if "--dask" in example else example.replace("uqcal validate", f"uqcal validate {' '.join(QUICK)}")
         done = subprocess.run(["bash", "-c", quick], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0 and done.stdout and done.stderr == "", (example, done.stderr)
 
@@ -148,7 +149,7 @@ def test_page_of_the_command_line_names_every_option(capsys):
     _, out, _ = run(capsys, "validate", "--help")
     prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "70_cli.ipynb").cells if c.cell_type == "markdown")
     options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
-    assert len(options) == 29 and not [option for option in options if f"`{option}" not in prose]
+    assert len(options) == 30 and not [option for option in options if f"`{option}" not in prose]
 
 
 # --- verdicts and exit codes

@@ -197,9 +197,9 @@ def test_a_link_must_be_as_strong_as_its_spread_allows():
     for stated, status, direction, said in ((u, "valid", None, "Larger errors come with larger"), (drawn, "invalid", None, "hardly come with larger"),
                                             (1 / u, "invalid", "reversed", "come with smaller"), (1 + 0.001 * noise, "undecided", None, "No sign")):
         one = draw_conclusions(u * noise, stated, n_boot=199, n_resamples=499, rng=1)["error-uncertainty link"]
-        assert (one.status, one.direction) == (status, direction) and said.lower() in one.sentence.lower() and f"CC = {one.estimate:.2f}" in one.sentence
+        assert (one.status, one.direction) == (status, direction) and said.lower() in one.sentence.lower() and f"CC = {one.estimate:.2f}".replace("-", "−") in one.sentence
         low, high = one.confidence_interval
-        assert f"would be {low:.2f} to {high:.2f}" in one.sentence
+        assert f"would be {low:.2f} to {high:.2f}".replace("-", "−") in one.sentence
 
 
 def test_rows_that_belong_together_count_once():

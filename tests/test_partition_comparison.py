@@ -69,7 +69,7 @@ def test_pairs_share_the_passes_and_are_adjusted_as_in_memory(small_ranges):
     found = comparisons_of_partitions(dealt(pd.concat([table, table[:1].assign(group=9)]), [100, 333]), weight="weight")
     assert found.skipped == (("1", "9"), ("2", "9"), ("3", "9")) and found.n == N + 1 and len(found.to_frame()) == 3
     for one in found.comparisons: assert_same(one, in_memory(table, int(one.a), int(one.b)))
-    assert "3 are not asked" in found.sentence and found.to_frame()["kuiper_pvalue_holm"].isna().all()
+    assert "no pair of groups is asked" in found.sentence and found.to_frame()["kuiper_pvalue_holm"].isna().all()
 
 
 def test_p_values_of_pairs_are_those_of_the_screening():

@@ -2094,7 +2094,7 @@ def _comparison_in_parts(context):
 
 def _pairs_of_parts(result):
     "The twenty pairs with the smallest p-values as text."
-    def _p(value): return "not asked" if np.isnan(value) else f"{value:.2g}"
+    def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
     return [("a", "b", "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)"), *(
         (str(row["a"]), str(row["b"]), f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
          f"{row['average_difference']:.3g}", f"{row['kuiper'] / row['null_scale']:.3f}"

@@ -830,9 +830,10 @@ class PartitionedComparisons(Result):
         table = self.to_frame()
         asked, differ = table["kuiper_pvalue"].notna(), table["kuiper_pvalue_holm"] <= 0.05
         told = [f"at like scores {differ.sum():,} of {asked.sum():,} pairs of groups differ, at "
-                "5 % after Holm's correction"]
+                "5 % after Holm's correction"] if asked.any() else []
         if not asked.all():
-            told.append(f"{(~asked).sum():,} are not asked, since too few steps carry their graphs")
+            left = f"{(~asked).sum():,} are not asked" if told else "no pair of groups is asked"
+            told.append(f"{left}, since too few steps carry their graphs")
         if self.skipped: told.append(f"{len(self.skipped):,} pairs have no scores in common")
         return "; ".join(told)
 
