@@ -204,10 +204,11 @@ def test_sentences_of_errors_are_true():
     e, u = rng.standard_normal(20_000), rng.gamma(2, 1, 20_000) + 0.1
     right = told(u * (e - e.mean()) / e.std(), u)
     assert right.verdict == "undecided" and "No fault was found" in right.sentence and right.zms_interval.holds(1)
-    assert "do not scatter around zero" in told(u * (e + 0.3), u).sentence and "times as large as stated" in told(1.3 * u * e, u).sentence
+    assert "errors are biased" in told(u * (e + 0.3), u).sentence and "times as large as stated" in told(1.3 * u * e, u).sentence
     heavy = told(np.append(u * e, 1e4), np.append(u, 1.0))
     assert not heavy.pvalues and "Not asked: whether errors scatter" in heavy.sentence and "Nothing can be said" in heavy.sentence
     assert "consistency" not in told(e, np.ones(20_000)).pvalues and not told(e[:1], u[:1]).pvalues
+    assert "0.500 times" in told(u / 2, u).answers["average calibration"]["sentence"] and told(u / 2, u).answers["bias"]["status"] == "invalid"
     with pytest.raises(ValueError, match="error must not be zero"): told(0 * e, u)
     with pytest.raises(ValueError, match="uncertainty must be positive.*partition 0"): told(e, np.append(0.0, u[1:]))
 
@@ -222,6 +223,48 @@ def test_answers_on_errors_have_the_statuses_of_a_validation():
     strict = errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1.001).answers["average calibration"]
     assert strict["status"] == "undecided" and "beyond the tolerance of 1.001 is not excluded" in strict["sentence"]
     with pytest.raises(ValueError, match="tolerance must be a factor above 1"): errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1)
+
+
+@pytest.mark.parametrize("shift, factor", [(0.3, 1), (0.3, 1.3), (0, 1.3), ("sides", 1)])
+def test_a_bias_is_not_blamed_on_uncertainties(shift, factor):
+    "Mutations: sizes as they are, one line for all uncertainties, a line without its slope, a bias asked of the mean alone."
+    draw = np.random.default_rng(31)
+    u, e = np.exp(0.4 * draw.standard_normal(40_000)), draw.standard_normal(40_000)
+    e = u * e * factor + (np.where(u < 1, 0.5, -0.5) * u if shift == "sides" else shift)
+    found = errors_of_partitions({name: da.from_array(one, chunks=9000) for name, one in (("error", e), ("uncertainty", u))})
+    status = {name: one["status"] for name, one in found.answers.items()}
+    assert (status["bias"] == "invalid") == (shift != 0) == ("biased" in found.sentence) == (found.without_bias is not None)
+    assert (status["average calibration"] == "invalid") == (factor != 1) == ("can't be believed" in found.sentence)
+    assert status["consistency"] == "undecided" and abs(found.answers["average calibration"]["estimate"] - factor) < 0.02
+
+
+def test_the_bias_along_uncertainties_is_that_in_memory():
+    "Mutations: the walk of signs not centred, its range not over n."
+    draw = np.random.default_rng(32)
+    u = np.round(draw.gamma(2, 1, 30_000) + 0.1, 2)
+    z = draw.standard_normal(30_000) + 0.05 * u
+    found = errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", z * u), ("uncertainty", u))})
+    z = (z * u) / u
+    order = np.argsort(u, kind="stable")
+    walk = np.append(0, np.cumsum(z[order] - z.mean()))[np.append(np.flatnonzero(np.diff(u[order], prepend=0)), u.size)]
+    np.testing.assert_allclose(found.bias_kuiper, np.ptp(walk) / u.size, rtol=1e-10)
+
+
+def test_copies_count_once():
+    "In parts of any size; rounded values are no copies. Mutations: a sample by rows, numbers of one part only, chance taken for copies."
+    draw = np.random.default_rng(33)
+    u, e = draw.gamma(2, 1, 6000) + 0.1, draw.standard_normal(6000)
+    number = draw.integers(1, 8, 6000)
+    rows = draw.permutation(np.repeat(np.arange(6000), number))
+    table = pd.DataFrame({"error": (u * e)[rows], "uncertainty": u[rows]})
+    exact = np.sum(number**2) / number.sum()
+    found = [errors_of_partitions(dealt(table, places)) for places in ([0, 1, 40, 9000], [0, 12_000])]
+    assert found[0].copies == found[1].copies and abs(found[0].copies / exact - 1) < 0.03 and "count as one case" in found[0].sentence
+    one = errors_of_partitions(dealt(table.drop_duplicates(), [0, 1, 40, 3000]))
+    wide, narrow = ((f.zms_interval.high - f.zms_interval.low) * np.sqrt(f.n / f.copies) for f in (found[0], one))
+    assert one.copies == 1 and "count as one case" not in one.sentence and abs(wide / narrow - 1) < 0.1
+    rounded = errors_of_partitions(dealt(table.drop_duplicates().round(1) + {"error": 0, "uncertainty": 0.1}, [0, 3000]))
+    assert rounded.copies == 1
 
 
 @pytest.mark.slow

@@ -1093,7 +1093,7 @@ def _tell_of_parts(params, columns, result, told, **numbers):
 _NOT_ASKED = ("Not asked of a table in partitions: how far errors may be off over a fifth of the "
               "rows, the link of errors and uncertainties, features and groups, what could have "
               "gone wrong in the file, the statistics CC, ENCE and ZMSE, and which mend would "
-              "help. Rows are taken as independent of each other.")
+              "help. Rows that are no copies of each other are taken as independent.")
 
 
 def _validation_in_parts(context):

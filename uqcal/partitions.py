@@ -809,7 +809,8 @@ class PartitionedErrors(Result):
     Attributes
     ----------
     pvalues : dict[str, float]
-        Of those of "bias", "average" and "consistency" that the limits serve.
+        Of those of "bias", "average" and "consistency" that the limits serve, the last two
+        without the bias where one is shown.
     adjusted : dict[str, float]
         The same, adjusted by Holm's method.
     mean : float
@@ -822,6 +823,12 @@ class PartitionedErrors(Result):
         Of its expectation.
     kuiper : float
         Range of the sums of z²/ZMS − 1 along the uncertainties, over n.
+    bias_kuiper : float
+        Range of the sums of z − its mean along the uncertainties, over n.
+    without_bias : PartitionedErrors | None
+        The same of errors less their bias, where one is shown.
+    copies : float
+        Rows to each that counts as a case of its own.
     n : int
         Rows.
     n_partitions : int
@@ -834,13 +841,17 @@ class PartitionedErrors(Result):
         Largest factor between errors and uncertainties that does no harm.
     """
     pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
-                               # serve
+                               # serve, the last two without the bias where one is shown
     adjusted: dict[str, float]  # the same, adjusted by Holm's method
     mean: float  # of z, the errors over their uncertainties
     mean_interval: Interval  # of its expectation
     zms: float  # mean of the squares of z, 1 where errors have the stated size on average
     zms_interval: Interval  # of its expectation
     kuiper: float  # range of the sums of z²/ZMS − 1 along the uncertainties, over n
+    bias_kuiper: float  # range of the sums of z − its mean along the uncertainties, over n
+    without_bias: PartitionedErrors | None = None  # the same of errors less their bias, where one
+                                                   # is shown
+    copies: float = 1.0  # rows to each that counts as a case of its own
     n: int  # rows
     n_partitions: int  # parts of the table
     n_passes: int  # how many times all of them were read
@@ -867,68 +878,101 @@ class PartitionedErrors(Result):
 
 # %% ../nbs/64_partitions.ipynb #cell-013
 def _errors_sentence(found):
-    level, low, high = f"{100 * found.confidence:g} % interval", *np.sqrt(found.zms_interval)
-    faults = {"bias": f"errors do not scatter around zero (mean of z {three_digits(found.mean)}, "
-                      f"{level} {three_digits(found.mean_interval.low)} to "
-                      f"{three_digits(found.mean_interval.high)})",
-              "average": f"errors are {three_digits(np.sqrt(found.zms))} times as large as stated "
-                         f"on average ({level} {three_digits(low)} to {three_digits(high)})",
+    level, sizes = f"{100 * found.confidence:g} % interval", found.without_bias or found
+    low, high = np.sqrt(sizes.zms_interval)
+    size = f"{three_digits(np.sqrt(sizes.zms))} times as large as stated on average ({level} " \
+           f"{three_digits(low)} to {three_digits(high)})"
+    mean = f"the mean of E/u is {found.mean:+.3g} ({level} {found.mean_interval.low:+.3g} to " \
+           f"{found.mean_interval.high:+.3g})"
+    faults = {"average": f"errors are {size}",
               "consistency": "the factor between errors and uncertainties changes along these"}
-    shown = [faults[name] for name, p in found.adjusted.items() if p < 1 - found.confidence]
-    asked = enumerated([_ASKED[name] for name in found.pvalues])
-    missing = enumerated([_ASKED[name] for name in faults if name not in found.pvalues])
-    says = [f"These uncertainties can't be believed: {enumerated(shown)}." if shown
-            else f"No fault was found in {found.n:,} rows: mean of z {three_digits(found.mean)} "
-            f"({level} {three_digits(found.mean_interval.low)} to "
-            f"{three_digits(found.mean_interval.high)}), errors {three_digits(np.sqrt(found.zms))} "
-            f"times as large as stated on average ({three_digits(low)} to {three_digits(high)}). "
-            "How far they are off at single uncertainties is not limited." if asked
-            else f"Nothing can be said of {found.n:,} rows."]
-    if missing:
-        says.append(f"Not asked: {missing}, since {_OUTWEIGHED}; validate asks in memory.")
-    return " ".join(says)
+    shown = {name for name, p in found.adjusted.items() if p < 1 - found.confidence}
+    says = [f"These errors are biased: {_how_biased(found, mean)}."] if "bias" in shown else []
+    start = "Without the bias, these" if found.without_bias else "These"
+    if wrong := [text for name, text in faults.items() if name in shown]:
+        says.append(f"{start} uncertainties can't be believed: {enumerated(wrong)}.")
+    elif found.without_bias and {*faults} & {*found.pvalues}:
+        says.append(f"Without the bias, no fault of the uncertainties was found: errors are {size}."
+                    f" {_NO_STRETCH}")
+    elif not shown:
+        says.append(f"No fault was found in {found.n:,} rows: {mean}, errors are {size}. "
+                    f"{_NO_STRETCH}" if found.pvalues else
+                    f"Nothing can be said of {found.n:,} rows.")
+    if missing := [_ASKED[name] for name in _ASKED if name not in found.pvalues]:
+        says.append(f"Not asked: {enumerated(missing)}, since {_OUTWEIGHED}; validate asks in "
+                    "memory.")
+    if found.copies > 1:
+        says.append("Copies of one row count as one case: there are "
+                    f"{three_digits(found.copies)} rows to each.")
+    return " ".join(says).replace("-", "−")
 
 
+_NO_STRETCH = "How far they are off at single uncertainties is not limited."
 _OUTWEIGHED = "single rows outweigh all others, or all uncertainties are alike"
 _ASKED = {"bias": "whether errors scatter around zero", "average": "their size on average",
           "consistency": "their size along the uncertainties"}
 
+
+def _how_biased(found, mean):
+    "What is said of a bias: of its mean, or of its change where this alone shows it."
+    return mean if not found.mean_interval.holds(0) else \
+        f"on which side of zero they lie changes along the uncertainties; {mean}"
+
 # %% ../nbs/64_partitions.ipynb #cell-013c
 def _errors_answers(found):
     "Status, sentence and numbers of each question."
-    factor, ends = float(np.sqrt(found.zms)), [float(end) for end in np.sqrt(found.zms_interval)]
-    size = f"{three_digits(factor)} times ({' to '.join(map(three_digits, ends))})"
-    beyond = f"the tolerance of {found.tolerance:g}"
+    sizes, beyond = found.without_bias or found, f"the tolerance of {found.tolerance:g}"
+    low, high = (float(end) for end in np.sqrt(sizes.zms_interval))
+    within = low * found.tolerance >= 1 and high <= found.tolerance
     mean = f"the mean of E/u is {found.mean:+.3g} ({found.mean_interval.low:+.3g} to " \
            f"{found.mean_interval.high:+.3g})"
-    within = ends[0] * found.tolerance >= 1 and ends[1] <= found.tolerance
-    told = {"bias": (f"Errors do not scatter around zero: {mean}", f"No bias is seen: {mean}; how "
-                     "large it may be over single stretches is not limited"),
-            "average": (f"On average the errors are not as large as stated, but {size}",
-                        "On average the errors are as large as stated, "
-                        f"{size}, within {beyond}" if within else
-                        f"No fault of the average is shown, but one beyond {beyond} is not "
-                        f"excluded: the errors are {size}"),
+    average = (f"On average the errors are not as large as stated, but {_factor(sizes)}",
+               f"On average the errors are as large as stated, {_factor(sizes)}, within {beyond}"
+               if within else f"No fault of the average is shown, but one beyond {beyond} is not "
+               f"excluded: the errors are {_factor(sizes)}")
+    told = {"bias": (f"The errors are biased: {_how_biased(found, mean)}", f"No bias is seen: "
+                     f"{mean}; how large it may be over single stretches is not limited"),
+            "average": average,
             "consistency": ("The factor between errors and uncertainties changes along these",
                             "No sign that the factor between errors and uncertainties changes "
                             "along these; how far it may over single stretches is not limited")}
-    numbers = {"bias": (found.mean, found.mean_interval), "average": (factor, Interval(*ends))}
+    numbers = {"bias": (found.mean, found.mean_interval),
+               "average": (float(np.sqrt(sizes.zms)), Interval(low, high))}
     answers = {}
-    for name, (wrong, right) in told.items():
+    for name, texts in told.items():
         p, (estimate, interval) = found.adjusted.get(name), numbers.get(name, (None, None))
         is_wrong = p is not None and p < 1 - found.confidence
         status = "invalid" if is_wrong else (
             "valid" if p is not None and name == "average" and within else "undecided")
-        sentence = (f"{wrong if is_wrong else right} (p = {p:.2g}, adjusted)." if p is not None
-                    else f"Not asked, since {_OUTWEIGHED}.")
+        sentence = _without(found, name, f"{texts[not is_wrong]} ({_told(p)}, adjusted).") \
+            if p is not None else f"Not asked, since {_OUTWEIGHED}."
         answers["average calibration" if name == "average" else name] = dict(
             status=status, sentence=sentence.replace("-", "−"), pvalue=p, estimate=estimate,
             confidence_interval=interval)
     return answers
 
+# %% ../nbs/64_partitions.ipynb #cell-013d
+def _told(p):
+    "A p-value that may be too small for a number."
+    return f"p = {p:.2g}" if p > 1e-300 else "p < 1e-300"
+
+
+def _factor(found):
+    "How many times as large as stated errors are on average, with its interval."
+    low, high = map(three_digits, np.sqrt(found.zms_interval))
+    return f"{three_digits(np.sqrt(found.zms))} times ({low} to {high})"
+
+
+def _without(found, name, text):
+    "The same of errors less their bias, where one is shown."
+    if found.without_bias is None or name == "bias": return text
+    as_they_are = f" As they are, with the bias, they are {_factor(found)}." \
+        if name == "average" else ""
+    return f"Without the bias, {text[0].lower()}{text[1:]}{as_they_are}"
+
 # %% ../nbs/64_partitions.ipynb #cell-014
-def _scaled(columns, place, error, uncertainty):
-    "Errors over their uncertainties, and these, of a part; None where it has no rows."
+def _errors_of(columns, place, error, uncertainty):
+    "Errors and uncertainties of a part; None where it has no rows."
     first, *second = [error] if isinstance(error, str) else error
     if not len(columns[first]): return None
     with in_part(place):
@@ -936,10 +980,19 @@ def _scaled(columns, place, error, uncertainty):
         for name in second: e = e - check_column(columns[name], e.size, name)
         u = check_column(columns[uncertainty], e.size, uncertainty)
         refuse(uncertainty, "be positive", u <= 0, "≤ 0", u)
-        z = e / u
-        what = f"{' − '.join([first, *second])} / {uncertainty}"
-        refuse(what, "not exceed 1e70 in magnitude", np.abs(z) > 1e70, "larger", z)
-    return z, u
+        what, z = f"{' − '.join([first, *second])} / {uncertainty}", np.abs(e / u)
+        refuse(what, "not exceed 1e70 in magnitude", z > 1e70, "larger", z)
+    return e, u
+
+
+def _scaled(columns, place, error, uncertainty, bias):
+    "Errors over their uncertainties, less a bias, and the uncertainties in their order."
+    read = _errors_of(columns, place, error, uncertainty)
+    if read is None: return None
+    e, u = read
+    order = np.argsort(u, kind="stable")
+    e, u = e[order], u[order]
+    return (e / u if bias is None else bias.less(e / u, u)), u
 
 
 def _powers(columns, place, options):
@@ -948,22 +1001,55 @@ def _powers(columns, place, options):
     if read is None: return None
     z, u = read
     square = z * z
-    return (np.array([z.size, z.sum(), square.sum(), square @ square]), z.min(), z.max(), u.min(),
-            u.max())
+    return (np.array([z.size, z.sum(), square.sum(), square @ square]), z.min(), z.max(), u[0],
+            u[-1])
+
+# %% ../nbs/64_partitions.ipynb #cell-014c
+def _excess(columns, place, *asked, mean):
+    "Uncertainties of a part in their order, and what each row adds to the walk of squares."
+    read = _scaled(columns, place, *asked)
+    return None if read is None else (read[1], read[0]**2 / mean - 1)
 
 
-def _excess(columns, place, error, uncertainty, zms):
-    "Uncertainties of a part in their order, and what each row adds to the walk."
-    read = _scaled(columns, place, error, uncertainty)
-    if read is None: return None
-    order = np.argsort(read[1], kind="stable")
-    return read[1][order], read[0][order]**2 / zms - 1
+def _signed(columns, place, *asked, mean):
+    "The same for the walk of errors with their signs."
+    read = _scaled(columns, place, *asked)
+    return None if read is None else (read[1], read[0] - mean)
 
 
-def _excess_cells(columns, place, options):
-    *asked, edges = options
-    found = _excess(columns, place, *asked)
+def _cells_of(columns, place, options):
+    "The cells of a part."
+    rows, asked, edges = options
+    found = rows(columns, place, *asked)
     return None if found is None else tuple(_tabulated(*found, edges))
+
+# %% ../nbs/64_partitions.ipynb #cell-014d
+class _Walked(NamedTuple):
+    "What passes over all parts say of z."
+    sums: np.ndarray  # rows, sums of z, of its squares, of its fourth powers
+    ends: tuple[float, float]  # smallest and largest z
+    ranges: list[float] | None  # of the walks of squares and of signs, over the rows
+    cells: _Cells  # of the walk of squares
+    n_passes: int
+
+
+def _walked(parts, asked, bias, walks):
+    "Sums of powers and the ranges of the walks of z less a bias."
+    found = over_parts(parts, _powers, (np.add, min, max, min, max), *asked, bias)
+    if found is None: raise ValueError("frame must hold at least one row, got none")
+    sums, lowest, highest, *ends = found
+    n, mean, zms = int(sums[0]), *(sums[1:3] / sums[0]).tolist()
+    if bias is None and not zms > 0: raise ValueError("error must not be zero in all rows")
+    one = _Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
+    edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
+    ranges, first, n_passes = [], None, 1
+    if ends[0] == ends[1] or not zms > 0: return _Walked(sums, (lowest, highest), None, one, 1)
+    for steps, average in zip((_excess, _signed)[:walks], (zms, mean)):
+        rows = functools.partial(steps, mean=average)
+        cells = _Cells(*over_parts(parts, _cells_of, _CELLS, rows, (*asked, bias), edges))
+        high, low, more = _reach(parts, rows, (*asked, bias), edges, cells)
+        ranges, first, n_passes = [*ranges, (high - low) / n], first or cells, n_passes + 1 + more
+    return _Walked(sums, (lowest, highest), ranges, first, n_passes)
 
 # %% ../nbs/64_partitions.ipynb #cell-015
 def errors_of_partitions(
@@ -1012,46 +1098,64 @@ def errors_of_partitions(
     confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
     tolerance = check_tolerance(tolerance)
     parts = parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
+    counts = {"n_partitions": len(parts), "tolerance": tolerance}
     with bars_of_parts(progress):
-        found = over_parts(parts, _powers, (np.add, min, max, min, max), *asked)
-        if found is None: raise ValueError("frame must hold at least one row, got none")
-        sums, lowest, highest, *ends = found
-        n, zms = int(sums[0]), float(sums[2] / sums[0])
-        if not zms > 0: raise ValueError("error must not be zero in all rows")
-        one = _Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
-        edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
-        cells = _Cells(*over_parts(parts, _excess_cells, _CELLS, *asked, zms, edges))
-        high, low, n_passes = _reach(parts, _excess, (*asked, zms), edges, cells)
-    return _errors_found(sums, (lowest, highest), (high - low) / n if ends[0] < ends[1] else None,
-                         confidence, tolerance=tolerance, n_partitions=len(parts),
-                         n_passes=2 + n_passes)
+        walked = _walked(parts, asked, None, 2)
+        copies, looked = _copies(parts, asked)
+        found, passes = _errors_found(walked, confidence, copies, n_passes=walked.n_passes + looked,
+                                      **counts), walked.n_passes + looked
+        if not found.pvalues.get("bias", 1) < (1 - confidence) / len(_ASKED): return found
+        bias = _bias_along(parts, asked, walked.cells, copies)
+        less = _walked(parts, asked, bias, 1)
+    passes += 1 + less.n_passes
+    without = _errors_found(less, confidence, copies, n_passes=passes, **counts)
+    return _errors_found(walked, confidence, copies, without_bias=without, n_passes=passes,
+                         **counts)
 
 # %% ../nbs/64_partitions.ipynb #cell-016
-def _errors_found(sums, ends, reach, confidence, **counts):
-    "The answers from sums of powers, the smallest and the largest z, and the range of the walk."
+def _errors_found(walked, confidence, copies, without_bias=None, **counts):
+    "The answers from what the passes said."
+    sums, ranges = walked.sums, walked.ranges
     n, mean, zms = int(sums[0]), *(sums[1:3] / sums[0]).tolist()
-    (lowest, highest), spread, spread_of_squares = ends, max(zms - mean**2, 0.0), max(
+    (lowest, highest), spread, spread_of_squares = walked.ends, max(zms - mean**2, 0.0), max(
         float(sums[3] / n - zms**2), 0.0)
-    furthest = max(highest - mean, mean - lowest)**2 < 0.01 * n * spread
-    heaviest = (max(highest**2, lowest**2) - zms)**2 < 0.01 * n * spread_of_squares
-    far = -special.ndtri((1 - confidence) / 2) / np.sqrt(n)
+    cases = n / copies
+    furthest = max(highest - mean, mean - lowest)**2 <= 0.01 * cases * spread and cases >= 100
+    heaviest = (max(highest**2, lowest**2) - zms)**2 <= 0.01 * cases * spread_of_squares \
+        and cases >= 100
+    far = -special.ndtri((1 - confidence) / 2) / np.sqrt(cases)
     half, other = far * np.sqrt(spread), far * np.sqrt(spread_of_squares)
     pvalues = {}
-    if furthest: pvalues["bias"] = _two_sided(mean, spread, n)
-    if heaviest:
-        pvalues["average"] = _two_sided(zms - 1, spread_of_squares, n)
-    if heaviest and reach is not None:
-        pvalues["consistency"] = _bridge_tail(reach * zms / np.sqrt(spread_of_squares / n))
+    if furthest: pvalues["bias"] = _of_bias(mean, spread, cases, ranges and ranges[1:])
+    if without_bias is not None:
+        pvalues |= {name: p for name, p in without_bias.pvalues.items() if name != "bias"}
+    elif heaviest:
+        pvalues["average"] = _two_sided(zms - 1, spread_of_squares, cases)
+        if ranges: pvalues["consistency"] = _bridge_tail(
+            ranges[0] * zms / _error(spread_of_squares, cases))
     return PartitionedErrors(
         pvalues=pvalues, adjusted=dict(zip(pvalues, holm([*pvalues.values()]).tolist())) if pvalues
         else {}, mean=mean, mean_interval=Interval(mean - half, mean + half), zms=zms,
-        zms_interval=Interval(max(zms - other, 0.0), zms + other), kuiper=reach or 0.0, n=n,
-        confidence=confidence, **counts)
+        zms_interval=Interval(max(zms - other, 0.0), zms + other), n=n, copies=copies,
+        kuiper=ranges[0] if ranges else 0.0, bias_kuiper=ranges[-1] if ranges else 0.0,
+        confidence=confidence, without_bias=without_bias, **counts)
 
 # %% ../nbs/64_partitions.ipynb #cell-017
 def _two_sided(mean, variance, n):
     "The p-value of a mean being zero, by the normal limit."
-    return float(2 * special.ndtr(-abs(mean) / np.sqrt(variance / n)))
+    return float(2 * special.ndtr(-abs(mean) / _error(variance, n)))
+
+
+def _error(variance, n):
+    "The standard error of a mean; not quite zero where all values are alike."
+    return np.sqrt(max(variance / n, 1e-300))
+
+
+def _of_bias(mean, variance, n, ranges):
+    "The p-value of no bias, from the mean and, where there is one, the range of its walk."
+    pvalue = _two_sided(mean, variance, n)
+    if not ranges: return pvalue
+    return min(2 * min(pvalue, _bridge_tail(ranges[0] / _error(variance, n))), 1.0)
 
 
 def _bridge_tail(x):
@@ -1059,3 +1163,102 @@ def _bridge_tail(x):
     if x < 0.4: return 1.0  # but for 1e-12 of it
     j = np.arange(1, 30)
     return float(np.clip(2 * np.sum((4 * (j * x)**2 - 1) * np.exp(-2 * (j * x)**2)), 0, 1))
+
+# %% ../nbs/64_partitions.ipynb #cell-017c
+class _Bias(NamedTuple):
+    "Lines of z along edge/u − 1, one for each group of uncertainties."
+    edges: np.ndarray  # largest uncertainty of each group, ascending
+    offset: np.ndarray  # z at that uncertainty
+    slope: np.ndarray
+    stretch: float  # for the coefficients that were fitted
+
+    def less(self, z, u):
+        """What a bias leaves of z.
+
+        Parameters
+        ----------
+        z
+        u
+        """
+        group, t = _along(self.edges, u)
+        return self.stretch * (z - self.offset[group] - self.slope[group] * t)
+
+
+def _along(edges, u):
+    "The group of each uncertainty, and the place in it where a line begins at zero."
+    group = np.minimum(np.searchsorted(edges, u), edges.size - 1)
+    return group, np.minimum(edges[group] / u, 1e3) - 1
+
+
+def _line_sums(columns, place, options):
+    "Five sums for each group."
+    *asked, edges = options
+    read = _scaled(columns, place, *asked, None)
+    if read is None: return None
+    z, u = read
+    group, t = _along(edges, u)
+    return (np.array([np.bincount(group, one, edges.size)
+                      for one in (np.ones(z.size), t, t * t, z, z * t)]),)
+
+
+def _bias_along(parts, asked, cells, copies):
+    "The bias of errors along their uncertainties, of which cells hold the counts."
+    count = np.cumsum(cells.sums[:, 0])
+    groups = int(np.clip(count[-1] / copies / 500, 1, 4096))
+    ends = np.searchsorted(count, count[-1] * np.arange(1, groups + 1) / groups)
+    edges = np.unique(cells.most[ends])
+    (found,) = over_parts(parts, _line_sums, (np.add,), *asked, edges)
+    mean, square, z, zt = found[1:] / found[0]
+    spread = square - mean**2
+    slope = np.where(spread > 1e-9 * square, (zt - mean * z) / np.where(spread > 0, spread, 1), 0)
+    cases = count[-1] / copies
+    return _Bias(edges, z - slope * mean, slope, float(np.sqrt(cases / max(
+        cases - 2 * edges.size, 1.0))))
+
+# %% ../nbs/64_partitions.ipynb #cell-017e
+_LOOKED_AT = 4096  # different rows
+
+
+def _sample(columns, place, options):
+    "Hashes, errors and numbers of the different rows of a part with the smallest hashes."
+    read = _errors_of(columns, place, *options)
+    if read is None: return None
+    error, u = read
+    both = pd.util.hash_array(error) * np.uint64(3) + pd.util.hash_array(u)
+    key, wanted = pd.util.hash_array(both), _LOOKED_AT
+    while True:  # more rows, until enough of them differ
+        wanted = min(4 * wanted, error.size)
+        kept = np.flatnonzero(key <= np.partition(key, wanted - 1)[wanted - 1])
+        different, at, number = np.unique(key[kept], return_index=True, return_counts=True)
+        if different.size >= _LOOKED_AT or wanted == error.size: break
+    return (tuple(one[:_LOOKED_AT] for one in (different, error[kept][at], number)),)
+
+
+def _smallest(one, other):
+    "The sample of two parts together."
+    key, first, place = np.unique(np.append(one[0], other[0]), return_index=True,
+                                  return_inverse=True)
+    number = np.zeros(key.size, dtype=np.int64)
+    np.add.at(number, place.ravel(), np.append(one[2], other[2]))
+    error = np.append(one[1], other[1])[first]
+    return tuple(each[:_LOOKED_AT] for each in (key, error, number))
+
+# %% ../nbs/64_partitions.ipynb #cell-017f
+def _occurring(columns, place, options):
+    "How often values occur among the errors of a part."
+    *asked, values = options
+    read = _errors_of(columns, place, *asked)
+    if read is None: return None
+    at = np.minimum(np.searchsorted(values, read[0]), values.size - 1)
+    return (np.bincount(at[values[at] == read[0]], minlength=values.size),)
+
+
+def _copies(parts, asked):
+    "Rows to each case, (5), and how many passes that took."
+    ((_, error, number),) = over_parts(parts, _sample, (_smallest,), *asked)
+    if number.max() == 1: return 1.0, 1
+    values = np.unique(error)
+    (times,) = over_parts(parts, _occurring, (np.add,), *asked, values)
+    alone, number = number == times[np.searchsorted(values, error)], number.astype(float)
+    copies = float(np.sum(np.where(alone, number**2, number)) / number.sum())
+    return (copies if copies > 1.01 else 1.0), 2
