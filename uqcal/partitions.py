@@ -824,7 +824,7 @@ class PartitionedErrors(Result):
     kuiper : float
         Range of the sums of z²/ZMS − 1 along the uncertainties, over n.
     bias_kuiper : float
-        Range of the sums of z − its mean along the uncertainties, over n.
+        Range of the sums of z − z² mean/ZMS along the uncertainties, over n.
     without_bias : PartitionedErrors | None
         The same of errors less their bias, where one is shown.
     copies : float
@@ -848,7 +848,7 @@ class PartitionedErrors(Result):
     zms: float  # mean of the squares of z, 1 where errors have the stated size on average
     zms_interval: Interval  # of its expectation
     kuiper: float  # range of the sums of z²/ZMS − 1 along the uncertainties, over n
-    bias_kuiper: float  # range of the sums of z − its mean along the uncertainties, over n
+    bias_kuiper: float  # range of the sums of z − z² mean/ZMS along the uncertainties, over n
     without_bias: PartitionedErrors | None = None  # the same of errors less their bias, where one
                                                    # is shown
     copies: float = 1.0  # rows to each that counts as a case of its own
@@ -1014,7 +1014,7 @@ def _excess(columns, place, *asked, mean):
 def _signed(columns, place, *asked, mean):
     "The same for the walk of errors with their signs."
     read = _scaled(columns, place, *asked)
-    return None if read is None else (read[1], read[0] - mean)
+    return None if read is None else (read[1], read[0] - read[0]**2 * mean)
 
 
 def _cells_of(columns, place, options):
@@ -1044,7 +1044,7 @@ def _walked(parts, asked, bias, walks):
     edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
     ranges, first, n_passes = [], None, 1
     if ends[0] == ends[1] or not zms > 0: return _Walked(sums, (lowest, highest), None, one, 1)
-    for steps, average in zip((_excess, _signed)[:walks], (zms, mean)):
+    for steps, average in zip((_excess, _signed)[:walks], (zms, mean / zms)):
         rows = functools.partial(steps, mean=average)
         cells = _Cells(*over_parts(parts, _cells_of, _CELLS, rows, (*asked, bias), edges))
         high, low, more = _reach(parts, rows, (*asked, bias), edges, cells)
@@ -1126,7 +1126,7 @@ def _errors_found(walked, confidence, copies, without_bias=None, **counts):
     far = -special.ndtri((1 - confidence) / 2) / np.sqrt(cases)
     half, other = far * np.sqrt(spread), far * np.sqrt(spread_of_squares)
     pvalues = {}
-    if furthest: pvalues["bias"] = _of_bias(mean, spread, cases, ranges and ranges[1:])
+    if furthest: pvalues["bias"] = _of_bias(mean, zms, cases, ranges and ranges[1:])
     if without_bias is not None:
         pvalues |= {name: p for name, p in without_bias.pvalues.items() if name != "bias"}
     elif heaviest:
@@ -1151,11 +1151,11 @@ def _error(variance, n):
     return np.sqrt(max(variance / n, 1e-300))
 
 
-def _of_bias(mean, variance, n, ranges):
+def _of_bias(mean, zms, n, ranges):
     "The p-value of no bias, from the mean and, where there is one, the range of its walk."
-    pvalue = _two_sided(mean, variance, n)
+    pvalue = _two_sided(mean, max(zms - mean**2, 0.0), n)
     if not ranges: return pvalue
-    return min(2 * min(pvalue, _bridge_tail(ranges[0] / _error(variance, n))), 1.0)
+    return min(2 * min(pvalue, _bridge_tail(ranges[0] / _error(zms, n))), 1.0)
 
 
 def _bridge_tail(x):
