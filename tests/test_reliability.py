@@ -268,7 +268,7 @@ def test_right_or_wrong_beside_a_matrix_is_refused_and_never_read_as_classes():
 
 def test_limits_hold_where_few_heavy_rows_are_at_risk():
     "An effective number of points alone, which knows nothing of chances, misses one truth in ten here."
-    held, told = 0, np.full(1500, 0.005)
+    held, within, told = 0, 0, np.full(1500, 0.005)
     for seed in range(120):
         rng = np.random.default_rng([40, seed])
         heavy = rng.random(1500) < 0.03
@@ -276,6 +276,8 @@ def test_limits_hold_where_few_heavy_rows_are_at_risk():
         y = (rng.random(1500) < chance) * 1.0
         found = rel.calibration_error_interval(y, told, sample_weight=w, n_boot=49, rng=1)
         held += abs(w @ (chance - told)) / w.sum() <= found.ece_limit
+        low, high = rel.reliability_diagram(y, told, sample_weight=w).bins.loc[0, ["low", "high"]]
+        within += low <= w @ chance / w.sum() <= high
         if seed: continue
         again = rel.calibration_error_interval(y, told, sample_weight=1e148 * w, n_boot=49, rng=1)
         assert again.ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
@@ -284,3 +286,4 @@ def test_limits_hold_where_few_heavy_rows_are_at_risk():
         assert rel.calibration_error_of(parts, squares, n_boot=49, rng=1).ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
         np.testing.assert_array_equal(rel.with_seen_scatter(np.array([[9.0, 18, 3, 4, 36]]), np.array([[9.0, 36, 6, 8, 144]])), [[9, 18, 3, 4, 36]])
     assert held >= 110, held  # 116 of 120; 103 by the effective number alone
+    assert within >= 108, within  # intervals of the bin: 113; 97 by the effective number alone

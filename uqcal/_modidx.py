@@ -2226,6 +2226,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.reliability._top_label': ('reliability.html#_top_label', 'uqcal/reliability.py'),
                                    'uqcal.reliability._tops': ('reliability.html#_tops', 'uqcal/reliability.py'),
                                    'uqcal.reliability._with_clusters': ('reliability.html#_with_clusters', 'uqcal/reliability.py'),
+                                   'uqcal.reliability._with_scatter': ('reliability.html#_with_scatter', 'uqcal/reliability.py'),
                                    'uqcal.reliability._within_bins': ('reliability.html#_within_bins', 'uqcal/reliability.py'),
                                    'uqcal.reliability.bin_sums': ('reliability.html#bin_sums', 'uqcal/reliability.py'),
                                    'uqcal.reliability.calibration_error_interval': ( 'reliability.html#calibration_error_interval',

@@ -24,7 +24,7 @@ from .inputs import (check_choice, check_column, check_count, check_fraction, ch
                           check_probabilities, read_vector, refuse)
 from .intervals import CoverageTest, coverage_of_counts
 from .reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
-                               calibration_error_of, diagram_of)
+                               calibration_error_of, diagram_of, with_seen_scatter)
 from .resampling import ALTERNATIVES, holm
 from .results import Interval, Result, as_text, enumerated, html_table, three_digits
 from .walk import Walk, limit_serves, walk_of
@@ -680,7 +680,7 @@ def calibration_of_partitions(
     binned, n_passes = found[1], 1 + (weight is not None) + extent[2]
     return PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
-        diagram=diagram_of(binned[0], bins, confidence=confidence), tolerance=tolerance,
+        diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence), tolerance=tolerance,
         error=calibration_error_of(binned[0], None if weight is None else binned[1],
                                    confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
                                    progress=progress))

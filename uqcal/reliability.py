@@ -244,6 +244,7 @@ def reliability_diagram(
     edges, regular = _edges(p, n_bins, strategy)
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)[0]
     if code is not None: sums[sums[:, 1] > 0, 4] = _cluster_squares(p, w, code, edges)
+    else: sums = _with_scatter(sums, p, y, w, edges, regular)
     return diagram_of(sums, edges, confidence=confidence, interval=interval)
 
 # %% ../nbs/40_reliability.ipynb #cell-311
@@ -1107,6 +1108,16 @@ def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bin
     held[:, 4] = np.where(unequal, np.fmax(needed, sums[:, 4]), sums[:, 4])
     return held
 
+
+def _with_scatter(sums, p, y, w, edges, regular):
+    "The same sums with it, for weights of any scale."
+    unit = w.max()
+    if w.min() == unit: return sums
+    relative = sums / [1, unit, unit, unit, unit**2]
+    squares = _bin_sums(p, y, (w / unit)**2, _ONE_GROUP, 1, edges, regular)[0]
+    relative[:, 4] = with_seen_scatter(relative, squares)[:, 4]
+    return np.column_stack([sums[:, :4], relative[:, 4] * unit**2])
+
 # %% ../nbs/40_reliability.ipynb #cell-040
 def calibration_error_interval(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -1170,11 +1181,7 @@ def calibration_error_interval(
     sums = _with_clusters(_bin_sums(p, y, w, _ONE_GROUP, 1, *edges), p, w, code, *edges)[0]
     squared = _squared(sums) if code is None else _debiased_by_cluster(sums, y, p, w, code,
                                                                        edges[0])
-    if code is None and w.min() < w.max():
-        unit = w.max()
-        relative = sums / [1, unit, unit, unit, unit**2]
-        squares = _bin_sums(p, y, (w / unit)**2, _ONE_GROUP, 1, *edges)[0]
-        sums[:, 4] = with_seen_scatter(relative, squares)[:, 4] * unit**2
+    if code is None: sums = _with_scatter(sums, p, y, w, *edges)
     return _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress)
 
 # %% ../nbs/40_reliability.ipynb #cell-302
