@@ -21,6 +21,9 @@ PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxsch
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 
+# So are modules and rewritten tests, wherever a machine says otherwise: hundreds of processes import them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-all test-portable docs jupyter page bench tables audit export clean
 .DEFAULT_GOAL := help
 
