@@ -16,6 +16,7 @@ import threading
 IMPORTED = ("numpy", "pandas", "scipy.stats", "scipy.optimize", "scipy.special", "matplotlib.figure", "matplotlib.backends.backend_agg",
             "numba", "joblib", "tqdm", "sklearn.isotonic", "sklearn.linear_model", "sklearn.model_selection",
             "sklearn.ensemble", "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell")
+SKETCHED = {"bbox_inches": None, "dpi": 30}   # pictures are drawn, but not looked at: small, and once instead of once more for their edges
 
 
 def serve(address):
@@ -51,7 +52,7 @@ def run(connection):
     os.environ.update(asked["environment"])
     threading.Thread(target=lambda: (connection.recv(1), os._exit(1)), daemon=True).start()
     from ipykernel.kernelapp import launch_new_instance
-    launch_new_instance(["-f", asked["file"], f"--IPKernelApp.parent_handle={os.getppid()}"])
+    launch_new_instance(["-f", asked["file"], f"--IPKernelApp.parent_handle={os.getppid()}", f"--InlineBackend.print_figure_kwargs={SKETCHED}"])
 
 
 def ask(address, file):
