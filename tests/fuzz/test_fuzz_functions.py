@@ -39,7 +39,7 @@ def arguments_of(number):
     "A row of the table, and its arguments with one to three of them hostile."
     rng = np.random.default_rng([1, number])
     name = NAMES[number % len(NAMES)]
-    call, arguments, kinds = table.prepared(name)
+    call, (arguments, kinds) = table.called(name), table.valid(name)
     chosen = [parameter for parameter in kinds if kinds[parameter] not in ("free", "flag", "text", "masks")]
     for parameter in rng.permutation(chosen)[:rng.choice([1, 1, 1, 2, 3])]:
         value = arguments.get(parameter)
