@@ -90,10 +90,11 @@ def test_bad_input_is_one_line_and_code_2():
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "uqcal: there is no file nothing.csv\n")
 
 
-def test_usage_errors_are_one_line_and_code_2():
+def test_usage_errors_are_one_line_and_code_2(capsys):
     for args in (["validate", "--demo", "--eror", "E"], ["validat"], ["validate", "a", "b"], ["validate", "--demo", "--n-bins", "many"], ["validate", "--seed"]):
-        done = start(*args)
-        assert done.returncode == 2 and done.stdout == "" and re.fullmatch(r"uqcal: .+\n", done.stderr), (args, done.stderr)
+        code, out, err = run(capsys, *args)
+        assert code == 2 and out == "" and re.fullmatch(r"uqcal: .+\n", err), (args, err)
+    assert (done := start(*args)).returncode == 2 and done.stdout == "" and done.stderr == err
 
 
 def test_output_survives_a_terminal_without_greek():

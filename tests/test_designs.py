@@ -42,9 +42,9 @@ def test_one_statistic_has_one_pvalue_wherever_it_is_asked(kind):
 
 
 def test_rare_events_keep_the_level_in_graph_test_and_band_alike():
-    "n = 1,500, p about 1e-4: 14 % of the sets hold an event. Of 600 sets 5 % are rejected at most, up to three standard errors; the limit rejects 15 %."
+    "n = 1,500, p about 1e-4: 14 % of the sets hold an event. Of 300 sets 5 % are rejected at most, up to three standard errors; the limit rejects 15 %."
     rng, rejected, outside, limit = np.random.default_rng(1), np.zeros(2), 0, 0
-    for _ in range(600):
+    for _ in range(300):
         y, p = rare(rng)
         graph = calibration_graph(y, p, n_resamples=399, rng=rng)
         rejected += np.array([graph.kuiper_pvalue, graph.kolmogorov_smirnov_pvalue]) <= 0.05
@@ -53,8 +53,8 @@ def test_rare_events_keep_the_level_in_graph_test_and_band_alike():
             walk = Walk.of(y, p)
             outside += np.abs(walk.total).max() / walk.weight.sum() > band_of(walk) * (1 + 1e-9)
     assert graph.method == "exact"
-    assert (rejected / 600 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 600)).all() and outside / 600 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 600)
-    assert limit / 600 > 0.1
+    assert (rejected / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)).all() and outside / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert limit / 300 > 0.1
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -210,13 +210,13 @@ def weighted(rng, n, power, spread=1.5):
 
 @pytest.mark.parametrize("power", [0.5, -0.5])
 def test_weights_that_go_with_the_noise_keep_the_level(power):
-    "150 against 150, 600 sets, weights from 1/20 to 20: signs reject 5 % up to three standard errors, where permutations reject 13 % or nothing."
+    "150 against 150, 300 sets, weights from 1/20 to 20: signs reject 5 % up to three standard errors, where permutations reject 13 % or nothing."
     rng, rejected = np.random.default_rng(4), np.zeros(2)
-    for _ in range(600):
+    for _ in range(300):
         data, weights = weighted(rng, 150, power)
         graph = comparison_graph(*data, **weights, n_resamples=199, rng=rng)
         rejected += np.array([graph.kuiper_pvalue, graph.kolmogorov_smirnov_pvalue]) <= 0.05
-    assert graph.method == "signs" and (np.abs(rejected / 600 - 0.05) <= 0.027).all()
+    assert graph.method == "signs" and (np.abs(rejected / 300 - 0.05) <= 0.038).all()
 
 
 @pytest.mark.parametrize("power", [0.5, -0.5])
@@ -269,24 +269,24 @@ def households(rng, n=60, size=5, paired=False):
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_clusters_of_two_groups_keep_the_level(paired):
-    "400 sets of 60 households of five; without clusters 25 % are rejected where whole households are in one group. Four standard errors."
+    "200 sets of 60 households of five; without clusters 25 % are rejected where whole households are in one group. Four standard errors."
     rng, found, plain = np.random.default_rng(8), 0, 0
-    for _ in range(400):
+    for _ in range(200):
         y, s, w, label, side = households(rng, paired=paired)
         columns = y[side], s[side], y[~side], s[~side]
         weights = dict(weight_a=w[side], weight_b=w[~side])
         found += comparison_graph(*columns, **weights, cluster_a=label[side], cluster_b=label[~side], n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
         plain += comparison_graph(*columns, **weights, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
-    assert abs(found / 400 - 0.05) <= 0.044 and (paired or plain / 400 > 0.15)
+    assert abs(found / 200 - 0.05) <= 0.062 and (paired or plain / 200 > 0.15)
 
 
 def test_clusters_of_a_subpopulation_keep_the_level():
     rng, found, plain = np.random.default_rng(9), 0, 0
-    for _ in range(300):
+    for _ in range(200):
         y, s, w, label, side = households(rng)
         found += subpopulation_graph(y, s, side, sample_weight=w, cluster=label, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
         plain += subpopulation_graph(y, s, side, sample_weight=w, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
-    assert abs(found / 300 - 0.05) <= 0.048 and plain / 300 > 0.15
+    assert abs(found / 200 - 0.05) <= 0.062 and plain / 200 > 0.15
 
 
 def replicated(rng, label, w):

@@ -257,7 +257,7 @@ def test_other_marks_and_encodings_are_read_or_refused_by_name(capsys, tmp_path,
 
 
 def test_without_a_seed_the_draws_are_fresh():
-    lines = keyed(3000)[1]
+    lines = keyed(600)[1]
     made = [tuple(run(lines, None, method="hops", rng=None)[0]) for _ in range(4)]
     assert len(set(made)) == 4
     assert run(lines, None, method="hops", rng=2)[0] == run(lines, None, method="hops", rng=2)[0]

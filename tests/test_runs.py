@@ -13,6 +13,7 @@ from scipy.stats import ks_2samp
 
 from uqcal import cumulative, reliability, screening
 from uqcal.calibration import brier_decomposition, calibration_report
+from uqcal.cli import main
 from uqcal.consistency import consistency_test
 from uqcal.inputs import check_binary
 from uqcal.resampling import shuffle_state
@@ -214,11 +215,10 @@ def test_a_loop_that_hears_nothing_is_ended(number):
     assert process.returncode == 128 + number and time.monotonic() - begun < 5
 
 
-def test_progress_is_said_or_not(tmp_path):
+def test_progress_is_said_or_not(tmp_path, capsys):
     path = tmp_path / "made.csv"
     y, p = outcomes(300)
     pd.DataFrame({"outcome": y, "score": p}).to_csv(path, index=False)
     for option, shown in (("--progress", True), ("--no-progress", False)):
-        done = subprocess.run([sys.executable, "-c", "from uqcal.cli import main; main()", "calibration", str(path), "--n-boot", "50", "--n-resamples", "99", option],
-                              capture_output=True)
-        assert done.returncode == 0 and (b"noise" in done.stderr) == shown
+        with pytest.raises(SystemExit) as ended: main(["calibration", str(path), "--n-boot", "50", "--n-resamples", "99", option])
+        assert ended.value.code == 0 and ("noise" in capsys.readouterr().err) == shown
