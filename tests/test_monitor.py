@@ -116,7 +116,7 @@ def test_chunks_of_any_size_give_the_same_sums_and_alarms(size):
     assert chunks.alarms_ == len(reading.alarms) and chunks.outcomes_ == 800
 
 
-@pytest.mark.parametrize("q, y, said", [(0.0, 1, "a probability of 0 was stated, and it happened"), (1.0, 0, "a probability of 1 was stated, and it did not")])
+@pytest.mark.parametrize("q, y, said", [(0.0, 1, "a probability of 0 was stated, and it happened"), (1.0, 0, "a probability of 1 was stated, and it did not happen")])
 def test_an_impossible_event_rings_at_once(q, y, said):
     monitor = CalibrationMonitor(run_length=10**12).partial_fit([0.3, 0.0, 1.0], [1, 0, 1])
     assert monitor.alarm_ is None

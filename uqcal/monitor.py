@@ -161,7 +161,8 @@ class Alarm(Result):
             return (f"Alarm at outcome {self.outcome:,}: {_stretch_text(self)}. Where "
                     "probabilities are right, alarms come at most once in "
                     f"{self.run_length:,} outcomes, on average.")
-        said = "0 was stated, and it happened" if self.happened else "1 was stated, and it did not"
+        said = ("0 was stated, and it happened" if self.happened
+                else "1 was stated, and it did not happen")
         return (f"Alarm at outcome {self.outcome:,}: a probability of {said}. One such case is "
                 "enough: there is none where probabilities are right.")
 
