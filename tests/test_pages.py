@@ -13,6 +13,7 @@ from uqcal.studies import new_study
 
 sys.path.insert(0, str(notebooks.ROOT / "tools"))
 import forks
+from pages import together
 
 PAGES = sorted(notebooks.every_notebook())
 
@@ -78,3 +79,10 @@ def test_a_new_study_replaces_nothing(tmp_path):
         with pytest.raises(FileExistsError, match="mine.ipynb is there already"): new_study(tmp_path / name)
     assert (tmp_path / "mine.ipynb").read_text() == "a day's work"
     with pytest.raises(ValueError, match="page must be one of"): new_study(tmp_path / "other", "nowhere")
+
+
+def test_no_line_begins_with_a_percent_sign_or_the_mark_after_a_formula():
+    kept = '<pre>print(7 % 3)</pre><code>5 %</code><a title="5 %">'
+    assert together(f"<p>in 95 % of {kept}") == f"<p>in 95\u00a0% of {kept}"
+    formula = '<span class="math inline">\\(s\\)</span>'
+    assert together(f"{formula}, {formula} and") == f'<span class="kept">{formula},</span> {formula} and'

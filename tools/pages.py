@@ -33,6 +33,8 @@ SILENT_CLASSES = {"math", "dataframe", "page-links", "section", "quarto-title-me
 KEYWORD = re.compile(r'<span class="(?:kw|cf|im)">([^<]*)</span>')
 STRING = re.compile(r'<span class="(?:st|ss|ch)">([^<]*)</span>')
 TAG = re.compile(r"<[^>]+>")
+CODE_OR_PERCENT = re.compile(r"(<(pre|code|script|style|svg)\b.*?</\2>|<[^>]*>)|(?<=\d) (?=%)", re.DOTALL)
+MARKED_FORMULA = re.compile(r'<span class="math inline">[^<]{5,18}</span>[.,;:)]+')
 SKIP = '<a class="visually-hidden-focusable" href="#quarto-document-content">Skip to the text</a>'
 
 
@@ -49,7 +51,7 @@ def finish(site):
         text = WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8"))
         text = text.replace("</title>", f'</title><script src="{up}site_libs/site.js"></script>', 1)
         name = page.relative_to(site).with_suffix("").as_posix().replace("/", "-")
-        text = reachable(plainer(text))
+        text = reachable(together(plainer(text)))
         if page.parent.name in ("source", "reference") and page.stem != "index": text = alone(text)
         page.write_text(with_files(text, site, up, name), encoding="utf-8")
 
@@ -141,6 +143,12 @@ def plainer(text):
     text = re.sub(r'<span class="(?:op|bu)">([^<]*)</span>', r"\1", text)
     text = STRINGS.sub(lambda found: f'<span class="st">{TAG.sub("", found[0])}</span>', text)
     return STRING.sub(r"<i>\1</i>", KEYWORD.sub(r"<b>\1</b>", text))
+
+
+def together(text):
+    "On one line: a number and its percent sign, outside code, and a short formula and the mark after it."
+    text = CODE_OR_PERCENT.sub(lambda found: found[0] if found[1] else "\u00a0", text)
+    return MARKED_FORMULA.sub(r'<span class="kept">\g<0></span>', text)
 
 
 def reachable(text):
