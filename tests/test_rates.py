@@ -7,7 +7,7 @@ from scipy.stats import beta, binom, ttest_ind
 
 from uqcal.cli import main
 from uqcal.cumulative import calibration_graph, comparison_graph, subpopulation_graph
-from uqcal.rates import MatchedAverages, matched_difference, rate_difference, rate_difference_of, rate_interval
+from uqcal.rates import MatchedAverages, cases_of, matched_difference, rate_difference, rate_difference_of, rate_interval
 
 
 def whole(graph):
@@ -161,3 +161,19 @@ def test_the_sentence_says_which_of_two_tests_finds_something(tmp_path, monkeypa
         said.append(" ".join(capsys.readouterr().out.split()))
     assert "no stretch of scores shows that groups a and b differ, but their averages over all scores do" in said[0] and "p = 0.024" in said[0]
     assert "no difference between groups a and b is found: a minus b is 0.00 on average (95 % interval −0.0" in said[1]
+
+
+def test_weights_that_go_with_the_chances_are_seen():
+    "Mutations: the number of cases by weights alone (267 of 300 hold); rows of weight zero that count; weights of another scale."
+    held = 0
+    for seed in range(300):
+        rng = np.random.default_rng([39, seed])
+        w = np.exp(rng.standard_normal(1500))
+        chance = np.minimum(0.02 * w, 0.9)
+        y, other = (rng.random(1500) < chance) * 1.0, (rng.random(1500) < 0.02) * 1.0
+        found = rate_difference(y, other, weight_a=w)
+        held += found.confidence_interval.holds(w @ chance / w.sum() - 0.02)
+        if seed: continue
+        padded = rate_difference(np.append(y, [0, 1]), other, weight_a=1e148 * np.append(w, [0, 0]))
+        assert padded.n_a == pytest.approx(found.n_a, rel=1e-9) and found.n_a < w.sum()**2 / (w @ w)
+    assert cases_of(y, np.full(1500, 7.0)) == 1500 and held >= 279, held  # 288

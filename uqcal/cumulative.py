@@ -23,7 +23,7 @@ from .inputs import (check_choice, check_count, check_fraction, check_generator,
                           check_labels_agree, check_outcomes, check_ratio, plain_array, read_labels,
                           read_vector)
 from .kernels import kernel
-from .rates import MatchedAverages, matched_difference
+from .rates import MatchedAverages, cases_of, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
 from .results import Interval, Result, new_axes, visible_points
@@ -496,6 +496,7 @@ def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     n, stated = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
     noise = widened * np.sum(w * w * p * (1 - p)) / w.sum()**2 if binary else 0.0
     if noise > 0: n = stated * (1 - stated) / noise
+    if binary and w.min() < w.max(): n = min(n, cases_of(y, w) / widened)
     return MatchedAverages(_share(np.average(y, weights=w) - low, unit), n, _share(stated, 1.0),
                            np.inf, high - low, binary, True)
 

@@ -680,7 +680,8 @@ def calibration_of_partitions(
     binned, n_passes = found[1], 1 + (weight is not None) + extent[2]
     return PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
-        diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence), tolerance=tolerance,
+        diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence),
+        tolerance=tolerance,
         error=calibration_error_of(binned[0], None if weight is None else binned[1],
                                    confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
                                    progress=progress))

@@ -17,7 +17,8 @@ from .inputs import check_fraction, check_labels_agree, check_outcomes, check_we
 from .results import Interval, Result
 
 # %% auto #0
-__all__ = ['rate_interval', 'RateDifference', 'rate_difference_of', 'rate_difference', 'MatchedAverages', 'matched_difference']
+__all__ = ['rate_interval', 'RateDifference', 'rate_difference_of', 'seen_cases', 'cases_of', 'rate_difference',
+           'MatchedAverages', 'matched_difference']
 
 # %% ../nbs/39_rates.ipynb #cell-035
 def _reached(p, x, n):
@@ -248,6 +249,76 @@ def _held_level(n_a, n_b, alpha):
         low, high = (middle, high) if enough else (low, middle)
     return float(np.exp(low))
 
+# %% ../nbs/39_rates.ipynb #cell-041s
+def seen_cases(
+    count: np.ndarray,  # rows of weight > 0, of any shape, one number for each set of rows
+    weight: np.ndarray,  # Σw > 0
+    ones: np.ndarray,  # Σw over outcomes of 1
+    square: np.ndarray,  # Σw²
+    square_ones: np.ndarray,  # Σw² over outcomes of 1
+    fourth: np.ndarray,  # Σw⁴
+) -> np.ndarray:  # at most (Σw)²/Σw²
+    """Cases of equal weight that scatter as rows of unequal weight were seen to.
+
+    Parameters
+    ----------
+    count : np.ndarray
+        Rows of weight > 0, of any shape, one number for each set of rows.
+    weight : np.ndarray
+        `Σw` > 0.
+    ones : np.ndarray
+        `Σw` over outcomes of 1.
+    square : np.ndarray
+        `Σw²`.
+    square_ones : np.ndarray
+        `Σw²` over outcomes of 1.
+    fourth : np.ndarray
+        `Σw⁴`.
+
+    Returns
+    -------
+    np.ndarray
+        At most (Σw)²/Σw².
+
+    References
+    ----------
+    (9) on the page of `uqcal.reliability`.
+    """
+    more = np.divide(fourth, square, out=np.zeros(np.shape(square)), where=np.greater(square, 0))
+    most, counts = np.sqrt(more), []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for e, b in ((ones, square_ones), (weight - ones, square - square_ones)):
+            mean, share = (e + most) / (weight + most), (b + more) / (square + more)
+            scatter = (share * (1 - share)).clip(1e-15) * (square + more)
+            counts.append(mean * (1 - mean) * (weight + most) * (weight + 2 * most) / scatter - 1)
+        usual = weight**2 / square
+        seen = np.fmin(np.minimum(*counts).clip(0.1), usual)
+    return np.where(count * square > weight**2 * (1 + 1e-9), seen, usual)
+
+# %% ../nbs/39_rates.ipynb #cell-041t
+def cases_of(
+    y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
+    w: np.ndarray,  # weights ≥ 0, not all zero, shape (n,)
+) -> float:  # at most (Σw)²/Σw²
+    """The number of `seen_cases` for rows, with weights of any scale.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+    w : np.ndarray
+        Weights ≥ 0, not all zero, shape (n,).
+
+    Returns
+    -------
+    float
+        At most (Σw)²/Σw².
+    """
+    w = w / w.max()
+    square = w * w
+    return float(seen_cases(np.count_nonzero(w), w.sum(), w @ y, square.sum(), square @ y,
+                            square @ square))
+
 # %% ../nbs/39_rates.ipynb #cell-041
 def rate_difference(
     outcome_a: ArrayLike,  # outcomes of the first group, shape (n_a,), each 0 or 1
@@ -289,7 +360,7 @@ def rate_difference(
         check_labels_agree(**dict(zip(names, (outcome, weight))))
         y = check_outcomes(outcome, names[0])
         w = check_weights(weight, y.size, names[1])
-        rates += [float(np.average(y, weights=w)), float(w.sum()**2 / (w @ w))]
+        rates += [float(np.average(y, weights=w)), cases_of(y, w)]
     return rate_difference_of(*rates, confidence=confidence)
 
 # %% ../nbs/39_rates.ipynb #cell-044

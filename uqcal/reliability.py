@@ -21,6 +21,7 @@ from .inputs import (check_binary, check_choice, check_count, check_fraction, ch
                           check_labels, check_labels_agree, check_multiclass, check_probabilities,
                           check_weights, plain_array, read_labels, read_vector)
 from .kernels import kernel
+from .rates import seen_cases
 from .resampling import affordable, monte_carlo_pvalue, run_chunks
 from .results import Interval, Result, SignificanceTest, new_axes
 from .sample import stable_order
@@ -1094,18 +1095,11 @@ def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bin
     np.ndarray
         Shape (n_bins, 5).
     """
-    weight, ones, square, found = sums[:, 1], sums[:, 3], squares[:, 1], squares[:, 3]
-    more = np.divide(squares[:, 4], square, out=np.zeros_like(square), where=square > 0)
-    most, counts = np.sqrt(more), []
     with np.errstate(divide="ignore", invalid="ignore"):
-        for e, b in ((ones, found), (weight - ones, square - found)):
-            mean, share = (e + most) / (weight + most), (b + more) / (square + more)
-            scatter = (share * (1 - share)).clip(1e-15) * (square + more)
-            counts.append(mean * (1 - mean) * (weight + most) * (weight + 2 * most) / scatter - 1)
-        needed = weight**2 / np.minimum(*counts).clip(0.1)
-    unequal = sums[:, 0] * square > weight**2 * (1 + 1e-9)
+        cases = seen_cases(*sums[:, [0, 1, 3]].T, *squares[:, [1, 3, 4]].T)
+        needed = np.fmax(sums[:, 1]**2 / cases, sums[:, 4])
     held = sums.copy()
-    held[:, 4] = np.where(unequal, np.fmax(needed, sums[:, 4]), sums[:, 4])
+    held[:, 4] = np.where(sums[:, 1] > 0, needed, sums[:, 4])
     return held
 
 
