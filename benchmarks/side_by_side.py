@@ -535,7 +535,7 @@ def ended(table):
 def drawn(table):
     "The ratios against the number of points, a panel for each kind of call; returns the figure."
     import matplotlib.pyplot as plt
-    figure, panels = plt.subplots(2, 3, figsize=(13, 8.5), sharex=True, sharey=True, layout="constrained")
+    figure, panels = plt.subplots(3, 2, figsize=(9.5, 11.5), sharex=True, sharey=True, layout="constrained")
     for kind, ax in zip(KINDS, panels.flat):
         lines = [(name, line.sort_values("n")) for name, line in table[table["kind"] == kind].groupby(["what", "peer"], sort=False)]
         named = sorted(lines, key=lambda pair: pair[1]["ratio"].iloc[-1])
@@ -549,11 +549,11 @@ def drawn(table):
             ax.plot(line["n"], line["ratio"], color=colour, lw=1.4, ls="-" if is_ahead else "--", marker="o", ms=3)
             if name not in named: continue
             height = np.log10(line["ratio"].iloc[-1])
-            height = max([height, *(one + 0.42 for one in placed)])
+            height = max([height, *(one + 0.56 for one in placed)])
             placed.append(height)
-            ax.annotate(f"{name[0]}\n{name[1]}", (line["n"].iloc[-1], line["ratio"].iloc[-1]), (3e7, 10**height), color=colour, fontsize=7, va="center", arrowprops={"arrowstyle": "-", "color": "0.8", "lw": 0.6})
+            ax.annotate(f"{name[0]}\n{name[1]}", (line["n"].iloc[-1], line["ratio"].iloc[-1]), (3e7, 10**height), color=colour, fontsize=8, va="center", arrowprops={"arrowstyle": "-", "color": "0.8", "lw": 0.6})
         ax.set(xscale="log", yscale="log", xlim=(7e2, 2e13), ylim=(0.03, 1e5), title=kind, xticks=SIZES)
-    for ax in panels[1]: ax.set_xlabel("points")
+    for ax in panels[-1]: ax.set_xlabel("points")
     for ax in panels[:, 0]: ax.set_ylabel("peer's time / uqcal's time")
     panels[0, 0].annotate("below 1 the peer is faster", (9e2, 0.035), color="0.35", fontsize=8)
     return figure
