@@ -922,7 +922,7 @@ def _held(near, values):
 
 @kernel
 def _noise(near, response):
-    "Deviation of each response from its neighbours', of its own variance, and that variance (13)."
+    "Deviation of each response from its neighbours', of its own variance, and that variance (12)."
     factor, (line, _) = near[5][:, 2], _held(near, response)
     deviation = (response - line) / np.sqrt(1 + factor)
     _, mean = _held(near, deviation**2)
@@ -961,7 +961,7 @@ def _coefficients(a, b, blocks, m, walk, n):
 
 @kernel
 def _between_clusters(parts, cluster, n_clusters):
-    "Standard deviation of a sum whose clusters are independent (15)."
+    "Standard deviation of a sum whose clusters are independent (14)."
     sums = np.zeros(n_clusters)
     for i in range(parts.size):
         sums[cluster[i]] += parts[i]
@@ -977,7 +977,7 @@ def _studentised(kuiper, largest, scale):
 
 @kernel
 def _own_noise(near_a, response_a, near_b, response_b):
-    "Deviations and variances (13) in both groups; a group of one borrows the other's average."
+    "Deviations and variances (12) in both groups; a group of one borrows the other's average."
     error_a, variance_a = _noise(near_a, response_a)
     error_b, variance_b = _noise(near_b, response_b)
     if variance_a.size == 1: variance_a[0] = variance_b.mean() if variance_b.size > 1 else 0.0
@@ -1515,7 +1515,7 @@ def _split_neighbours(score, is_member, cluster):
 
 @kernel
 def _split_noise(split, response):
-    "Deviations from the neighbours and variances (13) of members and others."
+    "Deviations from the neighbours and variances (12) of members and others."
     members, others, near, far = split
     error, variance = np.empty(response.size), np.empty(response.size)
     error[members], variance[members], error[others], variance[others] = _own_noise(
@@ -2008,7 +2008,7 @@ def _shares_between(a, b):
 
 
 def _clustered_pairs(work, columns, pairs):
-    "The numbers of pairs with the null scale (15), NaN where clusters are too few."
+    "The numbers of pairs with the null scale (14), NaN where clusters are too few."
     found, (scale, effective, number) = work(pairs), _cluster_scales(pairs, *columns).T
     alone = number < 0  # no two rows of the pair share a cluster
     found[:, 3], found[:, 4] = np.where(alone, found[:, 3:5].T, [scale, effective])

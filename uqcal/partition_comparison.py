@@ -105,7 +105,7 @@ def _line_through(score, first, size, g):
 # %% ../nbs/65_partition_comparison.ipynb #cell-015
 @kernel
 def _line_noise(score, response, count, first, size, total):
-    "Variance of each response by its distance from the line through its neighbours (13)."
+    "Variance of each response by its distance from the line through its neighbours (12)."
     m, n = size.size, score.size
     distance, own, squares = np.empty(n), np.empty(n), np.zeros(m)
     span, factor, members = np.empty((m, 2), np.int64), np.empty(m), np.empty(m)
