@@ -27,6 +27,7 @@ from .reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
                                calibration_error_of, diagram_of, with_seen_scatter)
 from .resampling import ALTERNATIVES, holm
 from .results import Interval, Result, as_text, enumerated, html_table, three_digits
+from .sample import stable_order
 from .walk import Walk, limit_serves, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -987,12 +988,10 @@ def _errors_of(columns, place, error, uncertainty):
 
 
 def _scaled(columns, place, error, uncertainty, bias):
-    "Errors over their uncertainties, less a bias, and the uncertainties in their order."
+    "Errors over their uncertainties, less a bias, and the uncertainties."
     read = _errors_of(columns, place, error, uncertainty)
     if read is None: return None
     e, u = read
-    order = np.argsort(u, kind="stable")
-    e, u = e[order], u[order]
     return (e / u if bias is None else bias.less(e / u, u)), u
 
 
@@ -1002,27 +1001,36 @@ def _powers(columns, place, options):
     if read is None: return None
     z, u = read
     square = z * z
-    return (np.array([z.size, z.sum(), square.sum(), square @ square]), z.min(), z.max(), u[0],
-            u[-1])
+    return (np.array([z.size, z.sum(), square.sum(), square @ square]), z.min(), z.max(), u.min(),
+            u.max())
 
 # %% ../nbs/64_partitions.ipynb #cell-014c
-def _excess(columns, place, *asked, mean):
-    "Uncertainties of a part in their order, and what each row adds to the walk of squares."
-    read = _scaled(columns, place, *asked)
-    return None if read is None else (read[1], read[0]**2 / mean - 1)
+def _steps(columns, place, *asked, of, mean):
+    "Uncertainties of a part in their order, and what each row adds to a walk."
+    read = _in_order(columns, place, *asked)
+    if read is None: return None
+    z, u = read
+    return u, z * z / mean - 1 if of == "squares" else z - z * z * mean
 
 
-def _signed(columns, place, *asked, mean):
-    "The same for the walk of errors with their signs."
+def _in_order(columns, place, *asked):
+    "The same as `_scaled`, in the order of the uncertainties."
     read = _scaled(columns, place, *asked)
-    return None if read is None else (read[1], read[0] - read[0]**2 * mean)
+    if read is None: return None
+    order = stable_order(read[1])
+    return read[0][order], read[1][order]
 
 
 def _cells_of(columns, place, options):
-    "The cells of a part."
-    rows, asked, edges = options
-    found = rows(columns, place, *asked)
-    return None if found is None else tuple(_tabulated(*found, edges))
+    "The cells of a part, with those of the walk of signs as columns of their own."
+    means, asked, edges = options
+    read = _in_order(columns, place, *asked)
+    if read is None: return None
+    (z, u), square, others = read, read[0]**2, ()
+    if len(means) > 1:
+        signed = z - square * means[1]
+        others = signed, np.maximum(signed, 0)
+    return tuple(_tabulated(u, square / means[0] - 1, edges, *others))
 
 # %% ../nbs/64_partitions.ipynb #cell-014d
 class _Walked(NamedTuple):
@@ -1034,23 +1042,24 @@ class _Walked(NamedTuple):
     n_passes: int
 
 
-def _walked(parts, asked, bias, walks):
-    "Sums of powers and the ranges of the walks of z less a bias."
+def _walked(parts, asked, bias):
+    "Sums of powers and the ranges of the walks of z, or of one of them for z less a bias."
     found = over_parts(parts, _powers, (np.add, min, max, min, max), *asked, bias)
     if found is None: raise ValueError("frame must hold at least one row, got none")
     sums, lowest, highest, *ends = found
     n, mean, zms = int(sums[0]), *(sums[1:3] / sums[0]).tolist()
     if bias is None and not zms > 0: raise ValueError("error must not be zero in all rows")
     one = _Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
-    edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
-    ranges, first, n_passes = [], None, 1
     if ends[0] == ends[1] or not zms > 0: return _Walked(sums, (lowest, highest), None, one, 1)
-    for steps, average in zip((_excess, _signed)[:walks], (zms, mean / zms)):
-        rows = functools.partial(steps, mean=average)
-        cells = _Cells(*over_parts(parts, _cells_of, _CELLS, rows, (*asked, bias), edges))
-        high, low, more = _reach(parts, rows, (*asked, bias), edges, cells)
-        ranges, first, n_passes = [*ranges, (high - low) / n], first or cells, n_passes + 1 + more
-    return _Walked(sums, (lowest, highest), ranges, first, n_passes)
+    edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
+    means, asked = (zms, mean / zms)[:2 if bias is None else 1], (*asked, bias)
+    both, ranges, n_passes = _Cells(*over_parts(parts, _cells_of, _CELLS, means, asked, edges)), [], 2
+    for k, (of, average) in enumerate(zip(("squares", "signs"), means)):
+        cells = _Cells(both.sums[:, [0, 1 + 2 * k, 2 + 2 * k]], *both[1:])
+        rows = functools.partial(_steps, of=of, mean=average)
+        high, low, more = _reach(parts, rows, asked, edges, cells)
+        ranges, n_passes = [*ranges, (high - low) / n], n_passes + more
+    return _Walked(sums, (lowest, highest), ranges, both, n_passes)
 
 # %% ../nbs/64_partitions.ipynb #cell-015
 def errors_of_partitions(
@@ -1101,13 +1110,13 @@ def errors_of_partitions(
     parts = parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
     counts = {"n_partitions": len(parts), "tolerance": tolerance}
     with bars_of_parts(progress):
-        walked = _walked(parts, asked, None, 2)
+        walked = _walked(parts, asked, None)
         copies, looked = _copies(parts, asked)
         found, passes = _errors_found(walked, confidence, copies, n_passes=walked.n_passes + looked,
                                       **counts), walked.n_passes + looked
         if not found.pvalues.get("bias", 1) < (1 - confidence) / len(_ASKED): return found
         bias = _bias_along(parts, asked, walked.cells, copies)
-        less = _walked(parts, asked, bias, 1)
+        less = _walked(parts, asked, bias)
     passes += 1 + less.n_passes
     without = _errors_found(less, confidence, copies, n_passes=passes, **counts)
     return _errors_found(walked, confidence, copies, without_bias=without, n_passes=passes,
