@@ -1,6 +1,7 @@
 """Settings for all tests: where compiled kernels are kept, what hypothesis draws, and which tests start first."""
 import os
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,11 @@ def pytest_collection_modifyitems(items):
 def no_open_figures():
     "Each test begins without the figures of another."
     if "matplotlib.pyplot" in sys.modules: sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(autouse=True)
+def draws_of_its_own(request):
+    "Each test of a module with a generator begins it afresh, so that no test depends on which ones ran before it in its process."
+    if hasattr(request.module, "rng"):
+        import numpy  # here, since it reads the number of threads when it is imported
+        request.module.rng = numpy.random.default_rng(zlib.crc32(request.node.name.encode()))
