@@ -1053,7 +1053,8 @@ def _walked(parts, asked, bias):
     if ends[0] == ends[1] or not zms > 0: return _Walked(sums, (lowest, highest), None, one, 1)
     edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
     means, asked = (zms, mean / zms)[:2 if bias is None else 1], (*asked, bias)
-    both, ranges, n_passes = _Cells(*over_parts(parts, _cells_of, _CELLS, means, asked, edges)), [], 2
+    both = _Cells(*over_parts(parts, _cells_of, _CELLS, means, asked, edges))
+    ranges, n_passes = [], 2
     for k, (of, average) in enumerate(zip(("squares", "signs"), means)):
         cells = _Cells(both.sums[:, [0, 1 + 2 * k, 2 + 2 * k]], *both[1:])
         rows = functools.partial(_steps, of=of, mean=average)
