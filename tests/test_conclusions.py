@@ -362,6 +362,7 @@ def test_holm_adjusts_the_features_and_nothing_else():
     np.testing.assert_allclose([t.pvalue for t in family], holm([t.result.pvalue for t in family]))
 
 
+@pytest.mark.slow
 def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_features():
     alarms, biases = 0, 0
     for seed in range(40):
@@ -642,6 +643,7 @@ def test_headlines_are_short():
     assert "give groups (--groups)" in found.headline and any("rank correlation" in one for one in found.cautions)
 
 
+@pytest.mark.slow
 def test_auto_draws_fewer_shuffles_with_the_same_answers_on_any_number_of_cores():
     rng = np.random.default_rng(5)
     u = np.exp(0.4 * rng.normal(size=12_000))
