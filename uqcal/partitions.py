@@ -1183,13 +1183,18 @@ class _Bias(NamedTuple):
     slope: np.ndarray
     stretch: float  # for the coefficients that were fitted
 
-    def less(self, z, u):
+    def less(self,
+             z,  # errors over their uncertainties, shape (n,)
+             u,  # the uncertainties, shape (n,)
+             ):  # shape (n,)
         """What a bias leaves of z.
 
         Parameters
         ----------
         z
+            Errors over their uncertainties, shape (n,).
         u
+            The uncertainties, shape (n,).
         """
         group, t = _along(self.edges, u)
         return self.stretch * (z - self.offset[group] - self.slope[group] * t)
@@ -1200,7 +1205,7 @@ def _along(edges, u):
     group = np.minimum(np.searchsorted(edges, u), edges.size - 1)
     return group, np.minimum(edges[group] / u, 1e3) - 1
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017g
 def _line_sums(columns, place, options):
     "Five sums for each group."
     *asked, edges = options
