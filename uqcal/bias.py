@@ -42,7 +42,7 @@ def _random_bits(state):
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
 
-
+# %% ../nbs/26_bias.ipynb #cell-036b
 @kernel
 def _resampled_t(total, count, n_resamples, state):
     """|t| of the mean after each draw of as many groups, with replacement, from sums that add up to
@@ -103,7 +103,7 @@ def _draw_weights(weight, state):
         word = word >> quarter if i % 4 else _random_bits(state)
         weight[i] = np.sqrt(12.0) * ((np.float64(word & np.uint64(65535)) + 0.5) / 65536 - 0.5)
 
-
+# %% ../nbs/26_bias.ipynb #cell-040b
 @kernel
 def _bridged(path, start, residual, group, weight):
     "Sums of the weighted residuals over each run, less the run's share of their total."
@@ -117,7 +117,7 @@ def _bridged(path, start, residual, group, weight):
     for run in range(path.size):
         path[run] -= total * (start[run + 1] - start[run]) / residual.size
 
-
+# %% ../nbs/26_bias.ipynb #cell-040c
 @kernel
 def _range(path, is_grouped):
     "Half the sum of the absolute values; of ordered ones, the range of their running sums."
@@ -241,7 +241,7 @@ def _block_edges(along: Ordering,  # the order of the points
     above = along.start[run]
     return np.unique(np.where(edges - below < above - edges, below, above))
 
-
+# %% ../nbs/26_bias.ipynb #cell-046b
 def _stretch_plan(residual, group, n_groups, along):
     "Blocks; first and last block, mean, squares and groups of each stretch with enough points."
     block = np.array([0, along.n]) if along.kind == "groups" else _block_edges(along)
@@ -254,7 +254,7 @@ def _stretch_plan(residual, group, n_groups, along):
     kept = met >= _FEWEST
     return block, first[kept], last[kept], mean[kept], square[kept], met[kept], share[kept]
 
-
+# %% ../nbs/26_bias.ipynb #cell-046c
 def _stretch_table(plan, largest, along, overall, confidence):
     "Each stretch with its mean and limits that hold for all of them at once."
     block, first, last, mean, square, met, _ = plan
@@ -276,7 +276,7 @@ def _parts(cells, group, values):
     pair, where = np.unique(cells * size + group, return_inverse=True)
     return pair // size, np.bincount(where, values)
 
-
+# %% ../nbs/26_bias.ipynb #cell-048b
 def _group_table(z, group, along, confidence):
     "Each group with its mean and limits that hold for all groups at once, by Student's t."
     codes = along.codes
@@ -292,7 +292,7 @@ def _group_table(z, group, along, confidence):
                          "share": count / along.n, "mean": mean, "low": mean - half,
                          "high": mean + half, "standard_error": error})
 
-
+# %% ../nbs/26_bias.ipynb #cell-048c
 def _most_biased(table):
     "The row whose limits are farthest from zero: the largest bias that is shown; not all points."
     shown = np.maximum(table["low"], -table["high"]).where(table["share"] < 1, -np.inf)
@@ -518,7 +518,7 @@ def _named_stretch(test):
                        share=float(at["share"]), mean=float(at["mean"]), elsewhere=elsewhere,
                        confidence_interval=Interval(float(at["low"]), float(at["high"])))
 
-
+# %% ../nbs/26_bias.ipynb #cell-053b
 def _points_needed(test, tolerance, of):
     check_choice(of, "of", ("mean", "stretches"))
     tolerance = read_number(tolerance, "tolerance", minimum=1e-12)
@@ -540,7 +540,7 @@ _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "
 def _limits(interval):
     return f"{three_digits(interval.low)} to {three_digits(interval.high)}"
 
-
+# %% ../nbs/26_bias.ipynb #cell-054b
 def _explain(test):
     "What was found of the mean, of its change, and what could still be there."
     mean, what = three_digits(test.estimate), _WHAT[test.by]
@@ -562,7 +562,7 @@ def _explain(test):
     begin = "Errors are biased" if test.mean_is_biased else "No sign of bias"
     return f"{begin}: {mean}{change}.{caution if wide is not None else ''}"
 
-
+# %% ../nbs/26_bias.ipynb #cell-054c
 def _where(test, what):
     at = test.stretch
     if at is None: return "too few points lie anywhere to say where"
@@ -765,7 +765,7 @@ def _skewness(z):
     far = z - np.median(z)
     return float(far.mean() / (np.abs(far).mean() or 1.0))
 
-
+# %% ../nbs/26_bias.ipynb #cell-062b
 def _repeats(sample):
     "The group of each point, and how many there are; each point is its own where none repeat."
     if sample.groups is None: group, size, what = np.arange(sample.n), sample.n, "points"
@@ -776,7 +776,7 @@ def _repeats(sample):
                             "four")
     return group, size
 
-
+# %% ../nbs/26_bias.ipynb #cell-062c
 def _change(residual, along):
     "Kuiper's range of the running sums per point; for groups half the sum of their absolute sums."
     part = np.add.reduceat(residual, along.start[:-1])
@@ -784,20 +784,20 @@ def _change(residual, along):
     path = np.concatenate([[0], np.cumsum(part)])
     return float(np.ptp(path) / along.n)
 
-
+# %% ../nbs/26_bias.ipynb #cell-062d
 def _graph(residual, along):
     part = np.add.reduceat(residual, along.start[:-1])
     return pd.DataFrame({"by": along.labels, "count": along.counts,
                          "share": np.cumsum(along.counts) / along.n,
                          "cumulative": np.cumsum(part) / along.n})
 
-
+# %% ../nbs/26_bias.ipynb #cell-062e
 def _band(rows, block):
     "Half-width of 95 % of the weighted graphs at each end of a block."
     half = np.concatenate([[0], 1.96 * rows[:, 2:].std(axis=0), [0]])
     return pd.DataFrame({"share": block / block[-1], "half": half})
 
-
+# %% ../nbs/26_bias.ipynb #cell-062f
 def _spread(z):
     "The standard deviation of Z, divisor n − 1, and its standard error by the fourth moment."
     residual = z - z.mean()
@@ -863,7 +863,7 @@ def _cells(test, z, sample):
     cells[along.order] = np.searchsorted(edges, np.arange(sample.n), side="right") - 1
     return cells
 
-
+# %% ../nbs/26_bias.ipynb #cell-001b
 def _steps(z, edges, runs):
     "Where the mean of z in order plainly changes within blocks or between their middles."
     middles = np.unique([edges[0], *(edges[1:] + edges[:-1]) // 2, edges[-1]])
@@ -878,7 +878,7 @@ def _steps(z, edges, runs):
         if between[k] * (m - 2) > 16 * (part @ part - between[k]): found.append(low + cut[k])
     return found
 
-
+# %% ../nbs/26_bias.ipynb #cell-001c
 def _centred(z, cells, sample):
     "Z less its mean in each cell, stretched by what the mean has taken with it."
     count = np.bincount(cells)

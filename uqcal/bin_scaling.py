@@ -90,7 +90,7 @@ def _squared_nodes(distribution):
     return np.concatenate([frozen.ppf(p),
                            frozen.isf(p)])**2, np.concatenate([weight, weight]) / (2 * weight.sum())
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-010b
 @kernel
 def _transform_minus_one(square, weight, real, imag):
     "E exp(−t·ε²) − 1 at each t = real + i·imag, accurate near t = 0."
@@ -117,7 +117,7 @@ def _mean_of_g(distribution, size):
     gap = 0.15 * np.where(log_phi + t < 1, near, np.exp(log_phi) - np.exp(-t))
     return -gap @ t**-0.5 / (2 * np.sqrt(np.pi)), -gap.sum()
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-012b
 def _mean_below_one(distribution, size):
     "E max(1 − √S, 0) and E max(−ln S, 0) from the transform along a vertical line."
     square, weight = _squared_nodes(distribution)
@@ -131,7 +131,7 @@ def _mean_below_one(distribution, size):
     zmse = (special.expi(t) - np.log(t) - np.euler_gamma) * np.exp(-t)
     return (phi * ence).real.sum(), (phi * zmse).real.sum()
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-012c
 @functools.lru_cache(maxsize=4096)
 def _bin_reference(distribution, size):
     "E|√S − 1| and E|ln S|, S the mean of `size` squares of ε."
@@ -192,7 +192,7 @@ def bin_scaling_reference(
     return float(np.mean(values[which] * (_spread_factor(uncertainty, starts) if statistic == "ence"
                                           else 1)))
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-014b
 def _spread_factor(uncertainty, starts):
     "√⟨u⁴⟩/⟨u²⟩ of each bin, at least 1: the growth of ENCE where uncertainties vary within it."
     uncertainty = np.sort(read_vector(uncertainty, "uncertainty", positive=True))
@@ -212,7 +212,7 @@ def _segments(n, n_bins):
     edge = np.unique(np.concatenate(starts))
     return edge, np.concatenate([np.searchsorted(edge, start) for start in starts])
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-022b
 _LOGIT_END, _LOGIT_STEP = 40.0, 1 / 64
 
 
@@ -470,18 +470,18 @@ def _several(values, name, kind):
         raise ValueError(f"{name} must hold at least one {kind}, got none")
     return several
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-030b
 def _counts(values, name):
     "One count or several as a sorted list without repetition."
     return sorted({check_count(value, name) for value in _several(values, name, "integer")})
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-030c
 def _bin_scaling_chunk(distribution, table, size, n_bins, n_sets, rng):
     epsilon = distribution.rvs(size=(n_sets, size), random_state=rng)
     gap = rng.standard_exponential((n_sets, size + 1)) if table.shape[1] else np.ones((n_sets, 1))
     return _simulate_grid(epsilon, gap, table, *_segments(size, n_bins), np.array(n_bins))
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-030d
 def _scaling_rows(values, names, size, n_bins, dofs):
     "A table of means with their standard errors; ZMSE is the same for every ν."
     mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
@@ -815,7 +815,7 @@ def _published(points, confidence, **common):
         confidence_interval=Interval(intercept - half, intercept + half),
         verdict="valid" if abs(intercept) <= half else "invalid", points=points, **line, **common)
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-068b
 def _line(points):
     "The least-squares line; points at one height scatter by nothing, where scipy has no number."
     used = points[points["is_fitted"]]
@@ -823,7 +823,7 @@ def _line(points):
     return {"statistic": float(line.intercept), "slope": float(line.slope),
             "standard_error": float(np.nan_to_num(line.intercept_stderr))}
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-068c
 def _permuted(points, values, confidence, **common):
     "The same from shuffled values: only an intercept that is too large counts against calibration."
     is_fitted, defined = points["is_fitted"].to_numpy(), np.isfinite(values).all(axis=1)
@@ -875,7 +875,7 @@ def _as_published(sample, along, statistic, n_bins):
                                  else np.abs(1 - np.sqrt(ratio))))
     return np.array(value)
 
-
+# %% ../nbs/24_bin_scaling.ipynb #cell-049b
 def _finite_values(value, n_bins):
     "Refuse a bin whose errors are all zero."
     if not np.all(np.isfinite(value)):

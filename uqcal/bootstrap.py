@@ -185,7 +185,7 @@ def _mid_ranks(count, n, rank):
         square += count[g] * rank[g]**2
     return square
 
-
+# %% ../nbs/21_bootstrap.ipynb #cell-014b
 @kernel
 def _resample_spearman(draws, group_x, group_y, n_x, n_y):
     "Spearman's coefficient of each row of draws; NaN where one of the variables does not vary."
@@ -376,7 +376,7 @@ def _values(names, data, draws):
                                 + np.log(2 * np.pi))
     return np.column_stack([columns[name] for name in names])
 
-
+# %% ../nbs/21_bootstrap.ipynb #cell-025b
 def _resample(names, data, n, rng):
     "Bootstrap values of the named statistics, shape (n, len(names))."
     if data.code is None:
@@ -384,7 +384,7 @@ def _resample(names, data, n, rng):
         return _values(names, data, draws)
     return np.vstack([_values(names, data, rows[None]) for rows in group_draws(data.code, n, rng)])
 
-
+# %% ../nbs/21_bootstrap.ipynb #cell-025c
 def _leave_one_out(names, data):
     "The named statistics without each point, or each group of points, in turn."
     n = data.z2.size
@@ -543,7 +543,7 @@ def _check_two(sample):
         raise ValueError("error must hold at least two points: a single one cannot be resampled")
     check_group_number(sample.groups)
 
-
+# %% ../nbs/21_bootstrap.ipynb #cell-028b
 def _interval(values, without, estimate, confidence, n_boot, name, groups):
     kept = values[np.isfinite(values)]
     if not kept.size:

@@ -25,12 +25,12 @@ def _log_normal_tail(x, factors, weights):
                  for m, w in zip(factors[1:], weights[1:]))
     return -x**2 / 2 + np.log(first / 2) + np.log1p(ratios / first)
 
-
+# %% ../nbs/13_brownian.ipynb #cell-007b
 def _max_above(x):
     "ln P(max|B| > x), equation (2)."
     return np.log(4) + _log_normal_tail(x, (1, 3, 5, 7, 9, 11), (1, -1, 1, -1, 1, -1))
 
-
+# %% ../nbs/13_brownian.ipynb #cell-007c
 def _max_below(x):
     "ln P(max|B| ≤ x), equation (5)."
     rate = np.pi**2 / (8 * x**2)
@@ -42,7 +42,7 @@ def _range_above(x):
     "ln P(range > x), equation (3)."
     return np.log(8) + _log_normal_tail(x, (1, 2, 3, 4, 5, 6, 7), (1, -2, 3, -4, 5, -6, 7))
 
-
+# %% ../nbs/13_brownian.ipynb #cell-009b
 def _range_below(x):
     "ln P(range ≤ x), equation (6)."
     rate, first = np.pi**2 / (2 * x**2), 1 + (x / np.pi)**2
@@ -247,7 +247,7 @@ def _flat(values, name):
     checked = read_vector(np.clip(array.astype(np.float64), -1e150, 1e150) if real else array, name)
     return (array.astype(np.float64) if real else checked), np.shape(values)
 
-
+# %% ../nbs/13_brownian.ipynb #cell-013b
 def _probability(distribution, x, *, upper, log):
     x, shape = _flat(x, "x")
     low = x < distribution._border
@@ -275,7 +275,7 @@ def _quantile(distribution, q, *, upper):
         out[solve] = _newton(function, power, target[solve], distribution._border)
     return out.reshape(shape)[()]
 
-
+# %% ../nbs/13_brownian.ipynb #cell-015b
 def _newton(function, power, target, start):
     """The x with function(x) = target, where the function falls nearly on a straight line in t =
     x**power."""

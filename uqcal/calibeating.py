@@ -40,7 +40,7 @@ def _edges(bin_width):
                          f"is {1 / width:.6g}")
     return np.arange(1, m + 1) / m
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-007b
 @kernel
 def _bin(q, edges):
     "How many edges lie strictly below q: the bin of q, closed on the right."
@@ -85,7 +85,7 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     _, ones, stated = _bin_table(y, q, _edges(bin_width))
     return float(np.abs(stated - ones).sum() / y.size)
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-011b
 def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
               y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
               *,
@@ -115,7 +115,7 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones**2 / np.maximum(count, 1)) / y.size)
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-011c
 def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                *,
@@ -141,7 +141,6 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones * (1 - ones / np.maximum(count, 1))) / y.size)
 
-
 # %% ../nbs/46_calibeating.ipynb #cell-014
 @kernel
 def _running(y, q, edges, error, sharp):
@@ -159,7 +158,7 @@ def _running(y, q, edges, error, sharp):
         total_sharp += ones[b] * ones[b] / count[b]
         error[t], sharp[t] = max(total_error, 0.0) / (t + 1), total_sharp / (t + 1)
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-014b
 def _both_running(y_true, y_prob, bin_width):
     y, q, _ = check_binary(y_true, y_prob)
     error, sharp = np.empty(y.size), np.empty(y.size)
@@ -190,7 +189,7 @@ def running_calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), in the
     """
     return _both_running(y_true, y_prob, bin_width)[0]
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-015b
 def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order of time
                       y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                       *,
@@ -263,7 +262,7 @@ class _Calibeater(OnlineForecaster):
                                                             "the expert's forecast")
         return np.searchsorted(self.edges_, said, side="left")
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-020b
 def _run_expert(expert, p, y, *, on_copy=False):
     "Forecasts of the expert before each outcome, and the expert after all of them."
     if expert is None: return p, None
@@ -286,7 +285,7 @@ def _ask(expert, p):
                   else (np.atleast_1d(expert.predict(p)), p.tolist()))
     return check_probabilities(said, "the expert's forecast"), held
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-066b
 def _teach(expert, held, y):
     "The expert after outcomes that come by ticket; the one before stays whole if one is refused."
     if expert is None: return None
@@ -297,7 +296,7 @@ def _teach(expert, held, y):
         for p, outcome in zip(held, y): moved.partial_fit(np.array([p]), np.array([outcome]))
     return moved
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-066c
 class _Means(_Calibeater):
     "Sums of outcomes by bin, and what bins state."
 
@@ -447,7 +446,7 @@ def _foster_pair(ones, plays, pivot):
     excess = float(ones[j - 1] * m - j * plays[j - 1]) * plays[j]
     return j - 1, deficit / (deficit + excess)
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-025b
 @kernel
 def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
     """Play the game of each step's bin; ones and plays (bins × cells) move on in place. Returns the
@@ -583,7 +582,7 @@ def _announce(cell, chance, m):
     upper = cell + (chance < 1.0)
     return np.array([cell + 0.5, upper + 0.5]) / m, np.array([chance, 1.0 - chance])
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-028b
 def _uniforms(uniforms, n, rng):
     "One uniform for each step; NaN may stand where none will be used."
     if uniforms is None: return rng.random(n)
@@ -597,7 +596,7 @@ def _uniforms(uniforms, n, rng):
     if known.any(): u[known] = check_probabilities(given[known], "uniforms")
     return u
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-028c
 def _play(game, bins, y, uniforms, pivots):
     "Run the game on copies, and keep them if all went well."
     ones, plays = (counts.copy() for counts in game.game_)
@@ -798,7 +797,7 @@ def tops(*,
     return Tracking(OnlinePlattScaling(**platt), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-034b
 def hops(*,
          bin_width: float = 0.1,  # width of the bins and cells, a whole fraction of 1
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
@@ -822,7 +821,7 @@ def hops(*,
     """
     return Hedging(OnlinePlattScaling(**platt), bin_width=bin_width, rng=rng)
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-034c
 def tobs(*,
          bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
          initial: ArrayLike | None = None,  # what empty bins forecast; mid-points unless given
@@ -849,7 +848,7 @@ def tobs(*,
     return Tracking(OnlineBetaScaling(**beta), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-034d
 def hobs(*,
          bin_width: float = 0.1,  # width of the bins and cells, a whole fraction of 1
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
@@ -932,7 +931,7 @@ def _asked_for(reduction, key):
                              "its outcome is booked already")
     return keys
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-076b
 def _to_keep(reduction, y_prob, key):
     "Class probabilities, their new keys, and forecasters that can keep them."
     check_labels_agree(y_prob=y_prob, key=key)
@@ -949,7 +948,7 @@ def _to_keep(reduction, y_prob, key):
                              "book or withdraw it before the key is used again")
     return P, keys, _parts(reduction, P.shape[1])
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-076c
 def _came(reduction, keys, y_true):
     "The classes that outcomes name, one for each key."
     check_labels_agree(y_true=y_true, key=keys)
@@ -1239,7 +1238,7 @@ def _class_probabilities(y_prob):
     "Class probabilities alone, without the labels."
     return check_multiclass(np.zeros((plain_array(y_prob, "y_prob").shape or (1,))[0]), y_prob)[1]
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-047b
 def _parts(reduction, n_classes):
     "The binary forecasters, one for each class."
     if not hasattr(reduction, "parts_"):
@@ -1249,7 +1248,7 @@ def _parts(reduction, n_classes):
                          f"{n_classes}")
     return reduction.parts_
 
-
+# %% ../nbs/46_calibeating.ipynb #cell-047c
 def _scaled(made, normalize):
     if not normalize: return made
     total = made.sum(axis=1, keepdims=True)

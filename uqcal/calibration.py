@@ -71,7 +71,7 @@ class BrierDecomposition(Result):
                 f"{three_digits(self.discrimination)} + uncertainty "
                 f"{three_digits(self.uncertainty)}")
 
-
+# %% ../nbs/52_calibration.ipynb #cell-007b
 def brier_decomposition(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
@@ -105,7 +105,7 @@ def brier_decomposition(
     """
     return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight)))
 
-
+# %% ../nbs/52_calibration.ipynb #cell-007c
 def brier_of(walk: Walk,  # outcomes along their stated probabilities
              ) -> BrierDecomposition:  # the same as of `brier_decomposition`
     """The Brier score in three parts, of outcomes that are sorted already.
@@ -165,7 +165,7 @@ def _candidates(share):
     back = np.flatnonzero(fifth >= 0)
     return np.vstack([[[0, share.size - 1]], *ends, np.column_stack([fifth[back], back])])
 
-
+# %% ../nbs/52_calibration.ipynb #cell-045b
 def _difference_limits(sums, stated, tail):
     """Limits of the size of mean differences, the larger of both signs, and as many points as say
     so much; `sums`: most, and those of l, e, l², e·l, e²."""
@@ -219,7 +219,7 @@ def _stretches_of(walk, tail):
         "count": position[stop] - position[start], "points": points, "stated": mean,
         "difference": difference, "limit": limit})
 
-
+# %% ../nbs/52_calibration.ipynb #cell-046b
 def _cluster_sums(code, w, y):
     "Of the clusters of a stretch: the largest weight, and sums of l, e, l², e·l, e²."
     load, ones = np.bincount(code, w), np.bincount(code, w * y)
@@ -361,7 +361,7 @@ def largest_difference(
     walk = Walk.of(y_true, y_prob, sample_weight, cluster)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
-
+# %% ../nbs/52_calibration.ipynb #cell-049b
 def largest_difference_of(walk: Walk,  # outcomes along their stated probabilities
                           *, confidence: float = 0.95,  # level of the limit, in (0, 1)
                           ) -> LargestDifference:  # the same as of `largest_difference`
@@ -419,30 +419,30 @@ def _rare(largest):
     most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
     return most if min(most, 1 - most) < largest.limit else None
 
-
+# %% ../nbs/52_calibration.ipynb #cell-171c-b
 def _beside_the_rate(largest):
     "What is stated where the limit lies, as part of a sentence; empty where it is no rare event."
     rare = _rare(largest)
     if rare is None or 0.1 < rare < 0.9: return ""
     return f"; probabilities there average {_short(rare)}"
 
-
+# %% ../nbs/52_calibration.ipynb #cell-171c-c
 def _short(x):
     "Two digits, without an exponent where that is readable."
     return f"{x:.2g}" if x < 1e-4 else f"{float(f'{x:.2g}'):.6f}".rstrip("0").rstrip(".")
 
-
+# %% ../nbs/52_calibration.ipynb #cell-171c-d
 def _at_most(limit):
     "A limit with two digits, rounded up: what is excluded is not overstated."
     if limit <= 0: return "0"
     unit = 10.0**(np.floor(np.log10(limit)) - 1)
     return _short(min(np.ceil(limit / unit - 1e-6) * unit, 1.0))
 
-
+# %% ../nbs/52_calibration.ipynb #cell-171c-e
 def _signed(x):
     return f"{'−' if x < 0 else '+' if x > 0 else ''}{_short(abs(x))}"
 
-
+# %% ../nbs/52_calibration.ipynb #cell-171c-f
 def _place(found):
     first, last = _short(found.first), _short(found.last)
     if first == last: return f"where {first} was stated ({found.count:,} of {found.n:,} points)"
@@ -494,7 +494,7 @@ class EventRatio(Result):
         return (f"{self.events} occur {_times(low, -1)} to {_times(high, 1)} times as often as "
                 f"stated ({level}; {counted})")
 
-
+# %% ../nbs/52_calibration.ipynb #cell-037b
 def _times(x, outward=0):
     "A factor with two digits, rounded down for −1 and up for 1."
     if x <= 0: return "0"
@@ -542,7 +542,7 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
         confidence_interval=Interval(float(low / stated), float(high / stated)),
         weighted=weighted)
 
-
+# %% ../nbs/52_calibration.ipynb #cell-040b
 def _gamma_limits(w, y, cluster, tail):
     "Fay and Feuer's limits of the share of events by weight, whole clusters together."
     load, events = w, w * y
@@ -832,7 +832,7 @@ def _where(rows):
     named = [str(row) for row in rows[:5]] + [f"{rows.size - 5:,} more"] * bool(rows.size > 5)
     return f"{rows.size:,} times: rows {enumerated(named)} (counted from 0)"
 
-
+# %% ../nbs/52_calibration.ipynb #cell-035b
 def _faults(walk, level):
     "What is wrong on the whole, and the direction on average."
     drift = float(walk.total[-1] / np.sqrt(walk.variance * widening(walk)))
@@ -850,7 +850,7 @@ def _faults(walk, level):
                       else "too extreme (spread too far)")
     return faults, direction
 
-
+# %% ../nbs/52_calibration.ipynb #cell-035c
 def _tilt(walk):
     "Score test of the slope, once an offset has set the mean right, by the scale that says less."
     at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
@@ -871,7 +871,7 @@ def _tilt(walk):
 def _within(error):
     return "within one bin" if error.n_bins == 1 else f"within these {error.n_bins} bins"
 
-
+# %% ../nbs/52_calibration.ipynb #cell-054b
 def _sizes(error, null, largest):
     "How large the faults are."
     most = "" if largest.n_scores == 1 else (
@@ -886,13 +886,13 @@ def _sizes(error, null, largest):
             if null.pvalue < 1 - error.confidence else ""))
     return f"{most}Calibration error (ECE) {_within(error)} {error.ece:.2g}, {truth}."
 
-
+# %% ../nbs/52_calibration.ipynb #cell-054c
 def _points(largest):
     "How many there are, in words."
     clusters = "" if largest.n_clusters is None else f" of {largest.n_clusters:,} clusters"
     return f"{largest.n:,} point{'s' * (largest.n != 1)}{clusters}"
 
-
+# %% ../nbs/52_calibration.ipynb #cell-054d
 def _enough(largest, tolerance, besides=0):
     "How many points, or clusters, would settle it, in words; None where no number would."
     needed = largest.points_needed(tolerance)
@@ -978,7 +978,7 @@ def _too_few(walk):
     kind = "" if walk.n_clusters is None else " of clusters"
     return f"{counts[name]} {name}{kind}" if counts[name] < 10 else ""
 
-
+# %% ../nbs/52_calibration.ipynb #cell-039b
 def _next_call(report):
     "The next step as a line of Python."
     largest, tolerance = report.largest, report.tolerance
@@ -1004,7 +1004,7 @@ def _next_call(report):
     return (f'screen({{"y": y_true, "p": y_prob, "group": group{held}}},\n'
             f'       response="y", score="p", groups="group"{named})')
 
-
+# %% ../nbs/52_calibration.ipynb #cell-039c
 def _cautions(report):
     "What could be misread in the numbers."
     if report.error.ece_interval.low > 0 or report.null.pvalue > 1 - report.confidence: return ()
@@ -1040,7 +1040,7 @@ def _report_frame(report):
     return frame.astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")}).astype(
         {"method": "string"})
 
-
+# %% ../nbs/52_calibration.ipynb #cell-013b
 def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_frame`
                   ) -> pd.DataFrame:  # of text, with four digits
     """The table as text, blank where a number does not apply.
@@ -1061,7 +1061,7 @@ def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_fra
                        for value in shown[name]]
     return shown
 
-
+# %% ../nbs/52_calibration.ipynb #cell-013c
 def _plot_report(report, axes):
     import matplotlib.pyplot as plt
 

@@ -121,7 +121,7 @@ def tests_of(
         **vars(one), name=name, scale=walk.deviation(name) / walk.total_weight,
         contradicted=walk.contradicted) for name, one in found.items())
 
-
+# %% ../nbs/42_calibration_tests.ipynb #cell-025b
 def testable(walk: Walk,  # outcomes along their stated probabilities
              ) -> tuple[str, ...]:  # of `uqcal.walk.STATISTICS`
     """The tests that stated probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
@@ -193,7 +193,7 @@ def kolmogorov_smirnov_test(
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
 
-
+# %% ../nbs/42_calibration_tests.ipynb #cell-026b
 def kuiper_test(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
@@ -580,7 +580,7 @@ def _names(classes, n_classes):
         raise ValueError("classes must not hold 'top label', the name of the first statement")
     return names
 
-
+# %% ../nbs/42_calibration_tests.ipynb #cell-012b
 def _row(test, contradicted):
     "A test in the table; where none is defined, only whether events contradict counts."
     if test is None:

@@ -57,7 +57,7 @@ class Cause(Result):
     rows: np.ndarray = field(  # positions of the rows concerned, from 0; empty for the whole column
         repr=False, compare=False, default_factory=lambda: _no_rows())
 
-
+# %% ../nbs/29_causes.ipynb #cell-003b
 def _no_rows():
     return np.zeros(0, dtype=np.int64)
 
@@ -83,7 +83,7 @@ class Constant:
     looks: str  # what the column then looks like, after "as if"
     rarity: float = 1.0  # 0 for what happens daily; counts against it where several fit
 
-
+# %% ../nbs/29_causes.ipynb #cell-004b
 def _unit(factor, units, rarity=1.0):
     "A unit mistaken for another, in either direction."
     return [Constant("unit", ratio, f"one column were in {one} and the other in {other} "
@@ -170,7 +170,7 @@ def suspect_rows(
     rows = np.flatnonzero((size >= _apart(size, most, 0.02)) | _has_tiny_u(sample, most))
     return rows[np.argsort(-size[rows], kind="stable")] if rows.size <= most else _no_rows()
 
-
+# %% ../nbs/29_causes.ipynb #cell-080b
 def _has_tiny_u(sample, most):
     "Rows with an uncertainty far below all others, and an error that is not."
     size = np.abs(sample.scaled)
@@ -184,7 +184,7 @@ def _middle(x):
     low, centre, high = np.quantile(np.log(x[x > 0]), [0.05, 0.5, 0.95])
     return centre, max((high - low) / 3.29, 0.1)
 
-
+# %% ../nbs/29_causes.ipynb #cell-006b
 class _Line:
     "What rows usually look like, and how far out of line one is."
 
@@ -226,7 +226,7 @@ def _shown(sample, row):
             f"u = {three_digits(sample.uncertainty[row])}, "
             f"Z = {three_digits(sample.scaled[row])})")
 
-
+# %% ../nbs/29_causes.ipynb #cell-007b
 def _times(factor):
     "A factor as a sentence names it."
     power = np.log10(factor)
@@ -234,7 +234,7 @@ def _times(factor):
         return f"10^{abs(round(power))}" if abs(power) > 2.5 else f"{10**abs(round(power))}"
     return f"{max(factor, 1 / factor):.4g}"
 
-
+# %% ../nbs/29_causes.ipynb #cell-007c
 def _of_row(sample, line, row):
     "What one row that is out of line looks like."
     cost, column, constant = (readings := line.readings(row))[0]
@@ -299,7 +299,7 @@ def _by_rows(sample):
     kinds = dict.fromkeys((one.name, one.factor) for one in found)
     return [_together([one for one in found if (one.name, one.factor) == kind]) for kind in kinds]
 
-
+# %% ../nbs/29_causes.ipynb #cell-008b
 def _together(causes):
     "One cause of several rows with the same factor."
     if len(causes) == 1: return causes[0]
@@ -313,7 +313,7 @@ def _percent(count, n):
     share = 100 * count / n
     return f"{count:,} of {n:,} rows ({share:.{3 if share > 99 else 2}g} %)"
 
-
+# %% ../nbs/29_causes.ipynb #cell-009b
 def _step(x):
     "The largest number found of which all values are multiples; 0 for none."
     size = np.abs(x[x != 0])
@@ -328,7 +328,7 @@ def _step(x):
         if step > 1e-300 and _all_multiples(values, step): found.append(step)
     return max(found, default=0.0)
 
-
+# %% ../nbs/29_causes.ipynb #cell-009c
 def _all_multiples(values, step):
     multiple = values / step
     return bool(multiple.min() > 0.5 and np.all(np.abs(multiple - np.round(multiple)) < 1e-6))
@@ -366,7 +366,7 @@ def _pile(x, at, n):
     if end < max(5, 0.01 * n) or end < 5 * np.quantile(usual, 0.9): return _no_rows()
     return np.flatnonzero(x == (values[0] if at == "least" else values[-1]))
 
-
+# %% ../nbs/29_causes.ipynb #cell-010b
 def _piles(sample):
     "Floors and caps."
     found, n = [], sample.n
@@ -452,12 +452,12 @@ def _repeats(sample):
 def _whole(name, strength, sentence, **more):
     return [Cause(name=name, strength=strength, sentence=sentence, **more)]
 
-
+# %% ../nbs/29_causes.ipynb #cell-012b
 def _is_sorted(x):
     step = np.diff(x)
     return x.size >= 8 and x[0] != x[-1] and (np.all(step >= 0) or np.all(step <= 0))
 
-
+# %% ../nbs/29_causes.ipynb #cell-012c
 def _leaks(sample):
     "Uncertainties that are constant, or made from the errors themselves."
     u, size, n = sample.uncertainty, np.abs(sample.scaled), sample.n
@@ -492,7 +492,7 @@ def _near_zero(x):
     "Share of values below a tenth of the median: a twentieth or so for sizes of errors."
     return float(np.mean(x < 0.1 * np.median(x)))
 
-
+# %% ../nbs/29_causes.ipynb #cell-013b
 def _crowds(x):
     "Whether sizes lie as dense next to zero as further on: where errors of either sign do."
     middle = np.median(x)
@@ -500,7 +500,7 @@ def _crowds(x):
     beside = np.sum(x < 0.5 * middle) - inside
     return inside >= max(2, 0.09 * x.size) and inside + inside**0.5 >= 0.8 * beside
 
-
+# %% ../nbs/29_causes.ipynb #cell-013c
 def _signs(sample):
     "Columns that were swapped, squared, or lost their signs."
     error, u, n = sample.error, sample.uncertainty, sample.n
@@ -673,7 +673,7 @@ def _is_sloped(sample):
     log_u = np.log(sample.uncertainty[sample.error != 0])
     return log_u.std() * np.sqrt(log_u.size) < 8 or _slope(sample) > 4
 
-
+# %% ../nbs/29_causes.ipynb #cell-100b
 def _slope(sample):
     "How many standard errors the correlation of log |Z| and log u is from 0."
     use = sample.error != 0
@@ -704,13 +704,13 @@ def _mixed(x, seed):
     "The values in a fixed disorder."
     return x[np.random.default_rng(seed).permutation(x.size)]
 
-
+# %% ../nbs/29_causes.ipynb #cell-017b
 def _ranks_with(size, order):
     place = np.empty(size.size)
     place[np.argsort(size, kind="stable")] = np.arange(size.size)
     return float(np.corrcoef(place, order.ranks)[0, 1])
 
-
+# %% ../nbs/29_causes.ipynb #cell-017c
 def _link(sample):
     "Errors that have nothing to do with their uncertainties, or belong to another row."
     if sample.n > 20_000: sample = Sample(sample.error[:20_000], sample.uncertainty[:20_000])
@@ -760,7 +760,7 @@ def _in_row_order(sample, rest, place):
             found += _steps(sample.row_names([place[cut]]), place, ranks, cut, ratio)
     return found
 
-
+# %% ../nbs/29_causes.ipynb #cell-018b
 def _long_run(x):
     "Standard deviation, or what neighbours that are alike make of it: from means of 40 pieces."
     length = x.size // 40
@@ -768,7 +768,7 @@ def _long_run(x):
     means = x[:40 * length].reshape(40, length).mean(axis=1)
     return max(x.std(), np.sqrt(length * np.mean(np.diff(means)**2) / 2))
 
-
+# %% ../nbs/29_causes.ipynb #cell-018c
 def _cut(z):
     "The values without the largest hundredth."
     size = np.abs(z)
@@ -804,7 +804,7 @@ def _edge(sample):
                           "had been left out, or errors were uniform.")
     return []
 
-
+# %% ../nbs/29_causes.ipynb #cell-019b
 def _ends(top):
     "Whether spacings shrink towards the largest, where those of a tail grow."
     spacings = -np.diff(top) * np.arange(1, top.size)  # alike in size along an exponential tail
@@ -835,7 +835,7 @@ def _clusters(sample):
         found.append(_cluster(sample, np.flatnonzero(is_few), what, ratio, is_few is is_high))
     return found
 
-
+# %% ../nbs/29_causes.ipynb #cell-107b
 def _cluster(sample, rows, what, ratio, is_high):
     "The sentence for rows in a cluster of their own."
     units = [one for one in CONSTANTS if one.name == "unit" and one.factor > 1]
@@ -863,7 +863,7 @@ def _likelihood_of_one_scale(z2):
         best = max(best, np.sum(constant - (dof + 1) / 2 * np.log1p(z2 / (dof * scale))))
     return best
 
-
+# %% ../nbs/29_causes.ipynb #cell-020b
 @kernel
 def _student_scale(z2, dof, scale):
     "The squared scale at which Student errors are likeliest to have these squares."
@@ -883,7 +883,7 @@ def _two_scales(z2):
         if total > best[0]: best = (total, share, small**0.5, large**0.5)
     return best
 
-
+# %% ../nbs/29_causes.ipynb #cell-109b
 @kernel
 def _mixture(z2, share, small, large):
     "A hundred steps of expectation and maximisation: log-likelihood, share, squared scales."
@@ -933,7 +933,7 @@ def _populations(sample):
                   "mixed.",
                   factor=small / large, also=("mixed units",))
 
-
+# %% ../nbs/29_causes.ipynb #cell-110b
 def _skewed(z):
     "The sentence for errors with one long tail."
     low, middle, high = np.quantile(z, [0.05, 0.5, 0.95])
@@ -999,7 +999,7 @@ def _without(causes, known):
     taken = np.concatenate([one.rows for one in known] + [_no_rows()])
     return [one for one in causes if np.mean(np.isin(one.rows, taken)) < 0.5]
 
-
+# %% ../nbs/29_causes.ipynb #cell-045b
 def _of_columns(sample, known):
     "What concerns a column as a whole, once rows with a fault of their own are set aside."
     faults = [one.rows for one in known if one.name in _OF_ROWS]
@@ -1020,7 +1020,7 @@ def _of_columns(sample, known):
     return found + [one for one in whole if not is_shaped
                     or one.factor is not None and abs(np.log(one.factor)) > 1.2]
 
-
+# %% ../nbs/29_causes.ipynb #cell-045c
 def _first_of_group(sample):
     "True for one row of each group: repeats are no new observations."
     first = np.zeros(sample.n, dtype=bool)
@@ -1066,7 +1066,7 @@ def causes_of(
              if STRENGTHS.index(one.strength) >= STRENGTHS.index(least)]
     return tuple(sorted(found, key=lambda one: -STRENGTHS.index(one.strength)))
 
-
+# %% ../nbs/29_causes.ipynb #cell-048b
 def _all_causes(sample):
     "Whatever is found: what explains a row first, so that it is set aside for what comes after."
     first, rounded = _leaks(sample) + _signs(sample), _rounding(sample)

@@ -53,7 +53,7 @@ def _columns(error, observed, predicted, uncertainty):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
     return chosen
 
-
+# %% ../nbs/70_cli.ipynb #cell-022b
 def _read_errors(source, names, by_default, features=(), how=None):
     "Errors by line, uncertainties, features, the table; what refuses a value names its line."
     *errors, uncertainty = names
@@ -95,7 +95,7 @@ def _check_outputs(source, jobs=1, **targets):
 def _said(text, metavar=None, *names):
     return typer.Option(*names, help=text, metavar=metavar, show_default=False)
 
-
+# %% ../nbs/70_cli.ipynb #cell-016b
 _Decimal = Annotated[str | None, _said(
     "Mark before decimals, . or a comma.  [default: a point; where ; or tabs separate cells, as "
     "the first number shows]", "MARK")]
@@ -115,25 +115,25 @@ def _shown(progress):
     "Whether bars are shown."
     return sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
 
-
+# %% ../nbs/70_cli.ipynb #cell-016c
 def _how(decimal, thousands, encoding, where, drop_missing, progress):
     "The options of `read_table`."
     return dict(decimal=decimal, thousands=thousands, encoding=encoding, where=where,
                 drop_missing=drop_missing, progress=_shown(progress))
 
-
+# %% ../nbs/70_cli.ipynb #cell-016d
 def _left_out(table):
     "The rows that were left out, in words; empty where nothing was asked for."
     said = {"where": "for which the condition does not hold", "missing": "without a value"}
     return " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
 
-
+# %% ../nbs/70_cli.ipynb #cell-016e
 def _first_words(table, count):
     "What was read, and what of it was left out."
     gone = _left_out(table)
     return f"{table.source}: {count}" + (f"; left out: {gone}" if gone else "")
 
-
+# %% ../nbs/70_cli.ipynb #cell-016f
 def _source_facts(table):
     return {"left_out": table.left_out} if table.left_out else {}
 
@@ -145,12 +145,12 @@ def _aligned(rows, right):
                                for k, (cell, w) in enumerate(zip(row, widths))).rstrip()
                      for row in rows)
 
-
+# %% ../nbs/70_cli.ipynb #cell-024b
 def _wrapped(text, width, first="", rest=""):
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest,
                          break_on_hyphens=False, break_long_words=False)
 
-
+# %% ../nbs/70_cli.ipynb #cell-024c
 def _width():
     return min(max(shutil.get_terminal_size((80, 24)).columns, 40), 100)
 
@@ -194,11 +194,11 @@ def _check_sizes(**counts):
         if count != "auto" and str(count).isdecimal() and int(count) > 10_000_000:
             raise ValueError(f"{name} must be at most 10,000,000, got {int(count):,}")
 
-
+# %% ../nbs/70_cli.ipynb #cell-018b
 def _cores(jobs):
     return min(jobs, os.cpu_count() or 1)
 
-
+# %% ../nbs/70_cli.ipynb #cell-018c
 def _visible(text):
     "Text without characters that steer a terminal."
     return re.sub("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]",
@@ -213,7 +213,7 @@ def _validation_json(validation, data, seed):
                  **{key: value for key, value in json.loads(validation.to_json()).items()
                     if key != "headline"})
 
-
+# %% ../nbs/70_cli.ipynb #cell-025c-b
 def _json(**numbers):
     "What --json writes, with the version that wrote it."
     return json.dumps({"uqcal": __version__, **numbers}, ensure_ascii=False, allow_nan=False,
@@ -372,27 +372,27 @@ def _source(file, demo, error, observed, predicted, uncertainty, feature):
                          "uqcal validate --help")
     return file, ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
 
-
+# %% ../nbs/70_cli.ipynb #cell-031c
 def _with_groups(feature, groups, names):
     "The columns that are read besides errors and uncertainties, that of the groups last."
     if groups in names:
         raise ValueError(f"--groups must name a column of its own, got {groups!r}")
     return [*(feature or ()), *([groups] if groups and groups not in (feature or ()) else [])]
 
-
+# %% ../nbs/70_cli.ipynb #cell-031d
 def _asked_facts(feature, groups, table):
     "What was asked beyond errors and uncertainties, and what was left out."
     asked = {"features": feature, "groups": groups}
     return {key: value for key, value in asked.items() if value} | _source_facts(table)
 
-
+# %% ../nbs/70_cli.ipynb #cell-031e
 def _demo_errors():
     from uqcal.datasets import load_demo
     demo = load_demo()
     table = Table(f"{demo.name} ({demo.title})", {}, np.arange(0))
     return demo.error, demo.uncertainty, table, {}
 
-
+# %% ../nbs/70_cli.ipynb #cell-031f
 def _check_features(feature, no_conclusions, as_groups=()):
     "Refuse features that are named twice or not used."
     for name in as_groups or ():
@@ -415,12 +415,12 @@ def _mend_words(result, data, file):
     if "groups" in data: named.append(f"--groups {shlex.quote(data['groups'])}")
     return _command(f"uqcal mend {shlex.quote(file or 'FILE')}", named)
 
-
+# %% ../nbs/70_cli.ipynb #cell-092b
 def _is_mended(table):
     "Whether the file came out of a mend; what is still wrong is for a mend of the first file."
     return "mended_uncertainty" in table.header
 
-
+# %% ../nbs/70_cli.ipynb #cell-092c
 def _command(first, named):
     "A command that mends, on lines that a terminal holds."
     lines = [first]
@@ -440,13 +440,13 @@ def _mend_line(data):
     if "groups" in data: given.append(f"groups=table[{json.dumps(data['groups'])}]")
     return f"uqcal.mend({', '.join(given)})"
 
-
+# %% ../nbs/70_cli.ipynb #cell-092sc-b
 def _in_python(line):
     "A line of Python on lines that a terminal holds; names from data are not broken."
     kept = re.sub('"[^"]*"', lambda found: found[0].replace(" ", "\0"), line)
     return _wrapped(f"In Python: {kept}", _width(), rest="    ").replace("\0", " ")
 
-
+# %% ../nbs/70_cli.ipynb #cell-092sc-c
 def _closing(result, data, mend):
     "What to do next: what would mend it, by which command and line of Python, and what is open."
     told = []
@@ -464,7 +464,7 @@ def _fails(result, fail_on):
                      for found in (result.conclusions, result.scores))
     return "invalid" in drawn | scored or fail_on in (drawn or scored)
 
-
+# %% ../nbs/70_cli.ipynb #cell-031b-b
 def _checked_options(statistics, fail_on, **counts):
     "Options in the form that `validate` takes."
     from uqcal.inputs import check_choice
@@ -483,7 +483,7 @@ def _details(data):
     return {"Left out": ", ".join(f"{why}: {count:,}" for why, count in data["left_out"].items())
             } if "left_out" in data else {}
 
-
+# %% ../nbs/70_cli.ipynb #cell-107b
 def _tell(result, table, data, seed, report, json_file, file):
     "Print a validation and write what was asked for."
     mend = "" if _is_mended(table) else _mend_words(result, data, file)
@@ -493,7 +493,7 @@ def _tell(result, table, data, seed, report, json_file, file):
     _deliver(text, _validation_json(result, data, seed), report, json_file,
              lambda path: _write_report(result, path, data, seed, mend))
 
-
+# %% ../nbs/70_cli.ipynb #cell-107c
 def _not_asked(table, data):
     "The columns along which a fault may lie that nobody asked about."
     asked = {*data["columns"], *data.get("features", ()), data.get("groups")}
@@ -504,7 +504,7 @@ def _not_asked(table, data):
                      "not show above; if it is known before the outcome, --feature NAME asks along "
                      "it.", _width())]
 
-
+# %% ../nbs/70_cli.ipynb #cell-107d
 def _write_report(result, path, data, seed, mend):
     from uqcal.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
@@ -719,7 +719,7 @@ def _later(found, data, path):
             f"\n  --uncertainty mended_uncertainty --n-calibration {found.n_calibration}\n"
             + _in_python(f"{_mend_line(data)}.model.transform({', '.join(given)})") + "\n")
 
-
+# %% ../nbs/70_cli.ipynb #cell-096b-b
 def _write_model(found, names, feature, path, table):
     from uqcal.page import write_whole
     kinds = {name: sorted({*table[name]}, key=str) for name in feature or ()
@@ -730,7 +730,7 @@ def _write_model(found, names, feature, path, table):
                       mend=found.model.to_dict()), path)
     return f"Model: {display_name(path)}"
 
-
+# %% ../nbs/70_cli.ipynb #cell-096b-c
 def _end_mend(text, kept, out):
     "Print the answer and what was written, when all of it is; apart from rows that are printed."
     typer.echo(_visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
@@ -745,7 +745,7 @@ def _source_twice(file, out):
     if sys.stdin is None: raise ValueError("standard input is closed")
     return sys.stdin.buffer.read()
 
-
+# %% ../nbs/70_cli.ipynb #cell-109b
 def _write_rows(source, table, added, out, how):
     "The rows of a table as they stand, and new columns behind them."
     encoding = how["encoding"]
@@ -765,7 +765,7 @@ def _mended_columns(table, shift, uncertainty, roles):
     if error: made["mended_error"] = table.columns[error] - shift
     return made | {"mended_uncertainty": uncertainty}
 
-
+# %% ../nbs/70_cli.ipynb #cell-097c
 def _applied(source, path, roles, score, out, how):
     "Bring the mend in a file to the rows of another one."
     from uqcal.scaling import Mend
@@ -931,7 +931,7 @@ def _contradicted(table, result):
     places = table.places[list(result.conclusion.rows)].tolist()
     return {"contradicted": {"by": table.place, "count": len(places), "first": places[:5]}}
 
-
+# %% ../nbs/70_cli.ipynb #cell-037b-b
 def _contradicted_places(found):
     shown = ", ".join(map(str, found["first"]))
     left = found["count"] - len(found["first"])
@@ -975,7 +975,7 @@ def _only(context, *names):
             raise ValueError(f"{option.opts[0]} can't be had with --dask")
     return context.params
 
-
+# %% ../nbs/70_cli.ipynb #cell-116b
 def _named_files(file):
     "The files that a pattern names, and the mark between cells; None in parquet."
     import glob
@@ -989,7 +989,7 @@ def _named_files(file):
     if len(kinds) > 1: raise ValueError(f"{file} must name files of one kind, got several")
     return found, kinds.pop()
 
-
+# %% ../nbs/70_cli.ipynb #cell-116d
 def _table_in_parts(files, mark, columns, texts=()):
     "These columns of all files, as a Dask table."
     try: import dask.dataframe as dd
@@ -1016,7 +1016,7 @@ def _header(path, mark):
     from pyarrow import parquet
     return parquet.read_schema(path).names
 
-
+# %% ../nbs/70_cli.ipynb #cell-116h-b
 @contextlib.contextmanager
 def _in_parts(params, columns, texts=()):
     "The table of all files, and the threads to read it with; what refuses a cell names its line."
@@ -1031,7 +1031,7 @@ def _in_parts(params, columns, texts=()):
         if mark and "(in partition" not in str(error): _refuse_cell(files, mark, numbers)
         raise ValueError(str(error)) from None
 
-
+# %% ../nbs/70_cli.ipynb #cell-116h-c
 def _refuse_cell(files, mark, names):
     "Name the first cell that is no number, if there is one."
     import pandas as pd
@@ -1068,7 +1068,7 @@ def _calibration_in_parts(context, columns):
             for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
                 "index").items()})
 
-
+# %% ../nbs/70_cli.ipynb #cell-116c-b
 def _differing(columns):
     "Refuse a column that is named twice."
     names = [name for name in columns if name]
@@ -1076,7 +1076,7 @@ def _differing(columns):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
     return columns
 
-
+# %% ../nbs/70_cli.ipynb #cell-116c-c
 def _tell_of_parts(params, columns, result, told, **numbers):
     "Print what is said of a table in parts, write its numbers, and end as --fail-on asks."
     parts = "one part" if result.n_partitions == 1 else f"{result.n_partitions:,} parts"
@@ -1257,7 +1257,7 @@ def _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_b
     return {"observed": observed, "stated": stated, "predicted": predicted, "columns": names,
             "kind": "columns" if set_columns else "lists" if sets else "bounds"}
 
-
+# %% ../nbs/70_cli.ipynb #cell-088b
 def _read_stated(source, roles, sort_bounds, asked, labels, how):
     "True values, bounds or sets, the labels of sets, and the table they come from."
     further = {"features": [name for name in asked if name not in labels],
@@ -1282,7 +1282,7 @@ def _text_label(value):
     if isinstance(value, (float, np.floating)) and value == int(value): value = int(value)
     return str(value)
 
-
+# %% ../nbs/70_cli.ipynb #cell-089b
 def _read_sets(source, observed, stated, as_lists, further, how):
     "True labels, sets as booleans, and the label of each of their columns."
     further["groups"] = [observed, *(stated if as_lists else []), *further["groups"]]
@@ -1304,7 +1304,7 @@ def _read_sets(source, observed, stated, as_lists, further, how):
     return label, np.array([[one in held_by for one in classes] for held_by in held]), np.array(
         classes, dtype=object), table
 
-
+# %% ../nbs/70_cli.ipynb #cell-089c
 def _listed_labels(cell, table, k, name):
     "The labels in one cell."
     try: found = json.loads(str(cell))
@@ -1381,7 +1381,7 @@ def _check_asked(level, fail_on, feature, as_groups, n_resamples):
     _check_features(feature, False, as_groups)
     _check_sizes(n_resamples=n_resamples)
 
-
+# %% ../nbs/70_cli.ipynb #cell-103b
 def _write_bounds(result, table, stated, source, out, how, is_quiet):
     "Rows with held-out mended bounds, or with bounds as stated where nothing helps, if asked for."
     if out is None: return
@@ -1389,7 +1389,7 @@ def _write_bounds(result, table, stated, source, out, how, is_quiet):
     typer.echo(_visible(_write_rows(source, table, _bound_columns(made), out, how)) + (
         " (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
 
-
+# %% ../nbs/70_cli.ipynb #cell-103c
 def _write_bounds_model(result, roles, as_groups, model, is_quiet):
     "What would mend the intervals, where it was asked for."
     from uqcal.page import write_whole
@@ -1404,7 +1404,7 @@ def _write_bounds_model(result, roles, as_groups, model, is_quiet):
                       mend=result.mend.to_dict()), model)
     typer.echo(f"Model: {_visible(display_name(model))}", err=is_quiet)
 
-
+# %% ../nbs/70_cli.ipynb #cell-103d
 def _bound_columns(bounds):
     return {"mended_lower": bounds[:, 0], "mended_upper": bounds[:, 1]}
 
@@ -1604,7 +1604,7 @@ def _check_stream(file, out, where, encoding):
         raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
     if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
 
-
+# %% ../nbs/70_cli.ipynb #cell-043b
 def _check_state(state, every, resume, on_error, run_length):
     from uqcal.inputs import check_choice, check_count
     check_count(every, "--every")
@@ -1619,7 +1619,7 @@ def _stream(file, opened):
     if file.lower().endswith(".gz"): binary = gzip.open(binary)
     return binary if hasattr(binary, "peek") else io.BufferedReader(binary)
 
-
+# %% ../nbs/70_cli.ipynb #cell-043s-b
 @contextlib.contextmanager
 def _as_gzip(label):
     "Say of which file the bytes are damaged."
@@ -1627,7 +1627,7 @@ def _as_gzip(label):
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{label} can't be read as gzip: {error}") from None
 
-
+# %% ../nbs/70_cli.ipynb #cell-043s-c
 def _writer(encoding, name):
     "What turns lines into bytes of this encoding, which the new column's name must have."
     try: name.encode(encoding)
@@ -1662,7 +1662,7 @@ def _place(out, state, encoding):
         raise ValueError(f"--out can't be added to in {encoding}; write to standard output")
     return _rows_behind
 
-
+# %% ../nbs/70_cli.ipynb #cell-020s-b
 @contextlib.contextmanager
 def _rows_behind(out, encode):
     "A function that adds lines to a file, behind whole ones; its header is written once."
@@ -1679,7 +1679,7 @@ def _rows_behind(out, encode):
             file.flush()
         yield write
 
-
+# %% ../nbs/70_cli.ipynb #cell-020s-c
 def _continued(file, text, encode, out):
     "What to add of the first lines, to a file that ends with a whole line."
     file.seek(0)
@@ -1712,7 +1712,7 @@ class _Watched:
         self.bar.update(len(data))
         return data
 
-
+# %% ../nbs/70_cli.ipynb #cell-082b
 @contextlib.contextmanager
 def _watched(source, file, label, progress):
     "The bytes of a file, with a bar that tells how many of them were read."
@@ -1731,7 +1731,7 @@ def _through(kind):
     from uqcal.error_streams import recalibrate_bound_rows, recalibrate_error_rows
     return recalibrate_error_rows if kind == "uncertainties" else recalibrate_bound_rows
 
-
+# %% ../nbs/70_cli.ipynb #cell-213b
 def _recalibrated(source, write, label, kind, options):
     if kind == "probabilities":  # what is refused here is no fault of a line
         from uqcal.streams import make_forecaster
@@ -1771,7 +1771,7 @@ def _stream_text(summary):
     said = "\n".join(f"{one[0].upper()}{one[1:]}." for one in summary.achieved)
     return f"{known}\n{said}" + (f" {summary.alarm.sentence}" if summary.alarm else "")
 
-
+# %% ../nbs/70_cli.ipynb #cell-044b
 _ALONG = {"probabilities": ("calibration error", None), "uncertainties": ("mean Z²", 1.0),
           "intervals": ("coverage", "level")}  # the measure, and where it should be
 
@@ -1906,7 +1906,7 @@ def _compared_groups(groups, a, b, everyone):
     if a is not None and a == b: raise ValueError(f"--a and --b must differ, both are {a!r}")
     return (a, b) if a is not None else tuple(known) if len(known) == 2 and not everyone else None
 
-
+# %% ../nbs/70_cli.ipynb #cell-051b-b
 def _comparison(frame, sides, everyone, options):
     "The graph of two sides, or the screening of all."
     from uqcal.cumulative import comparison_graph, subpopulation_graph
@@ -1944,7 +1944,7 @@ def _graph_headline(graph, sides):
             f"average (95 % interval {low} to {high}, p = {average.pvalue:.2g}), Kuiper's p = "
             f"{graph.kuiper_pvalue:.2g}.")
 
-
+# %% ../nbs/70_cli.ipynb #cell-053b
 def _graph_rows(graph):
     rows = [("", "value", "/ published σ", "/ null scale", "p")]
     for name, value, p in (("Kuiper", graph.kuiper, graph.kuiper_pvalue),
@@ -1968,7 +1968,7 @@ def _graph_details(graph):
             f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
             f"{steep.value:.3g}; {chance}.".replace("-", "−"))
 
-
+# %% ../nbs/70_cli.ipynb #cell-207b
 def _graph_text(graph, sides, width):
     parts = [_wrapped(_graph_headline(graph, sides), width),
              _aligned(_graph_rows(graph), (1, 2, 3, 4))]
@@ -1980,16 +1980,16 @@ def _screening_headline(screening, apart=None):
     return " ".join([screening.sentence[0].upper() + screening.sentence[1:] + ".",
                      *_apart_sentence(apart)])
 
-
+# %% ../nbs/70_cli.ipynb #cell-055b
 def _differs(screening): return screening.table["kuiper_pvalue_holm"] <= 0.05
 
-
+# %% ../nbs/70_cli.ipynb #cell-055c
 def _most_telling(screening, n_rows):
     "Rows that differ, and then the largest of the others."
     order = _differs(screening).sort_values(ascending=False, kind="stable").index
     return screening.table.loc[order[:n_rows]]
 
-
+# %% ../nbs/70_cli.ipynb #cell-055d
 def _screening_rows(screening, n_rows):
     "The largest deviations as text."
     pairs = screening.against == "pairs"
@@ -2006,7 +2006,7 @@ def _screening_rows(screening, n_rows):
                        for name in ("kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh"))))
     return rows
 
-
+# %% ../nbs/70_cli.ipynb #cell-055e
 def _screening_marks(screening, n_rows):
     "What the marks beside p-values mean, where there are any."
     shown = _most_telling(screening, n_rows)
@@ -2026,7 +2026,7 @@ def _apart(result, options):
         rest = result.without(*left_out, **options)
     return (left_out, rest) if left_out else None
 
-
+# %% ../nbs/70_cli.ipynb #cell-209b
 def _apart_sentence(apart):
     "How many groups still differ without those that differ most."
     from uqcal.results import enumerated
@@ -2091,7 +2091,7 @@ def _comparison_in_parts(context):
         *(_wrapped(one, _width()) for one in result.cautions)], comparisons=numbers,
         skipped=[] if is_pair else list(result.skipped), cautions=list(result.cautions))
 
-
+# %% ../nbs/70_cli.ipynb #cell-057d-b
 def _pairs_of_parts(result):
     "The twenty pairs with the smallest p-values as text."
     def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
@@ -2143,7 +2143,7 @@ def _graph_picture(graph, sides, p):
                         f"Cumulative differences, {names}, along the scores.",
                         caption=f"{names}: Kuiper's p = {p:.2g}.", width=5.2, height=4.2)
 
-
+# %% ../nbs/70_cli.ipynb #cell-058b
 def _bins_picture(frame, sides):
     from uqcal.cumulative import paired_reliability
     from uqcal.page import draw_picture
@@ -2268,7 +2268,7 @@ def _model_rows(found):
     return rows + [(str(model), *(row[name] if name == "mend" else three_digits(row[name])
                                   for name in kept)) for model, row in found.models.iterrows()]
 
-
+# %% ../nbs/70_cli.ipynb #5212610f-b
 def _pair_rows(found):
     "The table of pairs with verdicts."
     from uqcal.results import three_digits
@@ -2279,7 +2279,7 @@ def _pair_rows(found):
                     f"{one['pvalue']:.2g}", one["verdict"])
                    for one in found.pairs.head(50).to_dict("records")]
 
-
+# %% ../nbs/70_cli.ipynb #5212610f-c
 def _models_text(found, table, width, calls):
     points = f"{found.n:,} points" + (f" in {found.n_groups:,} groups" if found.n_groups else "")
     more = len(found.pairs) - 50
@@ -2333,7 +2333,7 @@ def _models_numbers(found):
             "cautions": list(found.cautions), "models": _rows(found.models.reset_index()),
             "pairs": _rows(found.pairs)}
 
-
+# %% ../nbs/70_cli.ipynb #c4fca50c-b
 def _write_models_report(found, facts, path):
     "One page with the verdict, the picture and both tables."
     import pandas as pd
@@ -2378,7 +2378,7 @@ def _message(error):
                   " ".join(text.split()))
     return f"uqcal: {_visible(text) or type(error).__name__}"
 
-
+# %% ../nbs/70_cli.ipynb #cell-062b
 @contextlib.contextmanager
 def _signals_end(came):
     """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless somebody else looks after them;
@@ -2399,7 +2399,6 @@ def _signals_end(came):
     finally:
         for number, handler in taken.items(): signal.signal(number, handler)
 
-
 # %% ../nbs/70_cli.ipynb #f901ef4e
 def _leave(code):
     "End this process without taking its modules apart, which can take a second."
@@ -2407,7 +2406,7 @@ def _leave(code):
         for stream in filter(None, (sys.stdout, sys.stderr)): stream.flush()
     os._exit(code)
 
-
+# %% ../nbs/70_cli.ipynb #f901ef4e-b
 def _end_in_time(came, patience=0.6):
     """End this process if a signal has come and a compiled loop keeps the main thread from hearing
     of it, or if leaving takes long."""

@@ -197,7 +197,7 @@ def _drawn(test):
     if test.n_resamples == test.n_planned: return f"{test.n_resamples:,}"
     return f"{test.n_resamples:,} (of {test.n_planned:,}: the rest could hardly turn the answer)"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-050b
 def _status(setup, pvalue, interval, is_factor=True):
     "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance is excluded."
     reach = setup.tolerance if is_factor else setup.tolerance - 1
@@ -209,14 +209,14 @@ def _status(setup, pvalue, interval, is_factor=True):
 def _digits(x):
     return f"{x:.2f}" if 0.095 <= abs(x) < 99.5 or x == 0 else f"{x:.2g}"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-010b
 def _times(factor, interval):
     "A factor with its interval, whose limits are not rounded to one unless they are."
     near, said = min(abs(one - 1) for one in interval), _digits
     if 0 < near < 0.005: said = f"{{:.{min(int(np.ceil(-np.log10(near))), 6)}f}}".format
     return f"{_digits(factor)} times ({said(interval.low)} to {said(interval.high)})"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-010c
 def _mean(mean, interval, unit=""):
     "A mean of E/u with its interval."
     if not np.isfinite([*interval]).all():
@@ -228,13 +228,13 @@ def _mean(mean, interval, unit=""):
     mean, low, high = (round(x, 2) + 0.0 for x in (mean, *interval))  # no negative zero
     return f"{mean:+.2f}{unit} ({low:+.2f} to {high:+.2f})".replace("-", "−")
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-010d
 def _off(interval):
     "How far from one a factor may be."
     off = 100 * max(interval.high - 1, 1 - interval.low)
     return f"{np.ceil(off):.0f} %" if off >= 1 else f"{max(np.ceil(10 * off), 1) / 10:.1f} %"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-010e
 def _largest(interval):
     "The largest factor, either way, that is not excluded."
     factor = max(interval.high, 1 / interval.low if interval.low > 0 else np.inf)
@@ -248,17 +248,17 @@ def _place(part, result, feature):
     if part.first == part.last: return f"where {what} is {_short(part.first)}"
     return f"where {what} is {_short(part.first)} to {_short(part.last)}"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-017b
 def _counted(at, n):
     "How many points a place holds, where it is less than a tenth of them."
     return f" ({at.count:,} of {n:,} points)" if at.count < 0.1 * n else ""
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-017c
 def _short(x):
     "A number in three digits, or in all of a whole one."
     return f"{x:.3g}" if abs(x) < 999.5 or abs(x) >= 1e7 else f"{x:.0f}"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-017d
 def _parts(result, along):
     "What the limits are about."
     if result.by == "groups":
@@ -270,13 +270,11 @@ def _parts(result, along):
     is_cut = along.counts.max() <= max(along.n / 20, 1)
     return f"over each fifth of the points{'' if is_cut else ' that ties allow'}"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-017e
 def _change(test, feature):
     "Along what a mean is not the same."
     return f"between the groups of {feature}" if test.by == "groups" else (
         f"along {feature or 'the uncertainty'}")
-
-
 
 # %% ../nbs/50_conclusions.ipynb #cell-066
 def _parts_table(stretches, name, by):
@@ -303,12 +301,12 @@ def _parts_table(stretches, name, by):
 def _size(bias, unit="stated uncertainties"):
     return f"{_digits(bias)} {unit}" if np.isfinite(bias) else "any size"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-046b
 def _brief(place):
     "A place in the words of a headline."
     return place.replace("the uncertainty", "u")
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-046c
 def _settle(points, n):
     "What it would take to decide."
     points = np.inf if points is None else float(points)
@@ -322,7 +320,7 @@ def _parts_span(test):
     if test.stretch_interval is not None: return test.stretch_interval
     return test.confidence_interval if test.along.is_constant else Interval(-np.inf, np.inf)
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-011b
 def _points_for_bias(test, setup):
     if test.stretch_interval is not None:
         return test.points_needed(setup.tolerance - 1, "stretches")
@@ -547,20 +545,20 @@ def _open(question, nothing, feature=None):
                       short=f"{where.get(question, f'Along {feature}')}: not decided, since "
                             f"{nothing.reason}")
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-018b
 def _whole(sample, setup):
     "Bias of all points, with its two tests corrected for being two."
     test = bias_of(sample, **setup.shuffles, confidence=1 - setup.level)
     return _bias(test, setup, min(test.adjusted_pvalues))
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-018c
 def _range(sample, setup):
     check_shuffles(sample)
     test = consistency_of(sample, **setup.stopping(sample, 1))
     sizes = factors_of(sample, **setup.resamples)
     return _dependence(test, sizes, sample.by_uncertainty, setup, test.pvalue)
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-018d
 def _asked(question, ask, *arguments):
     "The answer, or why there is none."
     try: return ask(*arguments)
@@ -588,7 +586,7 @@ def _along(ask, question, sample, features, setup):
         found[name] = _too_coarse(one) if p > setup.level and is_least else one
     return {f"{question}: {name}": found[name] for name in features}
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-028c
 def _too_coarse(found):
     "Many points leave time for few shuffles: too few to find anything among many features."
     return replace(found, status="undecided", reason="shuffles", sentence=(
@@ -604,7 +602,7 @@ def _sizes(sample, features, setup):
              ((AVERAGE, _average), (CONSISTENCY, _range), (LINK, _link))}
     return found | _along(consistency_of, "adaptivity", sample, features, setup)
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-033b
 def _answers(sample, features, setup):
     "All questions, those about size of centred errors where there is a bias."
     if signs_are_lost(sample):
@@ -617,8 +615,6 @@ def _answers(sample, features, setup):
     centred = _sizes(centred_of(sample, shown), features, setup)
     sizes = {name: _without_bias(one, centred[name], setup) for name, one in as_is.items()}
     return _ordered(biases | sizes, features)
-
-
 
 # %% ../nbs/50_conclusions.ipynb #cell-047
 def _without_signs(sample, features):
@@ -634,13 +630,13 @@ def _without_signs(sample, features):
                          short=f"The signs of the errors seem to be lost ({share} are {sign} and "
                          "many near 0), so that a bias can't be judged")
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-047b
 def _ordered(found, features):
     names = [BIAS, AVERAGE, CONSISTENCY, LINK]
     for name in features: names += [f"bias: {name}", f"adaptivity: {name}"]
     return {name: found[name] for name in names}
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-047c
 def _without_bias(as_is, centred, setup):
     """The answer for centred errors, beside that for errors as they are where the two differ; a
     fault within the tolerance that only centring shows is left to chance."""
@@ -668,7 +664,7 @@ def _unless_rows_decide(sample, found, without, rows):
                        rows=tuple(rows.tolist()), where=where, sentence=says)
     return {name: _either(one, without[name]) for name, one in found.items()}
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-034b
 def _is_moved(one, other):
     "Whether a size on average is another one without a few rows."
     if one.question != AVERAGE or None in (one.estimate, other.estimate): return False
@@ -816,7 +812,7 @@ def planned_resamples(n_resamples: int | str,  # a whole number ≥ 1, or "auto"
     is_auto = isinstance(n_resamples, str) and n_resamples == "auto"
     return affordable(9999 if is_auto else check_count(n_resamples, "n_resamples"), n, 5 * 10**8)
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-048b
 def check_tolerance(tolerance: float,  # largest factor that does no harm
                     ) -> float:  # the same as a float
     """A tolerance, checked.
@@ -978,26 +974,26 @@ def _clauses(answers):
         told.append(f"without the bias: {clause}" if is_centred else clause)
     return told
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-049b
 def _once(text):
     "Sizes that say but once as large as what."
     first, found, rest = text.partition(" as large as stated")
     return first + found + rest.replace(found, "").replace("; over their range: errors", ", but")
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-049c
 def _who(answer):
     "The rows that decide an answer."
     return answer.where if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-049d
 def _lower(text):
     return text[0].lower() + text[1:]
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-049e
 def _names(answers):
     return dict.fromkeys(one.feature for one in answers)
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-049f
 def _listed(names):
     return enumerated(list(names)) if len(names) <= 3 else f"{len(names)} features"
 
@@ -1096,7 +1092,7 @@ def mends_for(
         else: words.append(f"{what} that changes with u" if one.result.bias_changes else what)
     return enumerated(words)
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-068b
 def still_open(
     answers: Iterable[Conclusion],  # one for each question that was asked
 ) -> str:  # such as "bias and consistency, for want of points"; empty where all is decided
@@ -1117,7 +1113,7 @@ def still_open(
         if one.status == "undecided": found.setdefault(one.reason, []).append(_question(one))
     return "; ".join(f"{enumerated(names)}, {_WHY[reason]}" for reason, names in found.items())
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-068c
 _WHY = {"precision": "for want of points", "shuffles": "for want of shuffles",
         "tails": "since tails are too heavy", "rows": "since a few rows decide",
         "signs": "since signs seem to be lost", "nothing to test": "since nothing can be tested",
@@ -1170,7 +1166,7 @@ def part_tables(
         else: found[f"{title}: size"], found[f"{title}: bias"] = table, found.pop(title)
     return found
 
-
+# %% ../nbs/50_conclusions.ipynb #cell-070b
 def _from_to(row, is_group):
     "What a part is called."
     if is_group: return printable(row.first)[:40]

@@ -94,7 +94,7 @@ class _Groups:
         _kept_means(total, self.count, self.kept, out)
         return _root(out, self.power)
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-010b
 def _root(means, power):
     return np.sqrt(means) if power == 2 else means
 
@@ -117,7 +117,7 @@ def _reference_of(z, s, count, kept, total, out):
         total[g] *= s[g]
     _kept_means(total, count, kept, out)
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-017b
 @kernel
 def _reference_means(z, s, count, kept):
     "The same for each row of z."
@@ -126,7 +126,7 @@ def _reference_means(z, s, count, kept):
         _reference_of(z[r], s, count, kept, total, out[r])
     return out
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-017c
 @kernel
 def _shuffled_means(z, n_shuffles, state, s, count, kept):
     "The same for the values as they are, then after each shuffle."
@@ -143,7 +143,7 @@ def _simulated_means(points, distribution, n, rng):
     z = np.abs(distribution.rvs(size=(n, points.z.size), random_state=rng))**points.power
     return _reference_means(z, points.s, points.count, points.kept)
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-018b
 def _null_curves(points, distribution, n, rng, **options):
     """Curves of n sets that follow the model: of a distribution, or of the shuffled scaled errors
     in an arbitrary unit."""
@@ -178,7 +178,7 @@ def _resampled_means(draws, group, w, s, kept):
         _kept_means(total_s, count, kept, out[r, 1])
     return out
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-020b
 def _resample(points, n, rng):
     "Curves and stated curves r(p) of n bootstrap resamples, shape (n, 2, n_points)."
     rest = points.group, points.w, points.s
@@ -199,7 +199,7 @@ def _ratio(a, b):
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b))),
                      where=np.asarray(b) > 0)
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-022b
 def _compared(points, scale):
     """The curve, its reference, and the factor a between the reference and r(p); without one, the
     curves begin together."""
@@ -208,14 +208,14 @@ def _compared(points, scale):
     scale = value[0] / stated[0] if scale is None else scale
     return value, scale * stated, scale
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-022c
 def _is_heavy(z):
     "Whether the robust skewness of Z² exceeds 0.8, as that of t3 does."
     far = (z / (np.abs(z).max() or 1.0))**2
     far -= np.median(far)
     return bool(far.mean() > 0.8 * np.abs(far).mean())
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-022d
 def _area_pvalue(value, curves):
     "Two-sided p-value of the area: the means of the curves say which area is the larger."
     return monte_carlo_pvalue(value.mean(), curves.mean(axis=1), "two-sided")
@@ -517,7 +517,7 @@ def _checked(sample, power, n_points):
     check_group_number(sample.groups)
     return _Groups.of(sample, power, n_points)
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-027b
 def _checked_distribution(distribution, sample):
     "None for the shuffled scaled errors, else the distribution with mean 0 and variance 1."
     if isinstance(distribution, str) and distribution == "empirical":
@@ -531,7 +531,7 @@ def _checked_distribution(distribution, sample):
         raise ValueError(
             f'{reason}; distribution="empirical" takes the scaled errors themselves') from reason
 
-
+# %% ../nbs/25_confidence_curves.ipynb #cell-027c
 def _oracle(points):
     "The curve with the points removed by |E| itself."
     out, w = np.empty(points.kept.size), np.sort(points.w)

@@ -68,12 +68,12 @@ def conformal_threshold(
     values, level = read_vector(scores, "scores"), check_fraction(level, "level")
     return _threshold(values, level, _units(groups, values.size))
 
-
+# %% ../nbs/31_conformal.ipynb #cell-007b
 def _units(groups, n):
     "The number of the group that each row belongs to, or None."
     return None if groups is None else pd.factorize(read_labels(groups, n, "groups"))[0]
 
-
+# %% ../nbs/31_conformal.ipynb #cell-007c
 def _threshold(scores, level, unit):
     "The r-th smallest score, or where groups count as one the first that their weights reach."
     if unit is None:
@@ -93,7 +93,7 @@ def _pairs(y, low, up, groups):
     first, last = (np.unique(one, return_inverse=True)[1] for one in (low, up))
     return Sample(y, 1.0 + first * (last.max() + 1.0) + last, groups)
 
-
+# %% ../nbs/31_conformal.ipynb #cell-059b
 class _Distinct(Storable):
     "Rows of which each counts once."
     copies_ = (0, 0)  # rows that must be copies of others, and all rows

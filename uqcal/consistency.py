@@ -53,7 +53,7 @@ class NothingToTest(ValueError):
         super().__init__(message)
         self.reason = reason
 
-
+# %% ../nbs/23_consistency.ipynb #cell-015b
 def check_shuffles(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # the order of the points; None: by their uncertainties
@@ -136,7 +136,7 @@ def _sizes(sample, along):
     "|Z| scaled to ZMS = 1, in the order of the points."
     return np.abs(sample.scaled[along.order]) / np.sqrt(sample.zms)
 
-
+# %% ../nbs/23_consistency.ipynb #cell-016b
 def _excess(name, sample, along):
     "What the cumulative graph adds up."
     if name == "kuiper-rank": return sample.by_scaled_size.ranks[along.order] / sample.n
@@ -160,7 +160,7 @@ def _shuffled_range(values, n_shuffles, state, is_end):
         out[r] = high - low
     return out
 
-
+# %% ../nbs/23_consistency.ipynb #cell-018b
 @kernel
 def _shuffled_groups(values, n_shuffles, state, start):
     "Half the sum of the groups' absolute sums, as above."
@@ -257,7 +257,7 @@ def _shuffled_binnings(values, n_shuffles, state, weight, segment, inside, share
             out[r, k] = mean
     return out
 
-
+# %% ../nbs/23_consistency.ipynb #cell-021b
 @kernel
 def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, first, expected,
                      size, last, logarithm):
@@ -279,7 +279,7 @@ def _shuffled_product(values, n_shuffles, state, fixed):
         out[r] = total
     return out
 
-
+# %% ../nbs/23_consistency.ipynb #cell-023b
 def _rank_plan(rank, place):
     "Spearman's coefficient of centred ranks that travel with ranks that stay."
     return _shuffled_product, rank, (place / np.sqrt((rank @ rank) * (place @ place)),)
@@ -381,7 +381,7 @@ def hypothesis_of(sample: Sample,  # errors and uncertainties
                         "another one; use consistency_test with statistic='kuiper'",
                         "groups of so many sizes cannot change places")
 
-
+# %% ../nbs/23_consistency.ipynb #cell-011b
 def under_hypothesis(
     plan: tuple,  # kernel, values, fixed, as from `shuffle_plan`
     sample: Sample,  # errors and uncertainties
@@ -616,7 +616,7 @@ def _climb(graph):
         first, last = last, path.size - 1
     return first, max(last - 1, first)
 
-
+# %% ../nbs/23_consistency.ipynb #cell-038b
 def _stretch(test):
     graph, n = test.graph, test.n
     share = (graph["count"] / n).to_numpy()
@@ -651,14 +651,14 @@ def _repeats(test):
     "How many independent observations there are, where rows belong together."
     return "" if test.n_groups is None else f", {test.n:,} rows in {test.n_groups:,} groups"
 
-
+# %% ../nbs/23_consistency.ipynb #cell-082b
 def _explain(test):
     "What was found, and where."
     what, found = _WHAT[test.by], f"({test.name}, p = {test.pvalue:.2g}{_repeats(test)})"
     if test.pvalue > 0.05: return f"No sign that scaled errors depend on {what} {found}."
     return f"Scaled errors depend on {what} {found}: the errors are {test.where()}."
 
-
+# %% ../nbs/23_consistency.ipynb #cell-082c
 def _where(test, what):
     """The place in words: a group, the ends of the range, or a stretch of it and what lies beside
     it."""
@@ -913,7 +913,7 @@ def _settles(value, n_resamples, levels):
                    for alternative, these in levels.items() for level in these)
     return _is_enough if any(len(these) for these in levels.values()) else None
 
-
+# %% ../nbs/23_consistency.ipynb #cell-083b
 def _finite(value, name):
     """The data's statistic, unless it is undefined: bins of zero errors, or absolute errors that
     are all equal."""

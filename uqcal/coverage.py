@@ -76,7 +76,7 @@ def effective_number(
     loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(count - 1).ppf(upper))**2
     return float(np.clip(share * (1 - share) / variance * loss, 1, n))
 
-
+# %% ../nbs/55_coverage.ipynb #cell-007b
 def _limits(covered, group, confidence):
     "The interval of Clopper and Pearson for as many points as the rows are worth."
     if group is None: return Interval(*coverage_interval(int(covered.sum()), covered.size,
@@ -86,7 +86,7 @@ def _limits(covered, group, confidence):
     return Interval(float(scipy.stats.beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0,
                     float(scipy.stats.beta.isf(tail, k + 1, n - k)) if k < n else 1.0)
 
-
+# %% ../nbs/55_coverage.ipynb #cell-007c
 def _pvalue(covered, group, promised, n_calibration):
     "Of so many or so few covered points, twice the smaller tail."
     if group is None:
@@ -180,7 +180,7 @@ def _percent(share, level):
     if float(text) == 100 and share < 1: return f"above {100 - 10.0**-digits:.{digits}f}"
     return text
 
-
+# %% ../nbs/55_coverage.ipynb #cell-012b
 def _part_of_each(along):
     "The part that each point belongs to, from 0."
     if along.kind == "groups": return along.codes
@@ -208,7 +208,7 @@ def _parts(covered, group, along, confidence):
     table = pd.DataFrame(rows)
     return table.assign(is_small=table["count"] < table["count"].mean() / 10)
 
-
+# %% ../nbs/55_coverage.ipynb #cell-013b
 def _along(covered, sample, along, name, stated, options):
     "Coverage along one thing, and the test that it does not depend on it."
     group = None if sample.groups is None else sample.groups.codes
@@ -298,14 +298,14 @@ def _value(x):
     "A number in three digits, a whole one as it is."
     return f"{x:.0f}".replace("-", "−") if x == round(x) and abs(x) < 1e7 else three_digits(x)
 
-
+# %% ../nbs/55_coverage.ipynb #cell-018b
 def _part_name(row, found):
     "What a part is called."
     if found.by_group: return printable(row["name"])[:40]
     first, last = _value(row["first"]), _value(row["last"])
     return first if first == last else f"{first} to {last}"
 
-
+# %% ../nbs/55_coverage.ipynb #cell-018c
 def _where(row, found):
     "A part in a sentence."
     return f"{'in' if found.by_group else 'where it is'} {_part_name(row, found)}"
@@ -351,7 +351,7 @@ def _swapped(y_intervals):
     low, up = (read_vector(array[:, side], f"y_intervals[:, {side}]") for side in (0, 1))
     return np.column_stack([np.minimum(low, up), np.maximum(low, up)]), int(np.sum(low > up))
 
-
+# %% ../nbs/55_coverage.ipynb #cell-020b
 def _candidates(bounds, level, columns):
     "What could mend intervals, by name."
     found = {"moved by the same length": ConformalBounds(level)}
@@ -365,7 +365,7 @@ def _candidates(bounds, level, columns):
         found[f"moved by a length for each group of {name}"] = ConformalBounds(level, by=name)
     return found
 
-
+# %% ../nbs/55_coverage.ipynb #cell-020c
 def _held_out(y, bounds, model, columns, group, fold):
     "The bounds of each fold, mended by what all other folds taught."
     made = np.empty_like(bounds)
@@ -391,7 +391,7 @@ def _mends(y, bounds, level, columns, group, rng):
     if best["gain"] <= best["gain_error"]: return table, None, None
     return table, made[best["name"]], models[best["name"]].fit(y, bounds, columns, group)
 
-
+# %% ../nbs/55_coverage.ipynb #cell-045b
 def _scored(y, made, level, unit):
     "Coverage, width, score and gain of each candidate's held-out bounds."
     rows, first = [], None
@@ -577,7 +577,7 @@ def _headline(report):
     if any(one.startswith(_ALIKE) for one in report.cautions): parts.append(_ALIKE)
     return " ".join(f"{part}." for part in parts)
 
-
+# %% ../nbs/55_coverage.ipynb #cell-024b
 def _asked(answer):
     "A question in few words."
     if answer.question == "coverage": return "the coverage"
@@ -643,7 +643,7 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
     shown["along"] = shown["along"].where(shown["along"].ne(shown["along"].shift()), "")
     return shown
 
-
+# %% ../nbs/55_coverage.ipynb #cell-026b
 def _report_frame(report):
     whole = report.conclusions["coverage"]
     rows = [{"question": "coverage", "part": "all", "count": report.n, "covered": report.covered,
@@ -864,7 +864,7 @@ def _tried(conclusions, y, bounds, level, asked, group, options):
              if is_feature and along.kind == "groups"}
     return _mends(y, bounds, level, named, group, options["drawn"]["rng"])
 
-
+# %% ../nbs/55_coverage.ipynb #cell-032b
 def _far_row(y, bounds, level):
     "A warning where one row decides the mean score."
     out = np.maximum(np.maximum(bounds[:, 0] - y, y - bounds[:, 1]), 0)
@@ -892,7 +892,7 @@ def _without_repeats(missed, y, bounds, is_calibrated):
     return missed, stretches, [f"{_ALIKE}; for the coverage as a whole, twenty stretches of the "
                                "file were taken for what varies."]
 
-
+# %% ../nbs/55_coverage.ipynb #cell-059b
 _ALIKE = "Neighbouring rows are alike: if they belong together, give groups"
 
 

@@ -296,13 +296,13 @@ def _slope(graph, first, last, confidence):
                  score_low=float(graph.score[first]), score_high=float(graph.score[last - 1]),
                  share_low=float(graph.abscissa[first]), share_high=float(graph.abscissa[last]))
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-014b
 def _total_variance(covariance):
     "The variance of the sum of some steps."
     return float(covariance[:, 0].sum() + 2 * covariance[:-1, 1].sum()
                  + 2 * covariance[:-2, 2].sum())
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-014c
 def _ratio(value, scale):
     "A statistic in units of its scale; infinite where there is a deviation but no noise."
     return value / scale if scale > 0 else np.inf if value > 0 else 0.0
@@ -313,7 +313,7 @@ def _range_of(*responses):
     low, high = min(map(np.min, responses)), max(map(np.max, responses))
     return (0.0, 1.0) if low == high and low in (0.0, 1.0) else (float(low), float(high))
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-054b
 def _share(value, unit):
     "A value in units, kept within 0 and 1 where rounding leads out."
     return float(min(max(value / unit, 0.0), 1.0)) + 0.0
@@ -487,7 +487,7 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
         "calibration", p[first], weight, rise, spread, y.size, scale,
         functools.partial(_stated_averages, y, p, w, np.r_[first, p.size], False), found)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-093b
 def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     "Average outcome and average statement over some steps, which are known."
     low, high = (0.0, 1.0) if binary else _range_of(y, p)
@@ -508,7 +508,7 @@ def _coins(n):
     pairs[1::2] = -1.0
     return pairs, np.arange(0, 2 * n + 1, 2)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-113b
 @kernel
 def _signed_sums(state, n_resamples, part, end, sign, n_signs):
     "Range and largest distance of sums of parts with random signs, read at the ends."
@@ -525,7 +525,7 @@ def _signed_sums(state, n_resamples, part, end, sign, n_signs):
         out[r, 0], out[r, 1] = high - low, max(high, -low)
     return out
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-113c
 def _by_cluster_signs(part, end, code, asked):
     "P-values of a walk whose clusters get random signs."
     number, walk = int(code.max()) + 1, np.r_[0.0, np.cumsum(part)[end - 1]]
@@ -544,13 +544,13 @@ class _Significance(NamedTuple):
     method: str
     n_resamples: int | None
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-037b
 def _in_the_limit(kuiper, largest):
     "P-values of two statistics over their null scale by the distributions of Brownian motion."
     return _Significance(float(kuiper_null.sf(kuiper)), float(kolmogorov_smirnov_null.sf(largest)),
                          "asymptotic", None)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-037c
 def _independent_steps(kind, score, weight, rise, spread, n, scale, averages,
                        significance=None):
     """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in
@@ -568,7 +568,7 @@ def _independent_steps(kind, score, weight, rise, spread, n, scale, averages,
                            averages=averages,
                            kolmogorov_smirnov=largest, **found._asdict())
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-037d
 def _shares(weight):
     "Cumulative shares from 0 to exactly 1."
     shares = np.r_[0.0, np.cumsum(weight)]
@@ -606,7 +606,7 @@ def _block(score, response, weight, variance, first, last):
     return total, sum_score, sum_response / total, total / (last - first), sum_noise / (
         total * total)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-025b
 @kernel
 def _next_block(key_a, key_b, i, j):
     """Where the block that begins at members i of a and j of b ends: a run of one group, or one
@@ -681,7 +681,7 @@ def _differences(blocks, m, walk):
         n += 1
     return n
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-028b
 @kernel
 def _covariances(blocks, walk, n):
     """Fill in the covariances of each step with the next two, and weigh all: from differences to
@@ -730,7 +730,7 @@ def _local_variance(score, response):
         variance[first[k]:first[k + 1]] = total / pairs if pairs else np.nan
     return variance
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-030b
 @kernel
 def _variances(score_a, response_a, score_b, response_b):
     "Variances in both groups; a group of one borrows the other's average."
@@ -758,7 +758,7 @@ def _summary(walk, n):
     return (high - low) / total, max(high,
                                      -low) / total, at / total, np.sqrt(variance) / total, effective
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-032b
 @kernel
 def _workspace(n):
     "Room for the blocks and the steps of n points."
@@ -766,7 +766,7 @@ def _workspace(n):
               np.empty(n, np.int8))
     return blocks, (np.empty(n), np.empty(n), np.empty((n, 3)), np.empty(n, np.int64))
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-032c
 @kernel
 def _compare(a, b, blocks, walk):
     "Blocks and steps of two groups in their room; return the number of steps."
@@ -836,7 +836,7 @@ def _scores_held(score):
     first[m] = score.size
     return first[:m + 1].copy(), held
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-117b
 @kernel
 def _add_score(sums, g, i, x, first, cluster, mates):
     """Count the members of the g-th score, at distance x, without i and (unless they are many) its
@@ -871,7 +871,7 @@ def _span(i, score, first, g, cluster, sums, mates):
         else: high, after = o + 1, after + sums[0] - had
     return low, high, found, unit
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-118b
 @kernel
 def _neighbours(score, cluster):
     """What _held needs: the scores, the span of each point's neighbours, its cluster's members
@@ -919,7 +919,7 @@ def _held(near, values):
         mean[i] = values[i] if empty else flat / line[i, 3]
     return at, mean
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-119b
 @kernel
 def _noise(near, response):
     "Deviation of each response from its neighbours', of its own variance, and that variance (12)."
@@ -958,7 +958,7 @@ def _coefficients(a, b, blocks, m, walk, n):
         e += 1
     return out_a, out_b
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-121b
 @kernel
 def _between_clusters(parts, cluster, n_clusters):
     "Standard deviation of a sum whose clusters are independent (14)."
@@ -974,7 +974,7 @@ def _studentised(kuiper, largest, scale):
     if scale > 0: return kuiper / scale, largest / scale, kuiper, largest, scale
     return (np.inf if kuiper > 0 else 0.0), (np.inf if largest > 0 else 0.0), kuiper, largest, scale
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-122b
 @kernel
 def _own_noise(near_a, response_a, near_b, response_b):
     "Deviations and variances (12) in both groups; a group of one borrows the other's average."
@@ -984,7 +984,7 @@ def _own_noise(near_a, response_a, near_b, response_b):
     if variance_b.size == 1: variance_b[0] = variance_a.mean() if variance_a.size > 1 else 0.0
     return error_a, variance_a, error_b, variance_b
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-122c
 @kernel
 def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs, share):
     """Studentised statistics after random signs of what deviates from a line that both groups
@@ -1131,7 +1131,7 @@ class _Group(NamedTuple):
     response: np.ndarray
     weight: np.ndarray  # empty where all are equal
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-040b
 def _group(response, score, weight, suffix, cluster=None):
     check_labels_agree(**{f"response{suffix}": response, f"score{suffix}": score,
                           f"cluster{suffix}": cluster})
@@ -1140,7 +1140,7 @@ def _group(response, score, weight, suffix, cluster=None):
     score, response, weight = sort_by_score(score, response, weight)
     return _Group(score, score, response, weight)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-040c
 def _in_units(*groups):
     """The groups with responses shifted and divided by a power of two to lie in [−1, 1], all
     weights likewise to at most 1, and the power of the responses."""
@@ -1151,7 +1151,7 @@ def _in_units(*groups):
     return [group._replace(response=response / unit, weight=group.weight / heaviest)
             for group, response in zip(groups, shifted)], unit
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-040d
 def _unweighted_if_equal(*groups):
     "The groups without weights if all weights are the same."
     weight = np.concatenate([group.weight for group in groups])
@@ -1218,7 +1218,7 @@ def _errors_of(a, b, design):
         _neighbours(b.score, cluster[a.key.size:]), b.response)
     return np.r_[error_a, error_b], variance_a, variance_b
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-123b
 def _judged(size, error, share, asked, design, ways, path):
     "The null scale, and the p-values of Kuiper's and Kolmogorov and Smirnov's statistics."
     kuiper, largest, null_scale, effective = size
@@ -1243,7 +1243,7 @@ def _mapped(responses, width):
     mapped = [(y - low) / (high - low) for y in responses]
     return mapped, all(np.all((y == 0) | (y == 1)) for y in mapped)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-096b
 def _group_averages(a, b, width, first, last):
     "The averages of two groups over some steps."
     responses, two_valued = _mapped((a.response, b.response), width)
@@ -1288,7 +1288,7 @@ class _Shuffles(NamedTuple):
     n_jobs: int
     progress: bool
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-094b
 def _significance(size, null_scale, effective, asked, ways, otherwise="permutation"):
     """P-values of two statistics with this null scale: in the limit, or by the draws and the number
     of points that one of the ways prepares."""
@@ -1307,7 +1307,7 @@ def _significance(size, null_scale, effective, asked, ways, otherwise="permutati
     return _Significance(*(monte_carlo_pvalue(ratio, null[:, k]) for k, ratio in enumerate(ratios)),
                          otherwise if otherwise.endswith(how) else how, len(null))
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-094c
 def _permuted(kernel, columns, n, rng):
     return kernel(shuffle_state(rng), n, *columns)
 
@@ -1326,13 +1326,13 @@ def _cells_of(a, b):
         a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:], response,
         start)), key.size
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-097b
 def _own_order(group):
     "An order of members by key that does not depend on the order of the rows."
     return np.lexsort((group.weight, group.response, group.key) if group.weight.size
                       else (group.response, group.key))
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-097c
 def _in_order(group, order):
     return _Group(*(column[order] if column.size else column for column in group))
 
@@ -1364,14 +1364,14 @@ class _Design(NamedTuple):
     replicates: np.ndarray  # replicate weight over weight, minus 1, shape (n, R); may be empty
     factor: float
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-125b
 def _design_of(scores, weights, clusters, replicates, factor, ties, method):
     "The design of rows, sorted by their scores; None if there is none."
     if clusters[0] is clusters[-1] is replicates is factor is None: return None
     orders = [stable_order(read_vector(one, "score")) for one in scores]
     return _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-125c
 def _ordered_design(orders, weights, clusters, replicates, factor, ties, method):
     "The same for rows that are sorted in these orders."
     if ties != "merge" or method not in ("auto", "signs"):
@@ -1432,7 +1432,7 @@ def _path_between(a, b, response):
                  (*b[:2], response[n_a:], b.weight, none[n_a:]), blocks, walk)
     return np.cumsum(walk[0][:n] * walk[1][:n]) / walk[0][:n].sum()
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-128b
 def _mixed(paths, kuiper, largest, asked):
     "The scatter of the last ordinate, and p-values from normal mixtures of the paths."
     null_scale = float(np.sqrt(np.sum(paths[:, -1]**2)))
@@ -1444,7 +1444,7 @@ def _mixed(paths, kuiper, largest, asked):
                                      monte_carlo_pvalue(largest, null[:, 1]), "replicates",
                                      len(null))
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-128c
 def _mixtures(paths, n, rng):
     walks = rng.standard_normal((n, len(paths))) @ paths
     walks /= np.sqrt(rng.chisquare(len(paths), n) / len(paths))[:, None]
@@ -1493,7 +1493,7 @@ def _walk_size(weight, rise, spread):
     return (high - low) / total, max(high, -low) / total, at / total, np.sqrt(
         variance) / total, variance**2 / squares if squares > 0 else 0.0
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-046b
 @kernel
 def _split_variances(score, response, is_member):
     "Local variances of members, estimated from members, and of the others, from the others."
@@ -1503,7 +1503,7 @@ def _split_variances(score, response, is_member):
                                            response[others])
     return out
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-046c
 @kernel
 def _split_neighbours(score, is_member, cluster):
     "Members, the others, and the neighbours of both among their own."
@@ -1512,7 +1512,7 @@ def _split_neighbours(score, is_member, cluster):
                                         cluster), _neighbours(
         score[others], cluster[others] if cluster.size else cluster)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-046d
 @kernel
 def _split_noise(split, response):
     "Deviations from the neighbours and variances (12) of members and others."
@@ -1538,7 +1538,7 @@ def _shuffled_against_all(state, n_resamples, score, response, weight, is_member
         out[r] = _studentised(kuiper, largest, scale)
     return out
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-129b
 @kernel
 def _signed_against_all(state, n_resamples, score, weight, is_member, line, error, sign, n_signs,
                         split, share):
@@ -1690,7 +1690,7 @@ def _population(y, s, w):
     order = np.lexsort((w, y, s) if w.size else (y, s))
     return _Group(s[order], s[order], y[order], w[order] if w.size else w), order
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-048b
 def _subpopulation_of(everyone, member, asked, design=None):
     "The graph of members against everyone, both sorted by score."
     order = np.lexsort((member, everyone.score))
@@ -1716,7 +1716,7 @@ def _subpopulation_of(everyone, member, asked, design=None):
         "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
         functools.partial(_member_averages, scaled, member, high - low), found)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-048c
 def _member_averages(everyone, member, width, first, last):
     "The averages of members and of the others over some steps."
     (response,), two_valued = _mapped((everyone.response,), width)
@@ -1738,7 +1738,7 @@ def _errors_of_all(everyone, member, design):
     cluster = design.cluster if design else np.empty(0, np.int64)
     return _split_noise(_split_neighbours(everyone.score, member, cluster), everyone.response)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-130b
 def _shares_against_all(everyone, member, here):
     "How much each response counts in the average difference; `here` are the scores of the steps."
     borders = here[:-1] + 0.5 * np.diff(here)
@@ -1748,7 +1748,7 @@ def _shares_against_all(everyone, member, here):
     ratio = np.bincount(step, weight * member) / np.bincount(step, weight)
     return weight * (member - ratio[step]) / weight[member].sum()
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-130c
 def _signs_against_all(everyone, member, share, design):
     "What draws signs for a subpopulation, and how many points a draw handles."
     cluster = design.cluster if share.size else np.empty(0, np.int64)
@@ -1761,7 +1761,7 @@ def _signs_against_all(everyone, member, share, design):
         (everyone.response - line) / np.sqrt(1 + near[5][:, 2]), sign, number,
         _split_neighbours(everyone.score, member, cluster), share)), 3 * member.size
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-130d
 def _path_against_all(everyone, member, response):
     "The ordinates of the graph of other responses."
     _, weight, rise, _, _ = _against_all(everyone.score, response, everyone.weight,
@@ -1773,7 +1773,7 @@ def _published_scale(weight, mean):
     "σ of a subpopulation from everyone's mean responses in [0, 1]."
     return np.sqrt(np.sum(weight**2 * np.maximum(mean * (1 - mean), 0))) / weight.sum()
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-131b
 def _members(member, n):
     "Membership as booleans; text, numbers other than 0 and 1, none or all are refused."
     flags = check_outcomes(member, "member")
@@ -1805,7 +1805,7 @@ def _screen_pairs(pairs, offset, score, response, weight, variance):
         out[r, 5], out[r, 6] = steps, np.sqrt(squares) / total
     return out
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-052b
 def _screen_all(codes, everyone, group, origin, unit, design):
     "The same columns for some groups, each against the whole population, sorted by score."
     out = np.full((len(codes), 7), np.nan)
@@ -2006,7 +2006,7 @@ def _shares_between(a, b):
     n = _compare(*columns, blocks, walk)
     return np.concatenate(_coefficients(*columns, blocks, _merge(*columns, blocks), walk, n))
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-103b
 def _clustered_pairs(work, columns, pairs):
     "The numbers of pairs with the null scale (14), NaN where clusters are too few."
     found, (scale, effective, number) = work(pairs), _cluster_scales(pairs, *columns).T
@@ -2015,7 +2015,7 @@ def _clustered_pairs(work, columns, pairs):
     found[(number >= 0) & (number < LEAST_GROUPS)] = np.nan
     return found
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-103c
 @kernel
 def _cluster_scales(pairs, offset, score, response, weight, variance, error, cluster):
     """Null scale by clusters, effective number of clusters, and their number: 0 where a group has
@@ -2087,7 +2087,7 @@ def _noise_bins(score, weight, threshold):
     start[-1] = weight.size
     return np.array(start)
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-064b
 def _equally_noisy(score, weight, n_bins):
     """Bins of like noise: the largest of which there are at least n_bins, or one for each score
     where there are fewer."""
@@ -2099,7 +2099,7 @@ def _equally_noisy(score, weight, n_bins):
         else: low = threshold
     return best
 
-
+# %% ../nbs/43_cumulative.ipynb #cell-064c
 def _equal_width(score, edges):
     "Where bins of given edges begin among sorted scores, right end included; empty ones left out."
     return np.unique(np.r_[0, np.searchsorted(score, edges[1:-1], "right"), score.size])

@@ -450,7 +450,7 @@ class _LogitsFile:
     sha256: str
     folder = "cifar10"
 
-
+# %% ../nbs/15_datasets.ipynb #cell-041b
 _LOGITS = {
     "validation": (_LogitsFile("val_logits",
                                "b184b841b7309ac26f133fe39582c88a8c282b3a0b36c4cde6714ebb71cf515c"),

@@ -85,7 +85,7 @@ def _named_distribution(name):
                          f"degrees of freedom, got {name!r}")
     return scipy.stats.t(dof)
 
-
+# %% ../nbs/12_distributions.ipynb #cell-008b
 def distribution_name(distribution: Any,  # a name, or a frozen scipy distribution
              ) -> str:  # a short label
     """How a distribution is called in tables.
@@ -215,8 +215,7 @@ def simulate_calibrated(
     uncertainty = np.sqrt(1 / rng.gamma(dof / 2, 2 / dof, size=n))
     return simulate_errors(uncertainty, distribution, rng=rng), uncertainty
 
-
-
+# %% ../nbs/12_distributions.ipynb #cell-018b
 def read_number(value: Any,  # a real number
                 name: str,  # what the caller calls it
                 *,
@@ -349,7 +348,7 @@ def _student_constant(dof):
     return -np.log(np.sqrt(dof) * special.beta(0.5, dof / 2)) if dof < 1e6 else -0.5 * np.log(
         2 * np.pi)
 
-
+# %% ../nbs/12_distributions.ipynb #cell-024b
 def _enough(z):
     z = read_vector(z, "z")
     if z.size < 3:
@@ -419,7 +418,7 @@ class InverseGammaFit(Result):
         "The fit in words."
         return f"u² inverse gamma, ν = {self.dof:.3g}, typical u = {self.scale:.3g}"
 
-
+# %% ../nbs/12_distributions.ipynb #cell-031b
 def fit_inverse_gamma(
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, not all equal
 ) -> InverseGammaFit:  # `.dof`, `.scale`

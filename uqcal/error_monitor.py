@@ -44,7 +44,7 @@ def _bets(square, side, fair, out):
         if _WAYS[k] > 0: out[k] = 1.0 + _RATES[k] * (min(square, _CAP) - 1.0)
         else: out[k] = np.exp(-_RATES[k] * square) / fair[k]
 
-
+# %% ../nbs/61_error_monitor.ipynb #cell-006b
 @kernel
 def _watch_squares(square, ell, first, threshold, wealth, table, fair, centre, path):
     "Go through squares of Z from the first on, until an alarm; where it rings, or their number."
@@ -121,7 +121,7 @@ class UncertaintyAlarm(Result):
                 f"average, where 1 is right). Where {right_text(self.kurtosis)}, alarms "
                 f"come at most once in {self.run_length:,} errors, on average.")
 
-
+# %% ../nbs/61_error_monitor.ipynb #cell-008b
 def right_text(kurtosis: float,  # the largest that is allowed for
                ) -> str:  # what is assumed where no alarm is due
     """The assumption in words.

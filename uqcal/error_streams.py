@@ -40,12 +40,12 @@ def _number(text, name, numbers):
         raise ValueError(f"column {name!r} must not exceed 1e150 in magnitude, got {text[:40]}")
     return value
 
-
+# %% ../nbs/62_error_streams.ipynb #cell-038b
 def _summed(total, values):
     "A sum with values added one after the other, so that parts of any size give the same bits."
     return float(np.cumsum(np.r_[total, values])[-1])
 
-
+# %% ../nbs/62_error_streams.ipynb #cell-038c
 def _rang(alarms, first, what):
     "How often a monitor rang, in words."
     if not alarms: return f"the monitor of the {what} never rang"
@@ -141,7 +141,7 @@ def _square_text(summary, k):
     if value > 1e12 * rest: return f"{three_digits(mean)} (nearly all of it outcome {at:,})"
     return f"{three_digits(mean)} ({three_digits(rest)} without outcome {at:,})"
 
-
+# %% ../nbs/62_error_streams.ipynb #cell-041b
 class _ErrorTally(StreamTally):
     "Sums for uncertainties."
 
@@ -322,11 +322,11 @@ class CoverageAlarm(Result):
                 f"{_percent(self.level)} was stated. Where intervals cover with that chance, given "
                 f"the past, alarms come at most once in {self.run_length:,} outcomes, on average.")
 
-
+# %% ../nbs/62_error_streams.ipynb #cell-048b
 def _percent(share): return f"{100 * share:.{1 if 0.02 < share < 0.98 else 3}f}".rstrip(
     "0").rstrip(".") + " %"
 
-
+# %% ../nbs/62_error_streams.ipynb #cell-048c
 def _coverage_alarm(alarm: Alarm | None, level):
     "An alarm of misses as one of coverage."
     return None if alarm is None else CoverageAlarm(
@@ -486,7 +486,7 @@ def _bound_text(value, width):
     digits = 6 + max(0, math.ceil(math.log10(abs(value)) - math.log10(width)))
     return f"{value:.{min(digits, 17)}g}"
 
-
+# %% ../nbs/62_error_streams.ipynb #cell-052b
 class _Bounds(KeyedRows):
     "All that rows with intervals have left behind."
     what, wanted = "intervals", "hold a number"

@@ -70,7 +70,7 @@ class _Tail:
         beyond = self.count * (self.threshold + scale / (1 - shape))
         return shape, scale, (self.low.sum() + beyond) / (self.low.size + self.count)
 
-
+# %% ../nbs/27_factors.ipynb #cell-039b
 def _drawn_towards(usual, shape, count):
     return (count * shape + _PRIOR_WEIGHT * usual) / (count + _PRIOR_WEIGHT)
 
@@ -242,7 +242,7 @@ def _log_mean(x, y, xx, xy, yy, units):
     square = (a * xx - 2 * b * xy) * a + b * b * yy
     return np.log(x * b), np.sqrt(np.maximum(square, 0) * units / (units - 1))
 
-
+# %% ../nbs/27_factors.ipynb #cell-046b
 def _log_ratio(inner, total, cross, units):
     "ln of a stretch's mean over the mean of all points, and its standard error."
     (x, y, xx, xy, yy), (x_all, y_all, xx_all, xy_all, yy_all) = inner, total
@@ -255,7 +255,7 @@ def _log_ratio(inner, total, cross, units):
     log = np.where(square > 0, np.log(x * b * y_all * t), 0)
     return log, np.sqrt(square * units / (units - 1))
 
-
+# %% ../nbs/27_factors.ipynb #cell-046c
 def _studentised(log, error):
     "How many standard errors; zero where nothing varies."
     found = log / error
@@ -368,7 +368,7 @@ def _products(x, y, stretches):
     met, x, y = y > 0, x[:, stretches.own], y[:, stretches.own]
     return np.hstack([*inner, met, *total, x * x_all, x * y_all, y * x_all, y * y_all])
 
-
+# %% ../nbs/27_factors.ipynb #cell-049b
 def _moments_of_clusters(products, weight, stretches):
     "Logarithms and standard errors, as `_Points` has them, of clusters with weights."
     wide, own = stretches.first.size, stretches.own
@@ -471,7 +471,7 @@ def _units(sample, along):
     if sample.groups is None: return _Points(squares, start)
     return _Clusters.of(squares, start, sample.groups.codes[order])
 
-
+# %% ../nbs/27_factors.ipynb #cell-052b
 def _block_starts(along, n_blocks=None):
     """Where blocks of equal count begin, twenty or fewer below 200 points unless told, moved to
     where a run of equal values ends; each of the groups is a block."""
@@ -495,7 +495,7 @@ def _extremes(studentised, level):
         out[:, c, 0], out[:, c, 1] = part.min(axis=1), part.max(axis=1)
     return np.where(np.isnan(out), [-np.inf, np.inf], out)
 
-
+# %% ../nbs/27_factors.ipynb #cell-053b
 def _critical(largest, alpha):
     """A limit for each column that all columns keep together in all but a share alpha of the rows,
     equally rare in each."""
@@ -508,7 +508,7 @@ def _critical(largest, alpha):
     k = np.sort(rank.min(axis=1))[allowed]
     return np.take_along_axis(largest, order[[k]], axis=0)[0]
 
-
+# %% ../nbs/27_factors.ipynb #cell-053c
 def _limits(extremes, columns, alpha):
     "Lower and upper critical values for each class, shape (2, classes); infinite where not asked."
     out = np.full((2, extremes.shape[1]), np.inf)
@@ -516,7 +516,7 @@ def _limits(extremes, columns, alpha):
         out[side, columns] = sign * _critical(sign * extremes[:, columns, side], alpha / 2)
     return out
 
-
+# %% ../nbs/27_factors.ipynb #cell-053d
 def _interval(log, error, critical):
     "Limits of the factor, from 0 to infinity where nothing can be said."
     with np.errstate(invalid="ignore", over="ignore"):
@@ -698,7 +698,7 @@ def _points_for_average(test, tolerance):
     left = test.n / needed * (1 / test.n + 1 / fitted) - 1 / fitted
     return max(int(float(f"{1 / left:.2g}")), 1) if left > 0 else None
 
-
+# %% ../nbs/27_factors.ipynb #cell-082b
 def _sides(test):
     if test.null_distribution is None: return 1.0, 1.0
     less, greater = (monte_carlo_pvalue(test.statistic, test.null_distribution, side)
@@ -711,7 +711,7 @@ def _decimals(interval):
     width = interval.high - interval.low
     return 2 if not 0 < width < np.inf else int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
 
-
+# %% ../nbs/27_factors.ipynb #cell-058b
 def _average_sentence(test):
     if test.reason: return f"Whether errors have the stated size can't be judged: {test.reason}."
     (low, high), k = test.confidence_interval, _decimals(test.confidence_interval)
@@ -727,7 +727,7 @@ def _average_sentence(test):
         f"; were their tails like Student's t3, p = {heavy:.1g}")
     return f"E{size}, p = {test.pvalue:.2g}{also}."
 
-
+# %% ../nbs/27_factors.ipynb #cell-058c
 def _plot_average(test, ax):
     ax = new_axes(ax, 6, 4)
     values = test.estimate * np.exp(-0.5 * test.null_distribution * test.standard_error)
@@ -878,7 +878,7 @@ def _resampled(units, stretches, n_boot, rng, n_jobs, progress):
                       affordable(n_boot, work, 4 * 10**8), chunk_size(work, 2**19), rng,
                       n_jobs=n_jobs, progress=progress, description="resamples")
 
-
+# %% ../nbs/27_factors.ipynb #cell-061b
 def _tail_index(units):
     "The inverse of the mean shape of the tails that fit; for clusters, of their means."
     tail = units.tail if isinstance(units, _Points) else _tail_of(
@@ -886,12 +886,12 @@ def _tail_index(units):
     shape = tail.shape @ np.diff(tail.weight, prepend=0) if tail.count >= 5 else 0
     return float(1 / shape) if shape > 0 else float("inf")
 
-
+# %% ../nbs/27_factors.ipynb #cell-061c
 def _largest_share(units):
     sums = units.squares if isinstance(units, _Points) else units.x.sum(axis=1)
     return float(sums.max() / (sums.sum() or 1))
 
-
+# %% ../nbs/27_factors.ipynb #cell-061d
 def _nothing(sample, units):
     if not sample.zms:
         return "all errors are " + ("next to zero" if sample.error.any() else "zero")
@@ -1067,7 +1067,7 @@ def _factors_sentence(found):
     return (f"{text}; {at.factor:.2f} times ({at.confidence_interval.low:.2f} to "
             f"{at.confidence_interval.high:.2f}) {place}.{worth}")
 
-
+# %% ../nbs/27_factors.ipynb #cell-096b
 def _worth(found):
     "What limits are worth where enough points show that tails are heavy, as a sentence."
     if found.n < 500 or found.tail_index > 3.5 or found.confidence != 0.95: return ""
@@ -1101,7 +1101,7 @@ def _plot_factors(found, ax):
            f"share of points, sorted by {found.by}")
     return ax
 
-
+# %% ../nbs/27_factors.ipynb #cell-103b
 def _shade(ax, at, left, right):
     "The named stretch with its factor and its limits."
     ax.fill_between([left, right], *at.confidence_interval, color="#D55E00", alpha=0.2, lw=0)
@@ -1261,7 +1261,7 @@ def _table(along, start, units, stretches, usable, rows, alpha):
         summary["width"] = float(np.nanmax(np.fmax(ends[1] / factor, factor / ends[0])))
     return table, summary
 
-
+# %% ../nbs/27_factors.ipynb #cell-107b
 def _scaled(table, summary, factor):
     "Absolute factors and limits, from those over the factor of all points."
     columns = ["factor", "low", "high", "low_wide", "high_wide"]
@@ -1302,7 +1302,7 @@ def _named(table):
         elsewhere=None if other is None else float(other["factor"]),
         elsewhere_interval=None if other is None else _ends(other))
 
-
+# %% ../nbs/27_factors.ipynb #cell-109b
 def _distance(rows):
     "How far each factor is from that of all, over the width of its limit on that side."
     log, low, high = (np.log(rows[name].clip(1e-300, 1e300)).to_numpy()
@@ -1310,11 +1310,11 @@ def _distance(rows):
     width = np.where(log > 0, log - low, high - log)
     return np.nan_to_num(np.abs(log) / np.where(width > 0, width, np.nan))
 
-
+# %% ../nbs/27_factors.ipynb #cell-109c
 def _plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
-
+# %% ../nbs/27_factors.ipynb #cell-109d
 def _ends(row, prefix=""):
     return Interval(float(row[f"{prefix}low"]), float(row[f"{prefix}high"]))
 

@@ -54,7 +54,7 @@ def _signed(values, group, sign):
         out[i] = factor * (out[i] - mean)
     return out
 
-
+# %% ../nbs/16_groups.ipynb #cell-043b
 def _signed_rows(kernel, values, fixed, group, centre, n, rng):
     signs = 2 * rng.integers(0, 2, size=(n, group.max() + 1), dtype=np.int8) - 1
     state = shuffle_state(rng)  # unused: nothing is shuffled
@@ -176,7 +176,7 @@ def _regrouped(values, member, start, classes, place, state):
             out[member[start[g] + k]] = inner[start[place[g]] + k]
     return out
 
-
+# %% ../nbs/16_groups.ipynb #cell-052b
 def _by_size(group):
     "Rows group by group, smaller groups first; where groups begin, and where a new size does."
     rows = Ordering.of(group)
@@ -186,7 +186,7 @@ def _by_size(group):
     return (member, np.concatenate([[0], np.cumsum(size)]),
             np.concatenate([[0], np.flatnonzero(np.diff(size)) + 1, [size.size]]))
 
-
+# %% ../nbs/16_groups.ipynb #cell-052c
 def _regrouped_rows(kernel, values, fixed, layout, n, rng):
     state, place = shuffle_state(rng), np.arange(layout[1].size - 1)
     return np.array([kernel(_regrouped(values, *layout, place, state), 0, state, *fixed)[0]
@@ -237,7 +237,7 @@ def under_group_shuffles(
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="shuffles", is_enough=is_enough)
 
-
+# %% ../nbs/16_groups.ipynb #cell-053b
 def exchangeable_share(groups: Ordering,  # rows group by group, from `Sample.groups`
                        ) -> float:  # from 0 to 1
     """Share of the rows whose group has the size of another one, so that the two may change places.
@@ -294,7 +294,7 @@ def group_draws(group: np.ndarray,  # the group of each row, whole numbers from 
     draws = rng.integers(0, rows.labels.size, size=(n, rows.labels.size), dtype=np.int32)
     return [_gathered(draw, rows.start, rows.order) for draw in draws]
 
-
+# %% ../nbs/16_groups.ipynb #cell-057b
 def without_groups(group: np.ndarray,  # the group of each row, whole numbers from 0, shape (n,)
                    most: int = 1000,  # sets at most; with more groups several are left out at once
                    ) -> list[np.ndarray]:  # positions of the rows that stay, in their order

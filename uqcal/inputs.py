@@ -99,7 +99,7 @@ def _is_number(kind):
         return issubclass(kind, (np.floating, np.integer)) and not issubclass(kind, np.timedelta64)
     return hasattr(kind, "__float__") and not issubclass(kind, bool)
 
-
+# %% ../nbs/00_inputs.ipynb #cell-010b
 def _to_float(value):
     """The value as a float: NaN where it is missing, infinite where an integer is too large for a
     double."""
@@ -109,14 +109,14 @@ def _to_float(value):
         if isinstance(value, decimal.Decimal): return np.nan  # the one that signals
         raise
 
-
+# %% ../nbs/00_inputs.ipynb #cell-010c
 def _text_hint(value):
     "What to do with the text of a number."
     try: float(value if isinstance(value, (str, bytes)) else "no number")
     except ValueError: return ""
     return "; turn text into numbers first, as pandas.to_numeric does"
 
-
+# %% ../nbs/00_inputs.ipynb #cell-010d
 def _from_objects(values, name):
     """Floats from a sequence of Python objects; a type that is no number is refused with its first
     position."""
@@ -301,7 +301,7 @@ def check_labels_agree(
             raise ValueError(f"{first} and {name} must "
                              + _disagreement(first, labels, name, index))
 
-
+# %% ../nbs/00_inputs.ipynb #cell-060b
 def _disagreement(first, labels, second, others):
     "What differs between two indexes of the same length, and what a user can do about it."
     pairs, by_position = list(zip(labels.tolist(), others.tolist())), (
@@ -437,7 +437,7 @@ def _is_missing(value):
     "Whether a label is none."
     return isinstance(value, _MISSING) or _is_number(type(value)) and np.isnan(_to_float(value))
 
-
+# %% ../nbs/00_inputs.ipynb #cell-064b
 def _label_kind(kind):
     "What labels of this Python type are: those of one kind can be sorted."
     kinds = {str: str, bytes: bytes, bool: bool, np.bool_: bool}
@@ -541,7 +541,7 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
         refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
     return probability
 
-
+# %% ../nbs/00_inputs.ipynb #cell-026b
 def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
                 name: str = "y_true",  # what the caller calls them
                 ) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
@@ -574,7 +574,7 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
     return outcome
 
-
+# %% ../nbs/00_inputs.ipynb #cell-026c
 def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,); None for equal ones
                n: int,  # the number of points
                name: str = "sample_weight",  # what the caller calls them
@@ -609,7 +609,6 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
         raise ValueError(f"{name} must be positive somewhere: all {n} values are zero")
     check_ratio(weight, name)
     return weight / weight.max()
-
 
 # %% ../nbs/00_inputs.ipynb #cell-027
 def check_binary(
@@ -689,7 +688,7 @@ def check_multiclass(
            "something else", prob.sum(axis=1))
     return check_labels(y_true, *prob.shape, classes), prob
 
-
+# %% ../nbs/00_inputs.ipynb #cell-030b
 def check_labels(
     y_true: ArrayLike,  # classes, whole numbers from 0, shape (n,); or labels, with classes
     n: int,  # how many points there are
@@ -832,7 +831,7 @@ def check_count(
         raise ValueError(f"{name} must be {span}, got {count!s:.40}")
     return count
 
-
+# %% ../nbs/00_inputs.ipynb #cell-033b
 def check_jobs(n_jobs: int | None,  # cores, -1 for all; None for what joblib is set to
                ) -> int | None:  # the same as a Python int
     """A number of parallel jobs, as joblib counts them.
@@ -934,7 +933,7 @@ def check_choice(
     hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
     raise ValueError(f"{name} must be one of {known}, got {value!r:.60}{hint}")
 
-
+# %% ../nbs/00_inputs.ipynb #cell-036b
 def check_choices(
     values: Iterable[str] | str,  # one or more names that the user typed
     name: str,  # what the caller calls them

@@ -38,11 +38,11 @@ def _count(told, missed, threshold):
     told[2] += threshold == np.inf
     told[3] += threshold == -np.inf
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-007b
 @kernel
 def _exp(g): return np.exp(g)
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-007c
 @kernel
 def _quantile_run(stated, scores, alpha, step, place, told, out):
     "Eq. 1 through scores; place holds g, and the least and largest log score: in place."
@@ -189,7 +189,7 @@ def _below(ordered, m, s):
         else: high = middle
     return low
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-015b
 @kernel
 def _take_in(ordered, ring, seen, s):
     "Put a score into the window, in place of the oldest if it is full: in place."
@@ -214,7 +214,7 @@ def _quantile(ordered, m, a):
     if rank > m: return np.inf
     return ordered[rank - 1] if rank > 0 else -np.inf
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-016b
 @kernel
 def _adaptive_run(stated, scores, alpha, step, level, ordered, ring, told, out):
     "Eq. 4 through scores: in place."
@@ -312,7 +312,7 @@ def _ask(ordered, m, experts, row):
         row[1 + i] = experts[0, i]
     row[0] = _quantile(ordered, m, mean)
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-022b
 @kernel
 def _aggregate(experts, row, below, m, alpha):
     "Eq. 6, and Eq. 4 for each expert, for a score with so many below it: in place."
@@ -328,7 +328,7 @@ def _aggregate(experts, row, below, m, alpha):
     share = 0.5 / _STRETCH
     for i in range(k): experts[1, i] = (1.0 - share) * experts[1, i] / total + share / k
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-022c
 @kernel
 def _aggregated_run(stated, scores, alpha, experts, ordered, ring, told, out):
     "Eq. 6 through scores: in place."
@@ -604,16 +604,16 @@ def _halves(y_intervals):
     width = read_vector((up - low)[:, 0], "the widths of y_intervals", positive=True)
     return (low + up)[:, 0] / 2, width / 2
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-033b
 def _rows(y_intervals):
     "Bounds as rows of two, and whether there were several."
     given = plain_array(y_intervals, "y_intervals", "bounds, shape (n, 2)")
     return (given, True) if given.ndim != 1 else (given.reshape(1, -1), False)
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-033c
 def _bounds(middle, half): return np.column_stack([middle - half, middle + half])
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-033d
 def _distances(y, middle, half):
     "Distances from the middles, with half-widths that they can be divided by."
     gap = y - middle

@@ -89,7 +89,7 @@ def check_bounds(
     low, up = (side[0][:, None] if len(side) == 1 else np.column_stack(side) for side in bounds)
     return low, up, single
 
-
+# %% ../nbs/30_intervals.ipynb #cell-191b
 def _check_intervals(y_true, y_intervals, sample_weight=None):
     """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
     but one level."""
@@ -124,7 +124,7 @@ def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set", class
     label = check_labels(y_true, n, n_classes, classes, name)
     return member[np.arange(n), label], member, single
 
-
+# %% ../nbs/30_intervals.ipynb #cell-009b-b
 def _mean(values, sample_weight, single):
     "Weighted mean over the first axis: a float for one level, an array for several."
     weight, columns = check_weights(sample_weight, len(values)), values.T
@@ -161,7 +161,7 @@ def regression_mean_width_score(
     low, up, single = check_bounds(y_intervals)
     return _mean(up - low, sample_weight, single)
 
-
+# %% ../nbs/30_intervals.ipynb #cell-011b
 def regression_coverage_score(
     y_true: ArrayLike,  # true values, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
@@ -221,7 +221,7 @@ def classification_mean_width_score(
     member, single = _check_membership(y_pred_set)
     return _mean(member.sum(axis=1), sample_weight, single)
 
-
+# %% ../nbs/30_intervals.ipynb #cell-015b
 def classification_coverage_score(
     y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that
                         # `classes` names
@@ -279,7 +279,7 @@ class Statement(NamedTuple):
     rounding: np.ndarray  # rounding error of a size, shape (k,)
     n_classes: int  # 0 for intervals
 
-
+# %% ../nbs/30_intervals.ipynb #cell-021b
 def check_statement(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
@@ -319,7 +319,7 @@ def check_statement(
     largest = np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
     return Statement(covered, up - low, 4 * np.finfo(float).eps * largest, 0)
 
-
+# %% ../nbs/30_intervals.ipynb #cell-021c
 def _check_levels(coverage, k):
     "The coverage that was stated for each of k levels, and whether it came as a single number."
     single = plain_array(coverage, "coverage").ndim == 0
@@ -557,7 +557,7 @@ def _number_runs(ordered, rounding):
             first = ordered[i]
     return run
 
-
+# %% ../nbs/30_intervals.ipynb #cell-027c
 def _value_groups(width, rounding, num_bins, word="widths"):
     """The group of each width, from the narrowest, groups of about equal count with equal widths
     together."""
@@ -587,7 +587,7 @@ def _size_groups(size, classes, num_bins):
     first = [part[0] for part in np.array_split(np.arange(classes + 1), num_bins)]
     return np.searchsorted(first, size, side="right") - 1
 
-
+# %% ../nbs/30_intervals.ipynb #cell-027b-b
 def _group_coverage(covered, group, n_groups, weight):
     "Weighted share of covered points in each group; NaN where a group has no weight."
     total = np.bincount(group, weights=weight, minlength=n_groups)
@@ -633,7 +633,7 @@ def regression_ssc_score(
                        axis=-1)
     return lowest if lowest.ndim else float(lowest)
 
-
+# %% ../nbs/30_intervals.ipynb #cell-028b
 def regression_ssc(
     y_true: ArrayLike,  # true values, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
@@ -721,7 +721,7 @@ def classification_ssc_score(
                                           sample_weight=sample_weight), axis=-1)
     return lowest if lowest.ndim else float(lowest)
 
-
+# %% ../nbs/30_intervals.ipynb #cell-030b
 def classification_ssc(
     y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that
                         # `classes` names
@@ -883,7 +883,7 @@ def _stratified(inside, group, place, kind, level, options):
         method="exact, groups jointly", coverage=level, promised=average, kind=kind, groups=table,
         **options)
 
-
+# %% ../nbs/30_intervals.ipynb #cell-081b
 def _checked_options(alternative, confidence, n_calibration):
     check_choice(alternative, "alternative", ALTERNATIVES)
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
@@ -1056,7 +1056,7 @@ def feature_stratified_coverage(
                   for level, inside in zip(levels, checked.covered.T))
     return found[0] if single else found
 
-
+# %% ../nbs/30_intervals.ipynb #cell-086b
 def _feature_groups(by, n, num_bins):
     "The group of each point, what sorts or names it, and which of the two."
     names = read_groups(by, n, "by")
@@ -1120,7 +1120,7 @@ def _grid_cells(gap):
         first[i], distance[i] = cell, place * _STEP
     return first, distance
 
-
+# %% ../nbs/30_intervals.ipynb #cell-040b
 @kernel
 def _grid_features(distance):
     "The square roots of K on the grid: a row of 2·_REACH + 1 numbers for each point."
@@ -1150,7 +1150,7 @@ def _series_features(v, largest):
             term *= v[i] / np.sqrt(k + 1.0)
     return out
 
-
+# %% ../nbs/30_intervals.ipynb #cell-042b
 @kernel
 def _add_features(total, first, features, amount):
     "Add amount × features of each point to the cells it touches."
@@ -1211,7 +1211,7 @@ def _runs(width):
     begin = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     return order, begin, ordered[begin]
 
-
+# %% ../nbs/30_intervals.ipynb #cell-044b-b
 def _root_q(width, covered, kernel_size):
     "√Q of equation (6)."
     order, begin, distinct = _runs(width)
@@ -1230,7 +1230,7 @@ def _check_kernel_sizes(kernel_sizes):
                          f"{sizes.size}")
     return float(sizes[0]), float(sizes[1])
 
-
+# %% ../nbs/30_intervals.ipynb #cell-046b
 def hsic(
     y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
@@ -1287,7 +1287,7 @@ def _shuffled_q(group, n_chosen, n_sets, state, first, features, base):
         out[r] = np.sum(total**2)
     return out
 
-
+# %% ../nbs/30_intervals.ipynb #cell-053b
 def _permuted_q(width, n_chosen, kernel_size, n_resamples, rng, n_jobs, progress):
     "Q for random choices of n_chosen points, in the units of `_root_q`."
     order, begin, distinct = _runs(width)
@@ -1305,7 +1305,7 @@ def _permuted_q(width, n_chosen, kernel_size, n_resamples, rng, n_jobs, progress
                         progress=progress, description="shuffles")
     return features.scale**2 * values
 
-
+# %% ../nbs/30_intervals.ipynb #cell-053c
 def _kernel_size(width):
     "Squared interquartile range of the widths; twice their variance where that is zero."
     first, third = np.quantile(width, [0.25, 0.75])

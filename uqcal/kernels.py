@@ -42,7 +42,7 @@ class _Kernel:
         if self.__module__ == "__main__": return _Kernel, (self.__wrapped__, self._compile)
         return _found, (self.__module__, self.__qualname__)
 
-
+# %% ../nbs/04_kernels.ipynb #cell-020b
 def _found(module, name):
     "A kernel by its name, in the process that has been sent it."
     return getattr(importlib.import_module(module), name)
@@ -77,7 +77,7 @@ def kernel(function: Callable | None = None,  # a function in the part of Python
     made = functools.partial(_Kernel, compile=compile)
     return made if function is None else made(function)
 
-
+# %% ../nbs/04_kernels.ipynb #cell-022b
 def elementwise(function: Callable,  # takes a float and returns one
                 ) -> Callable:  # the same for arrays of any shape, compiled on its first call
     """A function of one number for arrays too, and for use in kernels; kept between runs.
@@ -121,7 +121,7 @@ def _forgiving(caching):
                 _say_once(f"{self.cache_path}: {reason}")
     return Forgiving
 
-
+# %% ../nbs/04_kernels.ipynb #cell-006b
 _said = set()
 
 

@@ -43,7 +43,7 @@ def boxed(values: Any,  # one value, or several in one dimension
     if several: return values
     return [values[()] if isinstance(values, np.ndarray) else values]
 
-
+# %% ../nbs/14_logistic.ipynb #cell-007b
 def map_scores(y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                forecast: Callable[[np.ndarray], np.ndarray],  # n forecasts of n checked scores
                ) -> float | np.ndarray:  # a number for a number, shape (n,) for n scores
@@ -97,7 +97,7 @@ def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
         out[i, 0], out[i, 1] = np.log(q / (1.0 - q)), 1.0
     return out
 
-
+# %% ../nbs/14_logistic.ipynb #cell-010b
 @kernel
 def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
                   clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it
@@ -122,7 +122,7 @@ def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
         out[i, 0], out[i, 1], out[i, 2] = np.log(q), np.log(1.0 - q), 1.0
     return out
 
-
+# %% ../nbs/14_logistic.ipynb #cell-010c
 @elementwise
 def sigmoid(z: float,  # log-odds: one number in compiled code, else also arrays of any shape
             ) -> float:  # in [0, 1], of the same shape
@@ -264,7 +264,7 @@ def _newton(features, targets, weights, start):
         warnings.simplefilter("ignore")      # separation is looked for afterwards, and mended
         return model.fit(maxiter=100, tol=1e-13, tol_criterion="params")
 
-
+# %% ../nbs/14_logistic.ipynb #cell-019b
 def _is_doubtful(found, features, start):
     "Whether a fit may have run away."
     if not found.converged or not np.isfinite([found.params, found.bse]).all(): return True

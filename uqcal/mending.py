@@ -57,7 +57,7 @@ def make_folds(sample: Sample,  # errors and uncertainties, with groups where ro
     return random_folds(np.arange(sample.n) if sample.groups is None else sample.groups.codes,
                         n_folds, rng)
 
-
+# %% ../nbs/54_mending.ipynb #cell-048b
 def random_folds(unit: np.ndarray,  # what belongs together, codes from 0 without gaps, shape (n,)
                  n_folds: int,  # folds, ≥ 2; fewer where there are fewer codes
                  rng: np.random.Generator,  # a generator, which moves on
@@ -81,7 +81,7 @@ def random_folds(unit: np.ndarray,  # what belongs together, codes from 0 withou
     order = rng.permutation(unit.max() + 1)
     return (order % min(n_folds, order.size))[unit]
 
-
+# %% ../nbs/54_mending.ipynb #cell-048c
 _SIZES = 20_000  # rows that are enough to compare candidates by, and to tell tails
 
 
@@ -133,7 +133,7 @@ def _spread_of_mean(values, group):
     square = np.sum((excess / unit)**2) * excess.size / max(excess.size - 1, 1)
     return float(unit * np.sqrt(square) / values.size)
 
-
+# %% ../nbs/54_mending.ipynb #cell-052b
 def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out point, shape (n,), by
                                                  # candidate
                 first: np.ndarray,  # that of uncertainties as stated, shape (n,)
@@ -190,7 +190,7 @@ def _shift_options(answer, columns):
     steps = [StepShift(name), StepShift(name, per_u=False)]
     return steps if is_grouped else [LinearShift(name), *steps]
 
-
+# %% ../nbs/54_mending.ipynb #cell-057b
 def _chosen_shifts(sample, columns, fold, before):
     """Corrections of the biases that were found, the surest first, by what they do to held-out
     points; a further one only where it helps."""
@@ -219,7 +219,7 @@ def _part(sample, columns, rng):
     chosen = rank < (unit.max() + 1) * _SIZES / sample.n
     return sample.keep(chosen), {name: column[chosen] for name, column in columns.items()}
 
-
+# %% ../nbs/54_mending.ipynb #cell-059b
 def _held_scores(sample, columns, fold, models):
     "The log score of each held-out point, by candidate, and the degrees of freedom behind it."
     crossed = {name: cross_fitted(model, sample, columns, fold) for name, model in models.items()}
@@ -230,7 +230,7 @@ def _held_scores(sample, columns, fold, models):
             for name, (e, u, dof) in crossed.items()}
     return held, float(np.median(dof)) if is_heavy else float("inf")
 
-
+# %% ../nbs/54_mending.ipynb #cell-059c
 def _by_fold(z, dof):
     "Log densities where the degrees of freedom differ from fold to fold."
     out = np.empty(z.size)
@@ -242,7 +242,7 @@ def _rests_on_rows(found):
     "Whether an answer would be another without a few rows."
     return any(one.rows for one in found.values())
 
-
+# %% ../nbs/54_mending.ipynb #cell-061b
 def _faults(found, tolerance):
     "How many answers are invalid, and one more where the average lies off without being decided."
     average = found[AVERAGE]
@@ -250,7 +250,7 @@ def _faults(found, tolerance):
         1 / tolerance <= average.estimate <= tolerance)
     return sum(one.status == "invalid" for one in found.values()) + is_off
 
-
+# %% ../nbs/54_mending.ipynb #cell-061c
 def _first_without_fault(table, models, judge, before, tolerance):
     """The simplest near the best after which nothing is invalid, else the one with the fewest
     faults, in doubt the one that scores best; and what it was judged by."""
@@ -282,7 +282,7 @@ def _independent(sample):
             "stay in one fold.",)
     return sample, ("Rows resemble others; if they belong together, give groups.",)
 
-
+# %% ../nbs/54_mending.ipynb #cell-063b
 def _check_enough(sample):
     "Refuse fewer than ten independent errors other than zero, or next to it."
     unit = np.arange(sample.n) if sample.groups is None else sample.groups.codes
@@ -292,7 +292,7 @@ def _check_enough(sample):
         raise ValueError(f"error must hold at least ten {what} other than zero for a mend, got "
                          f"{there}")
 
-
+# %% ../nbs/54_mending.ipynb #cell-063c
 def _check_size(sample, mended):
     "Refuse errors so large that uncertainties to match have no square, naming the largest."
     if mended.max() <= 1e150: return
@@ -301,7 +301,7 @@ def _check_size(sample, mended):
                      f"no square: {three_digits(sample.error[k])} in {sample.row_names([k])}, "
                      f"where {three_digits(sample.uncertainty[k])} is stated")
 
-
+# %% ../nbs/54_mending.ipynb #cell-063d
 def _alike(mended, stated, fold):
     "The same scaled errors with one factor for all folds, where each fold has one of its own."
     log = np.log(mended.uncertainty) - np.log(stated.uncertainty)
@@ -310,7 +310,7 @@ def _alike(mended, stated, fold):
     common = np.exp(one.mean()) * stated.uncertainty
     return Sample(mended.scaled * common, common, mended.groups)
 
-
+# %% ../nbs/54_mending.ipynb #cell-063e
 def _told_rows(found):
     "A warning where a few rows would turn an answer."
     where = next((one.where for one in found.values() if one.rows), "")
@@ -357,7 +357,7 @@ def _next_step(found):
     return ("Bring the mend to new predictions, and judge them on errors that it has not seen: "
             f"validate(…, n_calibration={found.n_calibration}).{worth}{rest}")
 
-
+# %% ../nbs/54_mending.ipynb #cell-000b
 def _worth(z, groups):
     "The number of independent points whose mean square scatters as that of grouped rows."
     if groups is None: return z.size
@@ -373,7 +373,7 @@ def _as_html(found):
         parts.append(f"<p>{name}: {escape(headline_of(those.values()))}</p>")
     return "".join(parts) + html_table(found.scores)
 
-
+# %% ../nbs/54_mending.ipynb #cell-065b-b
 def _plot_mending(found, ax):
     ax, u = new_axes(ax, 5.5, 5.2), found.sample.uncertainty
     along = found.sample.by_uncertainty

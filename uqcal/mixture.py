@@ -37,7 +37,7 @@ _FLOOR = 1e-9  # no expert states less than this, or more than 1 − this
 @kernel
 def _held(q): return min(max(q, _FLOOR), 1.0 - _FLOOR)
 
-
+# %% ../nbs/48_mixture.ipynb #cell-010b
 @kernel
 def _tenth(q, m):
     "Which of m bins of [0, 1] holds q; bins are closed on the right, as in calibeating."
@@ -45,7 +45,7 @@ def _tenth(q, m):
     if i > 0 and i / m >= q: return i - 1
     return i + 1 if (i + 1) / m < q else i
 
-
+# %% ../nbs/48_mixture.ipynb #cell-010c
 @kernel
 def _platt_step(maps, i, z, q, y):
     "Newton step of map i, a row of slope, offset and the matrix's three entries: in place."
@@ -87,7 +87,7 @@ def _beta_step(s, x0, x1, error):
     shrink = min(1.0, 100.0 / math.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2] + 1e-300))
     for j in range(3): s[j] *= shrink
 
-
+# %% ../nbs/48_mixture.ipynb #cell-012b
 @kernel
 def _offset_step(bins, row, b, q, y, keep):
     "Step of a bin's offset, in one row of the table; its curvature stands in the next."
@@ -111,13 +111,13 @@ def _ask(p, maps, beta, bins, weight, pair, q):
     q[9] = _calibeaten(q[8], bins)
     return _held(pair[0] * q[8] + pair[1] * q[9])
 
-
+# %% ../nbs/48_mixture.ipynb #cell-014b
 @kernel
 def _calibeaten(mixed, bins):
     "The mixture's forecast, moved by the offset of its bin."
     return _held(sigmoid(np.log(mixed / (1.0 - mixed)) + bins[4, _tenth(mixed, bins.shape[1])]))
 
-
+# %% ../nbs/48_mixture.ipynb #cell-014c
 @kernel
 def _reweigh(weight, q, first, y, alpha, prior):
     "Eq. 3, for the experts that stand in q from `first` on."
@@ -147,7 +147,7 @@ def _learn(p, y, q, now, share, maps, beta, bins, weight, pair, steps):
     _reweigh(weight, q, 0, y, alpha, _PRIOR)
     _reweigh(pair, q, 8, y, alpha, _PAIR)
 
-
+# %% ../nbs/48_mixture.ipynb #cell-015b
 @kernel
 def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out, table):
     "The mixture through a stream; all experts' forecasts go into the table, unless it is empty."
@@ -157,7 +157,7 @@ def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out,
         if table.size: table[t] = q
         if learn: _learn(p[t], y[t], q, q, share, maps, beta, bins, weight, pair, steps)
 
-
+# %% ../nbs/48_mixture.ipynb #cell-015c
 @kernel
 def _mixture_book(tickets, y, share, maps, beta, bins, weight, pair, steps):
     "Outcomes of forecasts that were stated before; a ticket holds the score and what was stated."

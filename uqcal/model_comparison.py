@@ -243,7 +243,7 @@ def _row_table(y_true, predictions, groups, n):
     check_group_number(table.groups)
     return table
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-047b
 def _all_points(scoring, models, table):
     "The penalty of each model at each point, shape (models, points); infinite ones are refused."
     with np.errstate(over="ignore"):
@@ -257,7 +257,7 @@ def _all_points(scoring, models, table):
                              f"{advice}")
     return points
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-047c
 def _difference(first, second):
     "Second minus first; zero where they agree to twelve digits."
     found = second - first
@@ -282,7 +282,7 @@ def _harmless(scoring, columns):
     kind = "interval" if scoring.name == "interval" else "error"
     return float(max(np.mean(off) - as_is, 0.0)), f"what {_TOLERANCE[kind]} would cost"
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-049b
 def _verdicts(found, tolerance, confidence):
     "A word for each pair."
     sure = found.pvalue <= 1 - confidence + 1e-12
@@ -290,7 +290,7 @@ def _verdicts(found, tolerance, confidence):
     same = (found.standard_error == 0) & (found.mean == 0)
     return np.select([same, sure, near], ["the same", "better", "alike"], "undecided")
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-049c
 def _points_needed(one, critical, tolerance, n):
     """About how many points would settle an undecided pair, in two digits; None if that can't be
     said."""
@@ -316,7 +316,7 @@ def _dominant_rows(difference):
         if large.size: found |= set(top[:large[-1] + 1].tolist())
     return np.array(sorted(found), dtype=np.int64)
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-051b
 def _without(rows, difference, unit, **options):
     "The means of the other rows; None where too few points or groups are left."
     kept = np.delete(np.arange(unit.size), rows)
@@ -332,7 +332,7 @@ def _spread(values, unit):
     error = np.sqrt(total @ total * total.size / (total.size - 1)) / values.size
     return float(error) if error > 1e-12 * abs(values.mean()) else 0.0
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-053b
 def _model_table(scoring, models, points, after, unit):
     "A row for each model: its score, what each step gains on held-out points, and the score then."
     rows = []
@@ -353,7 +353,6 @@ def _model_table(scoring, models, points, after, unit):
     table = pd.DataFrame(rows, index=pd.Index(models, name="model"))
     order = sorted(range(len(rows)), key=lambda k: (table["score"].iloc[k], table.index[k]))
     return table.iloc[order]
-
 
 # %% ../nbs/56_model_comparison.ipynb #cell-054
 def _mend_words(scoring, columns, row):
@@ -392,7 +391,7 @@ def _pair_table(order, points, after, found, unit, share):
         rows.append(row)
     return pd.DataFrame(rows)
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-055b
 def _judged(pairs, found, other, tolerance, confidence, n):
     "The table of pairs with verdicts, reasons and what would settle them."
     verdict = _verdicts(found, tolerance, confidence)
@@ -420,14 +419,13 @@ def _shown(value, error):
         return f"{x:.{decimals}f}".replace("-", "−")
     return f"{_text(value)} ± {_text(error)}" if error > 0 else three_digits(value), _text
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-057b
 def _name(model): return printable(model)[:40]
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-057c
 def _chance(pvalue, found):
     "A p-value, or its bound where the number of resamples has set it."
     return f"p {'≤' if pvalue <= 1.001 / (found.n_resamples + 1) else '='} {pvalue:.2g}"
-
 
 # %% ../nbs/56_model_comparison.ipynb #cell-058
 def _pair_words(one, found):
@@ -520,7 +518,7 @@ def _mended_words(one, found):
     return (f"If both were mended, {_name(one[front])} would be the better one by {by}"
             f"{f', itself by {words}' if words else ''}.")
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-061b
 def _rest_words(one, found):
     "Of what a mended difference is made, where predictions may differ."
     if found.score in ("brier", "log loss"): return ""
@@ -535,7 +533,7 @@ def _rest_words(one, found):
     what = "widths" if found.score == "interval" else "uncertainties"
     return f", its predictions being {words[0]} and its {what} {words[1]}"
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-061c
 def _moved_words(one, found):
     "What a few rows do to a verdict that stands without them."
     if one["verdict"] != "better" or pd.isna(one.get("without", np.nan)): return ""
@@ -604,7 +602,7 @@ def _next_step(found):
     return (f"{says} Mend {'it' if not alike else _name(first)} first: {words} gains "
             f"{gain.lstrip('+')} in {SCORES[found.score]} on held-out points.")
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-004b
 def _loses_when_mended(one, found):
     "Whether the model that is behind would be the better one if both were mended."
     if one["verdict"] not in ("better", "undecided") or one["reason"] == "rows": return False
@@ -635,7 +633,7 @@ def _largest_shares(difference):
     total = far.sum(axis=1)
     return far.argmax(axis=1), far.max(axis=1) / np.where(total > 0, total, 1)
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-065b
 def _heavy(mine, top, table):
     "A warning where one row makes up a quarter of a pair's scatter."
     for one, row in zip(mine, top):
@@ -645,12 +643,12 @@ def _heavy(mine, top, table):
                 "the interval may be too narrow.",)
     return ()
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-065c
 def _blank(models):
     "A warning of errors that are all zero, from which no mend can be learnt."
     return (f"All errors of {enumerated(list(map(_name, models)))} are zero.",) if models else ()
 
-
+# %% ../nbs/56_model_comparison.ipynb #cell-065d
 def _few(mine, unit):
     "A warning where a verdict rests on few points."
     units = int(unit.max()) + 1
@@ -658,7 +656,6 @@ def _few(mine, unit):
     share = "eight" if units <= 60 else "twelve"
     return (f"{units} independent points are too few to show how heavy the tails are: the "
             f"verdict may err in one of {share} cases instead of one of twenty.",)
-
 
 # %% ../nbs/56_model_comparison.ipynb #cell-066
 def _by_other_score(mine, models, scoring, unit):

@@ -44,7 +44,7 @@ def _ratio(q, factor, y):
     "What an outcome multiplies the wealth by of who bets on odds that are factor times those of q."
     return (factor if y == 1 else 1.0) / (1.0 - q + q * factor)
 
-
+# %% ../nbs/49_monitor.ipynb #cell-007b
 @kernel
 def _ratios(q, y, b, learnt, centre, out):
     "The same for all rivals, into out."
@@ -88,7 +88,7 @@ def _note(q, y, b, ratio, t, wealth, table):
         table[k, b, 4] += q * (1.0 - q)
     return total, best
 
-
+# %% ../nbs/49_monitor.ipynb #cell-011b
 @kernel
 def _watch(q, y, first, threshold, wealth, table, learnt, centre, path):
     "Go through outcomes from the first on, until an alarm; where it rings, or the number of them."
@@ -182,7 +182,7 @@ class Alarm(Result):
 # %% ../nbs/49_monitor.ipynb #cell-014
 def _share(value): return three_digits(value) if value else "0"
 
-
+# %% ../nbs/49_monitor.ipynb #cell-014b
 def _stretch_text(alarm):
     "Since when the probabilities are wrong, which way, and where that is clearest."
     bins = alarm.to_frame()
@@ -405,7 +405,7 @@ def _fresh(outcomes):
     return (wealth, np.zeros((_SHARES.size, bins, 5)), np.zeros((2, _MEMORY.size, bins)),
             np.array([0.0, 0.0, outcomes]))
 
-
+# %% ../nbs/49_monitor.ipynb #cell-021b
 def _found(q, y, total, wealth, table, outcomes):
     "Outcome, first outcome of the best stretch, its likelihood ratio, and its sums by bin."
     if total == np.inf and q in (0.0, 1.0):

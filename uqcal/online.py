@@ -72,7 +72,7 @@ def best_in_hindsight(features: ArrayLike,  # shape (n, d)
                          "best: give a radius")
     return _best_on_sphere(x, y, radius)
 
-
+# %% ../nbs/45_online.ipynb #cell-007b
 def regret(features: ArrayLike,  # shape (n, d)
            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
            y_prob: ArrayLike,  # forecasts, shape (n,), each made before its outcome
@@ -119,7 +119,7 @@ def _best_on_sphere(x, y, radius):
         low, high = (middle, high) if np.linalg.norm(u) > radius else (low, middle)
     return _ridge(x, y, np.exp(high), u)
 
-
+# %% ../nbs/45_online.ipynb #cell-008b
 def _ridge(x, y, penalty, u):
     "The minimum of log-loss + penalty·|u|²/2, by Newton steps no longer than 1."
     for _ in range(200):
@@ -149,7 +149,7 @@ def _rows(features, d=None):
            "larger")
     return rows
 
-
+# %% ../nbs/45_online.ipynb #cell-053b
 def _stream(features, y_true, d=None):
     "Features and outcomes of n steps."
     check_labels_agree(features=features, y_true=y_true)
@@ -224,7 +224,7 @@ def _newton_run(features, y, theta, A, gamma, radius, largest, out):
             length += theta[j] * theta[j]
         if length > radius * radius: _project(theta, A, radius)
 
-
+# %% ../nbs/45_online.ipynb #cell-014b
 @kernel
 def _linear_forecast(features, theta):
     """σ(θᵀx) for each row, added up in the order of `_newton_run`, so that both give the same
@@ -235,7 +235,6 @@ def _linear_forecast(features, theta):
         for j in range(theta.size): z += theta[j] * features[t, j]
         out[t] = sigmoid(z)
     return out
-
 
 # %% ../nbs/45_online.ipynb #cell-016
 class _Parameters(Storable):
@@ -485,7 +484,7 @@ def _root(c, kappa):
         z = following
     return z if c >= 0 else -z
 
-
+# %% ../nbs/45_online.ipynb #cell-027b
 @kernel
 def _aioli_point(x, H, b, L, u, v, theta):
     "The minimiser of Eq. 8 into theta; returns its score."
@@ -499,7 +498,7 @@ def _aioli_point(x, H, b, L, u, v, theta):
     for j in range(x.size): theta[j] = u[j] - np.tanh(0.5 * z) * v[j]
     return z
 
-
+# %% ../nbs/45_online.ipynb #cell-027c
 @kernel
 def _aioli_run(features, y, theta, H, b, factor, learn, out):
     "AIOLI through a stream; theta, H and b move on in place, unless it is only to forecast."
@@ -781,7 +780,7 @@ class OnlinePlattScaling(_OnlineScaling):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
             optimizer, start, gamma, rho, radius, clip)
 
-
+# %% ../nbs/45_online.ipynb #cell-040b
 class OnlineBetaScaling(_OnlineScaling):
     """Beta scaling that learns from every outcome.
 

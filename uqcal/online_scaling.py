@@ -58,7 +58,7 @@ def _ask(ell, maps, weight, row):
         mean += weight[k] * row[k]
     return mean
 
-
+# %% ../nbs/59_online_scaling.ipynb #cell-010b
 @kernel
 def _reweigh(weight, row, ratio, alpha):
     "Eq. 3 in place; minus the log density of the mixture, without that of u as stated alone."
@@ -75,7 +75,7 @@ def _reweigh(weight, row, ratio, alpha):
         weight[k] = (1.0 - alpha) * weight[k] / total + alpha * _FIRST[k]
     return -best - np.log(total)
 
-
+# %% ../nbs/59_online_scaling.ipynb #cell-010c
 @kernel
 def _scaling_run(stated, u, ratio, share, maps, weight, told, out, table):
     "Through a stream; told holds the number of errors, c and two log losses: in place."

@@ -44,7 +44,7 @@ class Finding:
     status: str  # "valid", "invalid" or "undecided"
     answer: str  # a sentence in plain words
 
-
+# %% ../nbs/02_page.ipynb #cell-008b
 @dataclass(frozen=True)
 class Verdict:
     """What a report says first.
@@ -92,7 +92,7 @@ class Picture:
     def _repr_svg_(self) -> str:
         return self.svg
 
-
+# %% ../nbs/02_page.ipynb #cell-010b
 def draw_picture(draw: Callable[[Axes], Any],  # draws on the axes that it is given
                  alt: str,  # what the picture shows, for readers who cannot see it
                  *,
@@ -354,7 +354,7 @@ def check_target(path: str | os.PathLike,  # where a file is to be written
         raise PermissionError(f"{given} can't be written: permission denied")
     return target
 
-
+# %% ../nbs/02_page.ipynb #cell-028b
 def write_whole(
     text: str,  # all that the file shall hold
     path: str | os.PathLike,  # where; an existing file is replaced, in an existing folder

@@ -65,7 +65,7 @@ def _plain_noise(score, response, count, first, size, total):
         variance[first[g]:first[g + 1]] = second / pairs if pairs else 0.0
     return variance
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-011b
 @kernel
 def _peakedness(response, count, first, size, total):
     "Mean fourth power over the squared mean square of deviations, among equal scores."
@@ -141,7 +141,7 @@ def _reached(size, at, step, least):
         members += size[at]
     return at
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-017b
 @kernel
 def _settled(size, least, twice):
     """How many scores have all neighbours that their noise depends on: `least` members further up,
@@ -182,13 +182,13 @@ def _load(blocks, e, g):
     "Average weight of a group in a block."
     return blocks[e, g, _WEIGHT] / blocks[e, g, _ROWS]
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-021b
 @kernel
 def _mean(blocks, e, g):
     "Mean response of a group in a block."
     return blocks[e, g, _SUM] / blocks[e, g, _WEIGHT]
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-021c
 @kernel
 def _step(blocks, kind, e):
     "Weight of the step at a block, both means that it compares, and for how many steps it stands."
@@ -211,13 +211,13 @@ def _variance_of(blocks, e, g, which):
     if which != 2 and which != g: return 0.0
     return blocks[e, g, column] / blocks[e, g, _WEIGHT]**2
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-023b
 @kernel
 def _is_step(kind, e, m, is_end):
     "Whether there is a step at a block; the last one of all has one only if it is a tied score."
     return e < m and (kind[e] == _TIED or e > 0 and not (is_end and e == m - 1))
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-023c
 @kernel
 def _variance_at(blocks, kind, e, weights, which):
     "What a step adds to the variance: its own, and twice what it shares with the next two."
@@ -290,7 +290,7 @@ class _Rows(NamedTuple):
         """
         return _Rows(*(column[kept] for column in self))
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-027b
 class _Going(NamedTuple):
     "A walk that has come to some score: sums so far, and what the rows to come may still change."
     sums: np.ndarray
@@ -353,7 +353,7 @@ def _go_on(going, rows, b, n_marks, weighted, is_end):
                   kind[kept:m].copy(), ends[kept:m].copy(), tuple(left), tuple(
                       np.where(one < 0, -1, one - kept) for one in places), stop - kept)
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-030b
 def _walked(goings, rows, asked, n_marks, is_end):
     "All walks after a further range."
     return [_go_on(going, rows.where((rows.code == a) | (rows.code == b)), b, n_marks, weighted,
@@ -372,7 +372,7 @@ def _counted(rows):
     if first.size == new.size: return rows
     return _Rows(score[first], code[first], response[first], np.add.reduceat(columns, first))
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-032b
 def _read(columns, place, names):
     "Responses, scores, labels, the label of each row, weights of a part; None without rows."
     response, score, group, weight = names
@@ -385,7 +385,7 @@ def _read(columns, place, names):
         refuse(weight, "be positive", w <= 0, "≤ 0", w)
     return y, s + 0.0, labels, code, w
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-032c
 def _coded(column, n, name):
     "The labels of a column as text, and the number of each row's."
     code, labels = pd.factorize(column if isinstance(column, pd.Series) else np.asarray(column))
@@ -406,7 +406,7 @@ class _Side(NamedTuple):
     lightest: float
     heaviest: float
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-034b
 def _surveyed(columns, place, options):
     "What a part has to say of its groups, and every so many of its scores with the rows up to it."
     read = _read(columns, place, *options)
@@ -420,12 +420,12 @@ def _surveyed(columns, place, options):
     last = np.append(np.arange(_SAMPLED - 1, s.size - 1, _SAMPLED), s.size - 1)
     return sides, np.column_stack([ordered[last], np.diff(last, prepend=-1)])
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-034c
 def _few(values):
     low, high = values.min(), values.max()
     return np.unique(np.append(values[(values > low) & (values < high)][:1], [low, high]))
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-034d
 def _both(sides, others):
     "What two parts say of their groups."
     said = dict(sides)
@@ -448,7 +448,7 @@ def _cuts(sampled):
     rows, n_ranges = np.cumsum(stands_for), np.ceil(stands_for.sum() / _IN_RANGE)
     return np.unique(score[np.searchsorted(rows, np.arange(1, n_ranges) * rows[-1] / n_ranges)])
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-036b
 def _dealt(columns, place, options):
     "The rows of a part that belong to the groups asked for, with the number of their range."
     names, number, cuts, (origin, unit, heaviest) = options
@@ -463,7 +463,7 @@ def _dealt(columns, place, options):
     return pd.DataFrame(dict(zip(_COLUMNS, (*rows[:3], *rows.columns.T)))).assign(
         range=np.searchsorted(cuts, rows.score))
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-036c
 def _in_ranges(parts, cuts, options):
     "A promise for each range of scores: its rows, out of all parts."
     import dask.dataframe as dd
@@ -475,7 +475,7 @@ def _in_ranges(parts, cuts, options):
                              for place, part in enumerate(parts)], meta=meta, verify_meta=False)
     return dealt.set_index("range", divisions=list(range(len(cuts) + 2))).to_delayed()
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-036d
 def _in_order(frame):
     "The rows of a range, sorted and counted."
     columns = [frame[name].to_numpy() for name in _COLUMNS]
@@ -613,7 +613,7 @@ def _sentence(found):
             f"{three_digits(found.average_difference)} on average (95 % interval {low} to {high}, "
             f"p = {found.average_pvalue:.2g}){asked}")
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-040b
 _APART = ("Rows are taken as independent of each other; rows that belong together (cluster) are "
           "compared in memory alone.")
 _ROUNDED = ("The different scores are few: the p-values of Kuiper and Kolmogorov–Smirnov tend to "
@@ -626,7 +626,7 @@ _LEFT = ("Not asked of a table in partitions: over which stretch of scores group
 def _cautions(found):
     return (_APART, *([_ROUNDED] if found.is_rounded else []), _LEFT)
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-040c
 def _row_of(found):
     row = {name: getattr(found, name) for name in (
         "a", "b", "n_a", "n_b", "n_steps", "average_difference", "average_pvalue", "kuiper",
@@ -687,7 +687,7 @@ def _answer(going, names, sides, units, n_partitions):
         graph=_graph(going.marks, total, unit), n_partitions=n_partitions,
         n_passes=2)
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-043b
 def _graph(marks, total, unit):
     marks = np.concatenate(marks)
     marks = marks[np.unique(np.linspace(0, len(marks) - 1, 2000).astype(int))]
@@ -719,11 +719,11 @@ def _all_walks(frame, names, choose, progress):
     return [_answer(one, pair, [known[label] for label in pair], units, len(parts))
             for one, pair in zip(walks, pairs)], pairs
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-045b
 def _is_weighted(*sides):
     return min(one.lightest for one in sides) < max(one.heaviest for one in sides)
 
-
+# %% ../nbs/65_partition_comparison.ipynb #cell-045c
 def _one_by_one(ranges, asked):
     "The walks of all pairs at their end."
     from dask import delayed

@@ -45,7 +45,7 @@ def _dask():
         raise ImportError("tables in partitions need dask: pip install 'uqcal[dask]'") from None
     return dask
 
-
+# %% ../nbs/64_partitions.ipynb #cell-074b
 def _blocks(column, name):
     "The blocks of one Dask array or Series."
     if not hasattr(column, "to_delayed") or hasattr(column, "columns"):
@@ -54,7 +54,7 @@ def _blocks(column, name):
         raise ValueError(f"{name} must be 1-D, got {column.ndim} dimensions")
     return np.ravel(column.to_delayed()).tolist()
 
-
+# %% ../nbs/64_partitions.ipynb #cell-074c
 def _by_name(names, *columns):
     return dict(zip(names, columns))
 
@@ -186,7 +186,7 @@ def _heaviest(columns, place, options):
     with in_part(place): weight = _weight(columns, name, len(columns[name]))
     return weight.max(), weight.min(where=weight > 0, initial=np.inf)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-078b
 def _largest_weight(parts, name):
     "The largest weight of a table; 1 without weights."
     if name is None: return 1.0
@@ -197,7 +197,7 @@ def _largest_weight(parts, name):
                          f"{smallest:g} beside {largest:g}")
     return float(largest)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-078c
 def _binary(columns, place, names, largest):
     "Outcomes, probabilities and weights of a part; None where it has no rows."
     outcome, probability, weight = names
@@ -222,7 +222,7 @@ class _Cells(NamedTuple):
     least: np.ndarray  # smallest score, infinite without rows, shape (cells,)
     most: np.ndarray  # largest, shape (cells,)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-080b
 _CELLS = (np.add, np.minimum, np.maximum)
 
 
@@ -270,7 +270,7 @@ def _scored(columns, place, names, largest):
     walk = walk_of(*read)
     return (walk.score, walk.weight * (walk.outcome - walk.score)) if walk.n else None
 
-
+# %% ../nbs/64_partitions.ipynb #cell-083b
 def _open_rows(columns, place, options):
     "Keys and steps of the rows of a part that lie in open cells."
     rows, asked, edges, is_open, _ = options
@@ -279,14 +279,14 @@ def _open_rows(columns, place, options):
     kept = is_open[np.searchsorted(edges, found[0])]
     return found[0][kept], found[1][kept]
 
-
+# %% ../nbs/64_partitions.ipynb #cell-083c
 def _finer(columns, place, options):
     "The cells of the rows in open cells, cut anew."
     found = _open_rows(columns, place, options)
     if found is None or not found[0].size: return None
     return tuple(_tabulated(*found, options[-1]))
 
-
+# %% ../nbs/64_partitions.ipynb #cell-083d
 def _cuts(cells, is_open):
     "More edges, within open cells, in proportion to their rows."
     count = cells.sums[is_open, 0]
@@ -304,7 +304,7 @@ def _is_open(cells, total, high, low):
     end, (_, step, rise) = total[1:], cells.sums.T
     return ((end - step + rise > high) | (end - rise < low)) & (cells.least < cells.most)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-085b
 def _reach(parts, rows, asked, edges, cells):
     "Highest and lowest point of the walk, and how many times all parts were read for them."
     high = low = n_passes = 0
@@ -340,7 +340,7 @@ def _inside(key, step, edges, fetched, end):
     cell = np.searchsorted(edges, key[last])
     return total[last] - np.cumsum(fetched)[cell] + end[cell]
 
-
+# %% ../nbs/64_partitions.ipynb #cell-086b
 def _join(one, other):
     return np.concatenate([one, other])
 
@@ -350,7 +350,7 @@ class _SummedWalk(Walk):
     "A walk of which the points are elsewhere."
     extent: tuple[float, float, float]  # highest and lowest total, effective number of steps
 
-
+# %% ../nbs/64_partitions.ipynb #cell-088b
 def _walk_of_sums(sums, bets, cells, high, low):
     "The walk of a whole table from what its parts said."
     n, weight, brier_total, variance, brier_variance, contradicted = sums[:6].tolist()
@@ -363,7 +363,7 @@ def _walk_of_sums(sums, bets, cells, high, low):
         contradicted=int(contradicted),
         extent=(float(high), float(low), float(variance**2 / squares) if squares > 0 else 0.0))
 
-
+# %% ../nbs/64_partitions.ipynb #cell-088c
 _FEWEST_BETS = 100
 
 
@@ -512,7 +512,7 @@ def _at_most(x):
     "Three digits that are not below the number."
     return three_digits(min(1.005 * x, 1.0)) if x > 0 else "0"
 
-
+# %% ../nbs/64_partitions.ipynb #cell-095b
 def _drifting(found):
     "What is wrong on average, in words; nothing where that may be noise."
     if not abs(found.drift) > -special.ndtri((1 - found.confidence) / 2):
@@ -520,7 +520,6 @@ def _drifting(found):
     return (f"too {'small' if found.drift > 0 else 'large'} by "
             f"{three_digits(abs(found.observed - found.stated))} on average "
             f"({three_digits(found.stated)} stated, {three_digits(found.observed)} observed)")
-
 
 # %% ../nbs/64_partitions.ipynb #cell-096
 def _sentence(found):
@@ -581,7 +580,7 @@ def _cautions(found):
             "p-value of the calibration error, whether probabilities are too extreme or too timid, "
             "the parts of the Brier score, and which map would mend them.")
 
-
+# %% ../nbs/64_partitions.ipynb #cell-098b
 def _frame_of(found):
     rows = {test.name: {"value": test.statistic, "pvalue": test.pvalue, "adjusted": adjusted}
             for test, adjusted in zip(found.tests, found.adjusted)}
@@ -596,7 +595,7 @@ def _frame_of(found):
         rows, orient="index", columns=["value", "low", "high", "pvalue", "adjusted"]).rename_axis(
             "number").astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")})
 
-
+# %% ../nbs/64_partitions.ipynb #cell-098c
 def _plot_both(found, axes):
     import matplotlib.pyplot as plt
     left, right = plt.subplots(1, 2, figsize=(10, 4.4),
@@ -792,7 +791,7 @@ def coverage_of_partitions(
     if found is None: raise ValueError("frame must hold at least one row, got none")
     return coverage_of_counts(*map(int, found[0]), level, **options)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-104b
 def _covered(columns, place, options):
     "How many rows of a part are covered, and how many there are."
     value, lower, upper = options[0]
@@ -908,7 +907,7 @@ def _errors_sentence(found):
                     f"{three_digits(found.copies)} rows to each.")
     return " ".join(says).replace("-", "−")
 
-
+# %% ../nbs/64_partitions.ipynb #cell-013b
 _NO_STRETCH = "How far they are off at single uncertainties is not limited."
 _OUTWEIGHED = "single rows outweigh all others, or all uncertainties are alike"
 _ASKED = {"bias": "whether errors scatter around zero", "average": "their size on average",
@@ -958,13 +957,13 @@ def _told(p):
     "A p-value that may be too small for a number."
     return f"p = {p:.2g}" if p > 1e-300 else "p < 1e-300"
 
-
+# %% ../nbs/64_partitions.ipynb #cell-013d-b
 def _factor(found):
     "How many times as large as stated errors are on average, with its interval."
     low, high = map(three_digits, np.sqrt(found.zms_interval))
     return f"{three_digits(np.sqrt(found.zms))} times ({low} to {high})"
 
-
+# %% ../nbs/64_partitions.ipynb #cell-013d-c
 def _without(found, name, text):
     "The same of errors less their bias, where one is shown."
     if found.without_bias is None or name == "bias": return text
@@ -986,7 +985,7 @@ def _errors_of(columns, place, error, uncertainty):
         refuse(what, "not exceed 1e70 in magnitude", z > 1e70, "larger", z)
     return e, u
 
-
+# %% ../nbs/64_partitions.ipynb #cell-014e
 def _scaled(columns, place, error, uncertainty, bias):
     "Errors over their uncertainties, less a bias, and the uncertainties."
     read = _errors_of(columns, place, error, uncertainty)
@@ -994,7 +993,7 @@ def _scaled(columns, place, error, uncertainty, bias):
     e, u = read
     return (e / u if bias is None else bias.less(e / u, u)), u
 
-
+# %% ../nbs/64_partitions.ipynb #cell-014f
 def _powers(columns, place, options):
     "Sums of powers of z, its extremes, and those of the uncertainties."
     read = _scaled(columns, place, *options)
@@ -1012,7 +1011,7 @@ def _steps(columns, place, *asked, of, mean):
     z, u = read
     return u, z * z / mean - 1 if of == "squares" else z - z * z * mean
 
-
+# %% ../nbs/64_partitions.ipynb #cell-014c-b
 def _in_order(columns, place, *asked):
     "The same as `_scaled`, in the order of the uncertainties."
     read = _scaled(columns, place, *asked)
@@ -1020,7 +1019,7 @@ def _in_order(columns, place, *asked):
     order = stable_order(read[1])
     return read[0][order], read[1][order]
 
-
+# %% ../nbs/64_partitions.ipynb #cell-014c-c
 def _cells_of(columns, place, options):
     "The cells of a part, with those of the walk of signs as columns of their own."
     means, asked, edges = options
@@ -1041,7 +1040,7 @@ class _Walked(NamedTuple):
     cells: _Cells  # of the walk of squares
     n_passes: int
 
-
+# %% ../nbs/64_partitions.ipynb #cell-014d-b
 def _walked(parts, asked, bias):
     "Sums of powers and the ranges of the walks of z, or of one of them for z less a bias."
     found = over_parts(parts, _powers, (np.add, min, max, min, max), *asked, bias)
@@ -1156,19 +1155,19 @@ def _two_sided(mean, variance, n):
     "The p-value of a mean being zero, by the normal limit."
     return float(2 * special.ndtr(-abs(mean) / _error(variance, n)))
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017h
 def _error(variance, n):
     "The standard error of a mean; not quite zero where all values are alike."
     return np.sqrt(max(variance / n, 1e-300))
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017i
 def _of_bias(mean, zms, n, ranges):
     "The p-value of no bias, from the mean and, where there is one, the range of its walk."
     pvalue = _two_sided(mean, max(zms - mean**2, 0.0), n)
     if not ranges: return pvalue
     return min(2 * min(pvalue, _bridge_tail(ranges[0] / _error(zms, n))), 1.0)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017j
 def _bridge_tail(x):
     "Probability that the range of a Brownian bridge exceeds x."
     if x < 0.4: return 1.0  # but for 1e-12 of it
@@ -1199,7 +1198,7 @@ class _Bias(NamedTuple):
         group, t = _along(self.edges, u)
         return self.stretch * (z - self.offset[group] - self.slope[group] * t)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017c-b
 def _along(edges, u):
     "The group of each uncertainty, and the place in it where a line begins at zero."
     group = np.minimum(np.searchsorted(edges, u), edges.size - 1)
@@ -1216,7 +1215,7 @@ def _line_sums(columns, place, options):
     return (np.array([np.bincount(group, one, edges.size)
                       for one in (np.ones(z.size), t, t * t, z, z * t)]),)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017g-b
 def _bias_along(parts, asked, cells, copies):
     "The bias of errors along their uncertainties, of which cells hold the counts."
     count = np.cumsum(cells.sums[:, 0])
@@ -1249,7 +1248,7 @@ def _sample(columns, place, options):
         if different.size >= _LOOKED_AT or wanted == error.size: break
     return (tuple(one[:_LOOKED_AT] for one in (different, error[kept][at], number)),)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017e-b
 def _smallest(one, other):
     "The sample of two parts together."
     key, first, place = np.unique(np.append(one[0], other[0]), return_index=True,
@@ -1268,7 +1267,7 @@ def _occurring(columns, place, options):
     at = np.minimum(np.searchsorted(values, read[0]), values.size - 1)
     return (np.bincount(at[values[at] == read[0]], minlength=values.size),)
 
-
+# %% ../nbs/64_partitions.ipynb #cell-017f-b
 def _copies(parts, asked):
     "Rows to each case, (5), and how many passes that took."
     ((_, error, number),) = over_parts(parts, _sample, (_smallest,), *asked)

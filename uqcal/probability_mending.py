@@ -64,7 +64,7 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
         q[held] = kind().fit(p[~held], y[~held]).predict(p[held])
     return q
 
-
+# %% ../nbs/58_probability_mending.ipynb #cell-007b
 def _log_scores(y, q):
     "The log of what was stated for what happened, of odds up to 100,000 to one."
     q = np.clip(q, 1e-5, 1 - 1e-5)
@@ -79,7 +79,7 @@ def _rests_on_rows(y, p, cluster, before, judged):
     kept[rows] = False
     return judged(y[kept], p[kept], None if cluster is None else cluster[kept]).verdict != "invalid"
 
-
+# %% ../nbs/58_probability_mending.ipynb #cell-011b
 def _first_without_fault(table, before, crossed, judged, rests_on_rows):
     """The simplest map near the best after which no fault is found, else the best one; and the
     report on what it makes of held-out cases."""
@@ -104,7 +104,7 @@ def _check_enough(y, unit):
             raise ValueError(f"y_true must hold at least ten {name} for a mend, or ten clusters of "
                              f"them, got {there}")
 
-
+# %% ../nbs/58_probability_mending.ipynb #cell-013b
 def _told_rows(rows):
     "A warning where impossible events occurred."
     named = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
@@ -128,7 +128,7 @@ def _told(found):
         f"Log score {gain} per held-out case.", f"Before: {found.before.conclusion.short}.",
         f"After, on held-out cases: {found.after.conclusion.short}.", *found.warnings])
 
-
+# %% ../nbs/58_probability_mending.ipynb #cell-015b
 def _plot_mend(found, ax):
     "The map, and the shares of events in bins of what was stated."
     ax, order = new_axes(ax, 5.2, 5.2), np.argsort(found.score, kind="stable")

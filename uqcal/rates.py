@@ -27,7 +27,7 @@ def _reached(p, x, n):
     more = betainc(x + 1, n - x, p) if n - x > 0 else 0.0
     return 0.5 * (at_least + more)
 
-
+# %% ../nbs/39_rates.ipynb #cell-035b
 def _lowest(rate, n, alpha):
     "The lowest rate that an average of n cases leaves possible: where (2) reaches alpha."
     if rate <= 0: return 0.0
@@ -87,7 +87,7 @@ def rate_interval(
     _check_rate(rate, n)
     return Interval(float(_lowest(rate, n, alpha)), float(1 - _lowest(1 - rate, n, alpha)))
 
-
+# %% ../nbs/39_rates.ipynb #cell-036b
 def _check_rate(rate, n):
     if not 0 <= rate <= 1: raise ValueError(f"rate must lie in [0, 1], got {rate!r}")
     if not n > 0: raise ValueError(f"n must be above 0, got {n!r}")
@@ -187,13 +187,13 @@ def rate_difference_of(
         n_a=float(n_a), confidence_interval=Interval(float(max(low, -1)), float(min(high, 1))),
         pvalue=pvalue, rate_b=float(rate_b), n_b=float(n_b))
 
-
+# %% ../nbs/39_rates.ipynb #cell-000b
 def _lower_end(rate_a, n_a, rate_b, n_b, alpha):
     "Equation (3), left."
     return rate_a - rate_b - np.hypot(rate_a - _lowest(rate_a, n_a, alpha),
                                       1 - _lowest(1 - rate_b, n_b, alpha) - rate_b)
 
-
+# %% ../nbs/39_rates.ipynb #cell-000c
 def _level_at_zero(rate_a, n_a, rate_b, n_b):
     "The level at which an end of the interval is zero; 1e-15 where it is lower still."
     if rate_a == rate_b: return 1.0
@@ -216,13 +216,13 @@ def _few(rate_a, n_a, rate_b, n_b):
     if np.abs(counts - counts.round()).max() > 1e-9 or counts[:2].min() < 0.5: return None
     return int(round(n_a)), int(round(n_b))
 
-
+# %% ../nbs/39_rates.ipynb #cell-002b
 def _chances(n):
     "Chance of each number of events at each rate of the grid, shape (n + 1, rates)."
     x = np.arange(n + 1)[:, None]
     return comb(n, x) * _RATES**x * (1 - _RATES)**(n - x)
 
-
+# %% ../nbs/39_rates.ipynb #cell-002c
 @lru_cache(maxsize=512)
 def _most_missed(n_a, n_b, alpha):
     "M in (4): how often the interval (3) misses, at the rates where it misses most."
@@ -237,7 +237,7 @@ def _most_missed(n_a, n_b, alpha):
     missed = (low > gap + 1e-9) | (high < gap - 1e-9)
     return float(np.einsum("ap,bq,abpq->pq", _chances(n_a), _chances(n_b), missed).max())
 
-
+# %% ../nbs/39_rates.ipynb #cell-002d
 @lru_cache(maxsize=512)
 def _held_level(n_a, n_b, alpha):
     "The level α' of (4)."
@@ -370,7 +370,7 @@ def _degrees(*numbers):
     spread = sum(e * e / max(n - 1, 0.5) for e, n in zip(error, numbers))
     return max(2 / 3 * sum(error)**2 / spread, 1.0)
 
-
+# %% ../nbs/39_rates.ipynb #cell-044b
 @dataclass(frozen=True)
 class MatchedAverages:
     """Two weighted averages (5) of responses that were mapped to [0, 1].
@@ -400,7 +400,7 @@ class MatchedAverages:
     two_valued: bool  # whether responses are 0 or 1 after the mapping
     known_variance: bool = False  # whether both numbers of cases have the variance in them
 
-
+# %% ../nbs/39_rates.ipynb #cell-044c
 def matched_difference(
     averages: MatchedAverages,  # both sides
     value: float,  # their difference, in the unit of the response

@@ -86,7 +86,7 @@ def _with_error(estimate, error):
     "A number with its standard error, for a sentence."
     return f"{three_digits(estimate)} ± {three_digits(error)}".replace("-", "−")
 
-
+# %% ../nbs/44_recalibration.ipynb #cell-010b
 class _Scaling(_Map):
     "Logistic regression on features of the score: what Platt and beta scaling share."
 
@@ -158,7 +158,7 @@ class PlattScaling(_Scaling):
 
     def _features(self, p): return platt_features(p)
 
-
+# %% ../nbs/44_recalibration.ipynb #cell-015b
 class BetaScaling(_Scaling):
     """Recalibrate by σ(a·ln p + b·ln(1 − p) + c), scores clipped at 1e-5; (1, −1, 0) is identity.
 
@@ -171,7 +171,7 @@ class BetaScaling(_Scaling):
 
     def _features(self, p): return beta_features(p)
 
-
+# %% ../nbs/44_recalibration.ipynb #cell-015c
 def plot_map(forecaster: Any,  # has `predict`, which takes scores
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes

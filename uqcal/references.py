@@ -70,7 +70,7 @@ def zeta_score(
                          f"got ({low}, {high}) and {spread}")
     return zeta_of(estimate, reference, low, high, spread)
 
-
+# %% ../nbs/22_references.ipynb #cell-007b
 def zeta_of(estimate: float,  # the statistic of the data, finite
             reference: float,  # what it should be
             low: float,  # where its interval begins
@@ -212,7 +212,7 @@ def _simulate(names, u, rank, start, distribution, n, rng, n_jobs, progress):
                       description=f"reference, {distribution_name(distribution)}")
     return dict(zip(names, rows.T))
 
-
+# %% ../nbs/22_references.ipynb #cell-016b
 def _simulate_chunk(names, u, rank, start, standard, table, n, rng):
     epsilon = draw(standard, (n, u.size), rng)
     columns = dict(zip(("zms", "rce", "ence", "zmse"), _simulated_binned(epsilon, u**2, start).T))
@@ -337,12 +337,12 @@ def _extended(values, intervals, run):
     if more <= 0: return values
     return {name: np.concatenate([values[name], extra]) for name, extra in run(more).items()}
 
-
+# %% ../nbs/22_references.ipynb #cell-020b
 def _sets_needed(values, interval):
     low, high = getattr(interval, "confidence_interval", interval)
     return int(np.ceil((400 * np.nanstd(values) / (high - low))**2)) if high > low else 0
 
-
+# %% ../nbs/22_references.ipynb #cell-020c
 def _summary(name, label, values, confidence):
     values = values[np.isfinite(values)]
     if values.size < 2:

@@ -49,13 +49,13 @@ def _edges(p, n_bins, strategy):
         return np.arange(n_bins + 1) / n_bins, True
     return np.concatenate([[0.0], np.quantile(p, np.arange(1, n_bins) / n_bins), [1.0]]), False
 
-
+# %% ../nbs/40_reliability.ipynb #cell-009b
 def _counted(y, p, w, *others):
     "Only the points that count: a weight below 1e-100 of the largest is zero."
     kept = w > 1e-100
     return (y, p, w, *others) if kept.all() else tuple(v[kept] for v in (y, p, w, *others))
 
-
+# %% ../nbs/40_reliability.ipynb #cell-009c
 @kernel
 def _bin(p, edges, regular):
     "The b with edges[b] < p ≤ edges[b + 1]; 0 for p = 0."
@@ -86,7 +86,7 @@ def _bin_sums(p, y, w, group, n_groups, edges, regular):
         cell[4] += w[i] * w[i]
     return out
 
-
+# %% ../nbs/40_reliability.ipynb #cell-011b
 _ONE_GROUP = np.empty(0, np.int64)
 
 
@@ -99,7 +99,7 @@ def _columns_of(y_true, y_prob, sample_weight, cluster):
     y, p, w, code = _counted(y, p, w, code)
     return y, p, w, None if np.unique(code).size == code.size else code
 
-
+# %% ../nbs/40_reliability.ipynb #cell-011c
 def _with_clusters(sums, p, w, code, edges, regular):
     "The sums with the weight of a point's whole cluster in place of its own in the last column."
     if code is None: return sums
@@ -274,7 +274,7 @@ def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
     """
     return _bin_sums(p, y, w, _ONE_GROUP, 1, edges, False)[0]
 
-
+# %% ../nbs/40_reliability.ipynb #cell-311b
 def diagram_of(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
                edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
                *,
@@ -329,7 +329,7 @@ def _norm(sums, norm):
     return np.sqrt((weight * distance**2).sum(axis=-1) / total) if norm == "l2" else distance.max(
         axis=-1)
 
-
+# %% ../nbs/40_reliability.ipynb #cell-018b
 def _is_matrix(y_prob):
     shaped = y_prob if hasattr(y_prob, "shape") else plain_array(y_prob, "y_prob")
     return len(shaped.shape) == 2
@@ -351,7 +351,7 @@ def _tops(prob):
         chosen[i], top[i] = best, highest
     return chosen, top, good
 
-
+# %% ../nbs/40_reliability.ipynb #cell-020b
 def _top_label(y_true, y_prob, sample_weight, classes=None, guess=True):
     "Whether the most probable class was right, its probability, weights, and which class it was."
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
@@ -425,7 +425,7 @@ def expected_calibration_error(
     else: raise ValueError("classes must be left out where y_prob has no column for each class")
     return float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy)), norm)[0])
 
-
+# %% ../nbs/40_reliability.ipynb #cell-021b
 def _check_meaning(label, n_classes):
     "Refuse zeros and ones that may be classes, or wrong and right."
     if label.max() <= 1:
@@ -593,7 +593,7 @@ def _null_gaps(p, w, end, n_sets, rng):
             out[r, b] = abs(total)
     return out
 
-
+# %% ../nbs/40_reliability.ipynb #cell-030b
 def _null_task(p, w, end, weight, norm, n, rng):
     sums = np.zeros((n, end.size, 4))
     sums[..., 1], sums[..., 3] = weight, _null_gaps(p, w, end, n, rng)
@@ -604,7 +604,7 @@ def _is_counted(p, w, edges, n_sets):
     "Whether sets are drawn by their numbers in bins: many points, few bins, no weights."
     return p.size * n_sets > 2 * 10**8 and edges.size * 1000 < p.size and w.min() == w.max()
 
-
+# %% ../nbs/40_reliability.ipynb #cell-060b
 @kernel
 def _characteristic(p, t):
     "∏(1 − p + p·exp(it)) at each frequency t, shape (frequencies,)."
@@ -616,7 +616,7 @@ def _characteristic(p, t):
             real[j], imaginary[j] = real[j] * a - imaginary[j] * b, real[j] * b + imaginary[j] * a
     return real + 1j * imaginary
 
-
+# %% ../nbs/40_reliability.ipynb #cell-060c
 def _number_of_ones(p):
     "The least number of ones that can occur, and the distribution function from there on."
     mean, deviation = p.sum(), np.sqrt((p * (1 - p)).sum())
@@ -629,7 +629,7 @@ def _number_of_ones(p):
     below = np.cumsum(np.maximum(np.fft.irfft(spectrum.conj(), size), 0))
     return low, below / below[-1]
 
-
+# %% ../nbs/40_reliability.ipynb #cell-060d
 def _counted_null_task(ones, expected, weight, norm, n, rng):
     "What `_null_task` gives, from the distributions of the numbers of ones."
     sums = np.zeros((n, len(ones), 4))
@@ -769,7 +769,7 @@ def _null_of(p, w, edges, norm, n_resamples):
     return functools.partial(_null_task, p[order], w[order], end, np.add.reduceat(
         w[order], np.concatenate([[0], end[:-1]])), norm), p.size, end.size, "exact"
 
-
+# %% ../nbs/40_reliability.ipynb #cell-064b
 def _null_of_clusters(p, w, code, edges, norm):
     "The same where the outcomes of a cluster are drawn as one."
     order, end = _by_bin(p, edges)
@@ -778,13 +778,13 @@ def _null_of_clusters(p, w, code, edges, norm):
     return (functools.partial(_clustered_null_task, columns, weight, norm), p.size, end.size,
             "whole clusters")
 
-
+# %% ../nbs/40_reliability.ipynb #cell-064c
 def _clustered_null_task(columns, weight, norm, n, rng):
     sums = np.zeros((n, weight.size, 4))
     sums[..., 1], sums[..., 3] = weight, np.abs(group_gaps(*columns, n, rng))
     return _norm(sums, norm)
 
-
+# %% ../nbs/40_reliability.ipynb #cell-064d
 def _by_bin(p, edges):
     "The points in the order of their bins, and one past the last point of each bin that holds any."
     order = stable_order(p)
@@ -847,7 +847,7 @@ def debiased_squared_error(
                          f"{int(sums[:, 0].sum())} points in {len(sums)} bins do not")
     return float(_debiased(sums))
 
-
+# %% ../nbs/40_reliability.ipynb #cell-037b
 def _debiased_by_cluster(sums, y, p, w, code, edges):
     "The same where the variance of each bin is that of sums over clusters; None without any."
     held = sums[:, 1] > 0
@@ -860,7 +860,7 @@ def _debiased_by_cluster(sums, y, p, w, code, edges):
     terms = ((sum_y - sum_p)**2 - noise) / weight
     return float(terms[used].sum() / weight[used].sum()) if used.any() else None
 
-
+# %% ../nbs/40_reliability.ipynb #cell-037c
 def _has_pairs(sums):
     "Whether some bin holds two points, of which neither outweighs the other by far."
     return bool(((sums[:, 0] > 1) & (sums[:, 4] < (1 - 1e-12) * sums[:, 1]**2)).any())
@@ -874,13 +874,11 @@ class _Bins(NamedTuple):
     gap: np.ndarray  # observed share of ones minus that
     whole: bool  # whether all weights are equal
 
-
+# %% ../nbs/40_reliability.ipynb #cell-039b
 def _bins_of(sums):
     count, weight, sum_p, sum_y, squares = sums[sums[:, 1] > 0].T
     return _Bins(weight / weight.sum(), weight**2 / squares, (sum_p / weight).clip(0, 1),
                  (sum_y - sum_p) / weight, bool(((count == weight) & (squares == weight)).all()))
-
-
 
 # %% ../nbs/40_reliability.ipynb #cell-066
 @kernel
@@ -934,7 +932,7 @@ def _alike(share, square, right, most=500):
     total = np.add.reduceat(share, first)
     return total, np.add.reduceat(square, first), np.add.reduceat(share * right, first) / total
 
-
+# %% ../nbs/40_reliability.ipynb #cell-068b
 def _level_limit(bins, right, excess, tail):
     "The limit θ of equation (7): `right` are the chances without error, `excess` is L."
     share, square, right = _alike(bins.share, bins.share**2 / bins.count, right)
@@ -956,7 +954,7 @@ def _level_limit(bins, right, excess, tail):
     level = brentq(tail_at, 0.0, 1 - 1e-9, xtol=1e-14, rtol=1e-7)
     return float(share @ np.maximum(level - right, 0))
 
-
+# %% ../nbs/40_reliability.ipynb #cell-068c
 def _largest_error(bins, tail):
     "The largest limit of the true error over signs of the bins' deviations."
     inward = np.where(bins.stated <= 0.5, bins.gap, -bins.gap)
@@ -984,7 +982,7 @@ def _largest_root(bins, root, tail):
         limits.append((width * (most - right)).max())
     return float(min(max(limits), 1.0))
 
-
+# %% ../nbs/40_reliability.ipynb #cell-071b
 def _clear(bins, tail):
     "Bins that are off by so much that hardly one of all would be by chance."
     ones, stated = bins.count * (bins.stated + bins.gap).clip(0, 1), bins.stated
@@ -993,7 +991,7 @@ def _clear(bins, tail):
     below = np.where(zeros > 0, special.betainc(np.maximum(zeros, 1e-12), ones + 1, 1 - stated), 1)
     return np.where(bins.gap > 0, above, below) < tail / (10 * bins.share.size)
 
-
+# %% ../nbs/40_reliability.ipynb #cell-071c
 def _noise_task(bins, clear, n, rng):
     "What noise may add to the ECE, and to the root of the square, in n sets, shape (n, 2)."
     count, observed = np.maximum(np.rint(bins.count), 1), bins.stated + bins.gap
@@ -1013,7 +1011,7 @@ def _opposite(bins):
     return ends & (np.minimum(np.abs(bins.stated - 0.5),
                               np.abs(bins.stated + bins.gap - 0.5)) > 0.2)
 
-
+# %% ../nbs/40_reliability.ipynb #cell-193c-b
 def _least_error(bins, tail):
     "A lower limit of the true error from the numbers of ones in all bins that err to one side."
     least = 0.0
@@ -1026,7 +1024,6 @@ def _least_error(bins, tail):
         fewest = special.betaincinv(ones, points - ones + 1, tail / 2) if ones > 0 else 0.0
         least += share * max(fewest - count @ right / points, 0.0)
     return least
-
 
 # %% ../nbs/40_reliability.ipynb #cell-036
 @dataclass(frozen=True, kw_only=True)
@@ -1102,7 +1099,7 @@ def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bin
     held[:, 4] = np.where(sums[:, 1] > 0, needed, sums[:, 4])
     return held
 
-
+# %% ../nbs/40_reliability.ipynb #cell-040x-b
 def _with_scatter(sums, p, y, w, edges, regular):
     "The same sums with it, for weights of any scale."
     unit = w.max()
@@ -1182,7 +1179,7 @@ def calibration_error_interval(
 def _squared(sums):
     return float(_debiased(sums)) if _has_pairs(sums) else None
 
-
+# %% ../nbs/40_reliability.ipynb #cell-302b
 def _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress):
     "The errors and their limits, from sums over the points of each bin."
     bins, ece, root = _bins_of(sums), _norm(sums, "l1"), _norm(sums, "l2")

@@ -26,13 +26,13 @@ def _is_lattice(values):
     sizes, counts = np.unique((gap.view(np.int64) + 2**25) >> 26, return_counts=True)
     return np.sum(counts == 1) < 0.5 * gap.size
 
-
+# %% ../nbs/28_repeats.ipynb #cell-006b
 def _is_short(values):
     "Whether most numbers have at most eight significant digits, as rounded ones do."
     few = values[:1000].tolist()
     return sum(float(f"{x:.8g}") == x for x in few) > len(few) / 2
 
-
+# %% ../nbs/28_repeats.ipynb #cell-006c
 def _is_repeated(along):
     "Whether numbers come more than once though nothing was rounded: in one row of a hundred."
     repeated = int(np.sum(along.counts > 1))
@@ -50,7 +50,7 @@ def _is_discrete(error, uncertainty):
     anywhere = (middle[:, None] - middle)[np.tril_indices(middle.size, -1)]
     return any(_share_again(gap) > 0.2 for gap in (np.concatenate([[], *beside]), anywhere))
 
-
+# %% ../nbs/28_repeats.ipynb #cell-032b
 def _share_again(gap):
     "How many of the numbers are equal to another, to nine digits of a usual one."
     if gap.size < 10: return 0.0
@@ -76,7 +76,7 @@ def _is_copied(sample, rows):
     sure = again & (number == alike[code[first]]) & (error != 0)
     return sure.sum() > 1 and not _is_discrete(sample.error, sample.uncertainty)
 
-
+# %% ../nbs/28_repeats.ipynb #cell-034b
 def _longest_run(rows):
     "How many rows in succession return in the same order, at the distance that is most frequent."
     order = np.argsort(rows, kind="stable")
@@ -94,12 +94,12 @@ def _pairs(error, uncertainty):
     first, second = (np.unique(x, return_inverse=True)[1] for x in (error, uncertainty))
     return first * (int(second.max()) + 1) + second
 
-
+# %% ../nbs/28_repeats.ipynb #cell-009b
 def _equal_rows(sample):
     "The same, counted from 0."
     return np.unique(_pairs(sample.error, sample.uncertainty), return_inverse=True)[1]
 
-
+# %% ../nbs/28_repeats.ipynb #cell-009c
 def _rows_by_chance(sample, rng, width=20):
     """Distinct rows that are left when errors change places with those of nearby uncertainties, and
     the p-value of as few as the data's."""
@@ -121,7 +121,7 @@ def _is_own(sample, rows):
     beside = np.bincount(code[np.unique(rows, return_index=True)[1]])
     return bool(np.mean(beside[alike > 1] == 1) > 0.5)
 
-
+# %% ../nbs/28_repeats.ipynb #cell-036b
 def _is_central(sample, rows):
     "Whether rows coincide most near the middle of those beside the same uncertainty."
     along = sample.by_uncertainty
@@ -174,12 +174,12 @@ def _without_trend(ranks, along):
     rest[along.order] = ranks[along.order] - mean
     return rest
 
-
+# %% ../nbs/28_repeats.ipynb #cell-013b
 def _is_sorted(values):
     "Whether rows come in the order of a column, give or take a few."
     return abs(scipy.stats.spearmanr(np.arange(values.size), values).statistic) > 0.9
 
-
+# %% ../nbs/28_repeats.ipynb #cell-013c
 def _serial(values, lag):
     "Correlation of rows with those `lag` further on, in standard deviations of unrelated ones."
     x, y = values[:-lag], values[lag:]
@@ -283,7 +283,7 @@ def find_repeats(
     """
     return repeats_of(Sample(error, uncertainty))
 
-
+# %% ../nbs/28_repeats.ipynb #cell-017b
 def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the file
                ) -> Repeats:  # the result of `find_repeats`
     """The search for a checked sample; its own groups are not looked at.
@@ -313,7 +313,7 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     return Repeats(n=sample.n, found=tuple(found), repeats=what, repeated=again, lag=lag,
                    correlation=correlation, pvalue=pvalue, groups=labels)
 
-
+# %% ../nbs/28_repeats.ipynb #cell-017c
 def copies_of(sample: Sample,  # errors and uncertainties
               ) -> np.ndarray | None:  # a label for each row, equal where rows are; None where no
                                        # row is a copy, or values are too few to tell
@@ -386,7 +386,7 @@ def repeated_cases(
     return None, ("Cases of equal probability agree in their outcome more often than chance "
                   "allows; if they belong together, name them by cluster.")
 
-
+# %% ../nbs/28_repeats.ipynb #cell-042b
 def _block(code):
     "The length of a block that the rows consist of, again and again; ten kinds of rows in it."
     for times in range(20, 1, -1):

@@ -52,7 +52,7 @@ def conclude(validation: Validation,  # what `uqcal.validation.validate` returne
                                               for one in validation.answers),
                    validation.next_step)
 
-
+# %% ../nbs/60_report.ipynb #cell-014b
 def _title(answer):
     "The question that was answered, in a reader's words."
     if answer.feature is None: return _TITLES[answer.question]
@@ -83,7 +83,7 @@ def score_picture(validation: Validation,  # what `uqcal.validation.validate` re
                         "a square mark does not. For ENCE and ZMSE, sizes of an error, a score "
                         "below −1 agrees as well.")
 
-
+# %% ../nbs/60_report.ipynb #cell-021b
 def _reference(one):
     "What a statistic is compared with, in words."
     return "known reference" if one.is_known else f"{one.errors} errors"
@@ -187,7 +187,7 @@ def _graph_picture(conclusion):
     return draw_picture(_draw, f"{kind}: {about}, {across} {name}. {conclusion.sentence}",
                         caption=caption, width=5.2, height=4.2)
 
-
+# %% ../nbs/60_report.ipynb #cell-030b
 def _about(conclusion):
     "What a graph is about."
     return "bias" if isinstance(conclusion.result, BiasTest) else "size of the errors"
@@ -250,7 +250,7 @@ def _conclusions_section(validation):
     return Section("Conclusions without an assumed distribution of the errors",
                    paragraphs=_GROUNDS, pictures=pictures, facts=facts)
 
-
+# %% ../nbs/60_report.ipynb #cell-048b
 _GROUNDS = (
     "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance (see the settings) is "
     "excluded. Undecided: neither, and the sentence says why.",
@@ -306,7 +306,7 @@ def _table(validation):
          "ζ, simulated": three_digits(one.zeta_simulated)}
         for score in validation.scores.values() for one in score.comparisons])
 
-
+# %% ../nbs/60_report.ipynb #cell-050b
 def _facts(validation, details):
     "Settings and versions, as text."
     settings = validation.settings

@@ -52,7 +52,7 @@ def chunk_seeds(
     return [(start, min(start + size, n), np.random.SeedSequence(row.tolist()))
             for start, row in zip(starts, words)]
 
-
+# %% ../nbs/11_resampling.ipynb #cell-017b
 def chunk_size(n: int,  # numbers that one replicate handles
                budget: int = 2**17,  # numbers for a chunk: its arrays stay near the processor
                ) -> int:  # replicates in a chunk, ≥ 1
@@ -146,7 +146,7 @@ def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row
             if batch and is_enough and is_enough(np.concatenate(results)): break
     return np.concatenate(results)
 
-
+# %% ../nbs/11_resampling.ipynb #cell-020b
 LOOKS = (299, 999, 1999, 4999)  # after so many rows, or the first chunk's end beyond
 
 
@@ -161,7 +161,7 @@ _32, _LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 def _rotated(x, k):
     return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
 
-
+# %% ../nbs/11_resampling.ipynb #cell-024b
 @kernel
 def _draw_last(values, count, state):
     "Fill the last `count` places, from the end, with random picks of what is left."
@@ -208,7 +208,7 @@ def shuffle(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in ano
     """
     _draw_last(values, values.size - 1, state)
 
-
+# %% ../nbs/11_resampling.ipynb #cell-028b
 @kernel
 def shuffle_last(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in another order
                  count: int,  # how many of them are drawn, from 0 to n
@@ -227,7 +227,7 @@ def shuffle_last(values: np.ndarray,  # any values, shape (n,), n < 2³²; put i
     """
     _draw_last(values, min(count, values.size - 1), state)
 
-
+# %% ../nbs/11_resampling.ipynb #cell-028c
 @kernel
 def shuffle_within(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in another order
                    start: np.ndarray,  # where each cell begins, then n, shape (cells + 1,)
@@ -247,7 +247,7 @@ def shuffle_within(values: np.ndarray,  # any values, shape (n,), n < 2³²; put
     for c in range(start.size - 1):
         _draw_last(values[start[c]:start[c + 1]], start[c + 1] - start[c] - 1, state)
 
-
+# %% ../nbs/11_resampling.ipynb #cell-028d
 def shuffle_state(rng: np.random.Generator,  # a generator, which moves on
                   ) -> np.ndarray:  # four words of 64 bits, not zero
     """A fresh state for the shuffles.
@@ -287,7 +287,7 @@ def as_observed(kernel: Callable,  # compiled, called as kernel(values, n_shuffl
     """
     return kernel(values.copy(), 0, np.ones(4, dtype=np.uint64), *fixed)[0]
 
-
+# %% ../nbs/11_resampling.ipynb #cell-034b
 def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one a shuffle
                    values: np.ndarray,  # what is shuffled, shape (n,)
                    fixed: tuple,  # what stays in place
@@ -328,7 +328,7 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="shuffles", is_enough=is_enough)
 
-
+# %% ../nbs/11_resampling.ipynb #cell-034c
 def _shuffled_rows(kernel, values, fixed, n, rng):
     return kernel(values.copy(), n, shuffle_state(rng), *fixed)[1:]
 

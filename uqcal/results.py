@@ -76,7 +76,7 @@ def three_digits(value: Any,  # a number, or None
     text = f"{value:.0f}" if is_large else f"{value:#.3g}".rstrip(".")
     return text.replace("-", "−")
 
-
+# %% ../nbs/01_results.ipynb #cell-021b
 def plus_minus(value: float,  # a number
                error: float,  # its standard error, ≥ 0
                ) -> str:  # such as "+0.214 ± 0.034"
@@ -99,7 +99,7 @@ def plus_minus(value: float,  # a number
     k = int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
     return f"{value:+.{k}f} ± {error:.{k}f}".replace("-", "−")
 
-
+# %% ../nbs/01_results.ipynb #cell-021c
 def enumerated(words: list[str],  # phrases, in their order
                ) -> str:  # "a, b and c"
     """Phrases as a list in a sentence.
@@ -151,7 +151,7 @@ class _ReadOnly(dict):
     def __reduce__(self):
         return _ReadOnly, (dict(self),)
 
-
+# %% ../nbs/01_results.ipynb #cell-030b
 def _owned(value):
     "A value that nobody else can change: arrays and tables are copied, also in a dict or tuple."
     if isinstance(value, dict):
@@ -352,7 +352,7 @@ def new_axes(ax: Axes | None,  # axes that a caller gave, or None
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
-
+# %% ../nbs/01_results.ipynb #cell-041b
 def plot_null(test: SignificanceTest,  # a test whose null distribution was drawn
               ax: Axes | None = None,  # axes to draw on; new ones unless given
               *,
@@ -414,7 +414,7 @@ def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
 
-
+# %% ../nbs/01_results.ipynb #cell-047b
 def plain_text(text: Any,  # a name from data
                ) -> str:  # for matplotlib
     """Text in which a dollar sign starts no formula.
@@ -431,7 +431,7 @@ def plain_text(text: Any,  # a name from data
     """
     return str(text).replace("$", r"\$")
 
-
+# %% ../nbs/01_results.ipynb #cell-047c
 def visible_points(x: np.ndarray,  # abscissae in ascending order, shape (n,)
                    y: np.ndarray,  # ordinates, shape (n,)
                    n_columns: int = 1000,  # columns of equal width

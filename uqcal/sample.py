@@ -206,7 +206,7 @@ def eleven_digit_keys(x: np.ndarray,  # float64 ≥ 0, any shape
     """
     return (x.view(np.int64) + 2**15) >> 16
 
-
+# %% ../nbs/10_sample.ipynb #cell-029b
 def eleven_digits(x: np.ndarray,  # float64 ≥ 0, any shape
                   ) -> np.ndarray:  # float64
     """Numbers made equal where they agree to eleven digits.
@@ -234,7 +234,7 @@ def _grouped(labels, names=None):
                          f"independent observation: all {codes.size} are {found[0]!r:.40}")
     return None if found.size == codes.size else Ordering.of(codes, "groups", found)
 
-
+# %% ../nbs/10_sample.ipynb #cell-000b
 def _read_groups(groups, n):
     "Groups from labels; what is ordered already is only counted."
     if groups is None: return None
@@ -292,7 +292,7 @@ def _along_feature(key, name):
                          "so its order says nothing")
     return found
 
-
+# %% ../nbs/10_sample.ipynb #cell-035b
 def _along_groups(labels, name):
     codes, groups = pd.factorize(labels)
     if len(groups) == 1:
@@ -627,7 +627,7 @@ def bin_starts(n: int,  # number of points
     """
     return (2 * n * np.arange(n_bins + 1) + n_bins) // (2 * n_bins)
 
-
+# %% ../nbs/10_sample.ipynb #cell-045b
 def equal_count_bins(n: int,  # number of points, ≥ 2
                      n_bins: int,  # number of bins, from 1 to n // 2
                      ) -> np.ndarray:  # n_bins + 1 places: bin i holds start[i] to start[i + 1] − 1
@@ -660,7 +660,7 @@ def equal_count_bins(n: int,  # number of points, ≥ 2
                          f"at most {n // 2} bins for {n} points, got {n_bins}")
     return bin_starts(n, n_bins)
 
-
+# %% ../nbs/10_sample.ipynb #cell-045c
 def bin_means(values: np.ndarray,  # values in the order of the bins, shape (n,)
               start: np.ndarray,  # where each bin begins, then n
               ) -> np.ndarray:  # shape (bins,)

@@ -57,7 +57,7 @@ def log_score(z: np.ndarray,  # errors over their uncertainties, shape (n,)
                 - 0.5 * np.log(np.pi * (dof - 2)))
     return constant - 0.5 * (dof + 1) * np.log1p(z * z / (dof - 2))
 
-
+# %% ../nbs/19_scaling.ipynb #cell-007b
 def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
                ) -> float:  # from 2.1 to 102; infinite where the normal distribution fits as well,
                             # and for fewer than 30 points, which can't tell
@@ -320,7 +320,7 @@ class AsStated(_Scaling):
         "What is done to uncertainties, in words."
         return "left as stated"
 
-
+# %% ../nbs/19_scaling.ipynb #cell-055b
 class FactorScaling(_Scaling):
     """One factor for all uncertainties.
 
@@ -566,7 +566,7 @@ def _codes(labels, known):
     code, different = pd.factorize(labels, use_na_sentinel=False)
     return np.array([place.get(label, len(known)) for label in different], np.int64)[code]
 
-
+# %% ../nbs/19_scaling.ipynb #cell-035b
 def _plain_labels(column):
     "Different labels of a column in their order, as JSON can hold them."
     return [one.item() if isinstance(one, np.generic) else one for one in pd.unique(column)]

@@ -57,7 +57,7 @@ def check_dof(dof: float,  # degrees of freedom
     if not dof > 2: raise ValueError(f"dof must be above 2, or infinite, got {dof!r:.40}")
     return float(dof)
 
-
+# %% ../nbs/32_scores.ipynb #cell-042b
 def crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
             dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
             ) -> np.ndarray:  # in units of the uncertainties, shape (n,), > 0
@@ -122,7 +122,7 @@ def crps(error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     error, uncertainty = check_errors(error, uncertainty)
     return uncertainty * crps_of(error / uncertainty, check_dof(dof))
 
-
+# %% ../nbs/32_scores.ipynb #cell-043b
 def negative_log_density(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
@@ -197,7 +197,7 @@ def interval_score(
     level = check_fraction(confidence_level, "confidence_level")
     return ErrorScoring("interval", level=level).points(error, half)
 
-
+# %% ../nbs/32_scores.ipynb #cell-047b
 def centred_bounds(y_true: ArrayLike,  # true values, shape (n,)
                    y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit
                    y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit
@@ -264,7 +264,7 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y, p, _ = check_binary(y_true, y_prob)
     return OutcomeScoring("brier").points(y, p)
 
-
+# %% ../nbs/32_scores.ipynb #cell-048b
 def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
              ) -> np.ndarray:  # for each point, shape (n,), ≥ 0; infinite where 0 or 1 was stated
@@ -307,7 +307,7 @@ def _least(loss, grid):
                                      options={"xatol": 1e-6 * (high - low)})
     return float(found.x if found.fun < values[k] else grid[k])
 
-
+# %% ../nbs/32_scores.ipynb #cell-052b
 def _quantiles(values):
     return np.unique(np.quantile(values, np.linspace(0, 1, 21)))
 
@@ -420,7 +420,7 @@ def best_shift(scoring: ErrorScoring,  # how points are scored
         return float(np.median(np.concatenate([error - width, error + width])))
     return _least(lambda a: scoring.points(error - a, width).mean(), _quantiles(error))
 
-
+# %% ../nbs/32_scores.ipynb #cell-054b
 def best_factor(scoring: ErrorScoring,  # how points are scored
                 error: np.ndarray,  # shape (n,)
                 width: np.ndarray,  # shape (n,)
@@ -452,7 +452,6 @@ def best_factor(scoring: ErrorScoring,  # how points are scored
     grid = _quantiles(np.log(size[size > 0]))
     return float(np.exp(_least(lambda log: scoring.points(error, np.exp(log) * width).mean(),
                                np.r_[grid[0] - 3, grid, grid[-1] + 3])))
-
 
 # %% ../nbs/32_scores.ipynb #cell-000
 def _learnt_maps(scoring, steps, error, width):
@@ -596,7 +595,7 @@ def split_rows(unit: np.ndarray,  # which rows belong together: whole numbers fr
         found.append((rest, np.flatnonzero(fold == k)))
     return found
 
-
+# %% ../nbs/32_scores.ipynb #cell-059b
 def held_out_points(
     scoring: ErrorScoring | OutcomeScoring,  # how points are scored
     columns: Sequence[np.ndarray],  # errors and widths, or outcomes and probabilities, (n,) each

@@ -181,7 +181,7 @@ def _sentence(screening):
                      f"{some.split()[0]} have no scores in common{few}")
     return "; ".join(parts)
 
-
+# %% ../nbs/47_screen.ipynb #cell-033b
 def _too_small(screening, count):
     "How many comparisons can't be significant in any order of their members."
     table = screening.table
@@ -314,7 +314,7 @@ def _screen_columns(frame, names):
     return columns | {role: read_labels(frame[names[role]], n, said[role])
                       for role in ("group", "cluster") if role in names}
 
-
+# %% ../nbs/47_screen.ipynb #cell-006b
 def _clusters(columns, method):
     "Clusters as numbers; None where there are none, or where each row is its own."
     if "cluster" not in columns: return None
@@ -325,7 +325,7 @@ def _clusters(columns, method):
                          f"{known.size}: so few independent observations say too little")
     return None if known.size == codes.size else codes
 
-
+# %% ../nbs/47_screen.ipynb #cell-006c
 def _in_chunks(groups, n_jobs, progress):
     "The numbers of all comparisons, computed in short chunks by joblib."
     m, points = groups.n_points.size, int(groups.n_points.max())
@@ -382,14 +382,14 @@ def _tail_pvalue(statistic, null, distribution):
     mean = max(1.0, (excess[:-1] - threshold).sum() / gammaincinv(k, 0.05))
     return float(k / null.size * np.exp(-max(excess[-1] - threshold, 0.0) / mean))
 
-
+# %% ../nbs/47_screen.ipynb #cell-018b
 class _Found(NamedTuple):
     "What shuffles say of one statistic."
     pvalue: float
     method: str
     extreme: int  # shuffles as extreme as the data
 
-
+# %% ../nbs/47_screen.ipynb #cell-018c
 def _judge(size, scale, plain, scales, distribution, enough, way):
     "P-value of a statistic: by the shuffles that reach it, or by their tail where hardly any does."
     how, floor = way
@@ -411,7 +411,7 @@ class _Plan(NamedTuple):
     enough: int  # shuffles as extreme as the data, after which a row is done
     m: int  # comparisons that p-values are corrected for
 
-
+# %% ../nbs/47_screen.ipynb #cell-020b
 def _shuffle_row(groups, piece, observed, plan, seed):
     "Kuiper's and Kolmogorov and Smirnov's p-values of a row, and the number of its shuffles."
     shuffle, state = groups.shuffles(piece), shuffle_state(check_generator(seed))
@@ -427,7 +427,6 @@ def _shuffle_row(groups, piece, observed, plan, seed):
                 for one in found):
             return found, goal
         goal = min(4 * goal, plan.n_resamples)
-
 
 # %% ../nbs/47_screen.ipynb #cell-034
 def _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress):
@@ -475,14 +474,14 @@ def _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress):
                                  progress), many
     return table
 
-
+# %% ../nbs/47_screen.ipynb #cell-022b
 def _undecided(table):
     "Rows that are not significant, though no more than two of their shuffles are as extreme."
     adjusted = holm(table["kuiper_pvalue"])
     return np.flatnonzero((table["method"] != "asymptotic") & (table["extreme"] <= 2)
                           & (adjusted > _LEVEL))
 
-
+# %% ../nbs/47_screen.ipynb #cell-022c
 def _correct_pvalues(table):
     "The table with columns of corrected p-values, and whether the number of shuffles decided."
     from scipy.stats import false_discovery_control  # slow to import

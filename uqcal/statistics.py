@@ -87,7 +87,7 @@ def nll(error: ArrayLike,  # errors, shape (n,)
     """
     return _nll(Sample(error, uncertainty))
 
-
+# %% ../nbs/20_statistics.ipynb #cell-010b
 def nll_reference(uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
                   ) -> float:  # in nats
     """The NLL that the same uncertainties have when they are calibrated.
@@ -114,7 +114,7 @@ def nll_reference(uncertainty: ArrayLike,  # standard uncertainties, shape (n,),
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     return float(0.5 * (1 + 2 * np.mean(np.log(uncertainty)) + np.log(2 * np.pi)))
 
-
+# %% ../nbs/20_statistics.ipynb #cell-010c
 def _nll(sample):
     return nll_reference(sample.uncertainty) + 0.5 * (sample.zms - 1)
 
@@ -147,7 +147,7 @@ def rce(error: ArrayLike,  # errors, shape (n,)
     """
     return _rce(Sample(error, uncertainty))
 
-
+# %% ../nbs/20_statistics.ipynb #cell-014b
 def _rce(sample):
     return float(1 - np.sqrt(np.mean(sample.error**2) / np.mean(sample.uncertainty**2)))
 
@@ -180,7 +180,7 @@ def cc(error: ArrayLike,  # errors, shape (n,)
     """
     return _cc(Sample(error, uncertainty))
 
-
+# %% ../nbs/20_statistics.ipynb #cell-016b
 def _cc(sample):
     _check_varied(np.abs(sample.error), sample.by_error_size, "error (without its sign)")
     _check_varied(sample.uncertainty, sample.by_uncertainty, "uncertainty")
@@ -230,7 +230,7 @@ def bucket_table(
     below = np.cumsum(count) - count
     return low, shift, (below * n // bits.size).astype(np.uint32)
 
-
+# %% ../nbs/20_statistics.ipynb #cell-062b
 def _cell_table(z, uncertainty):
     "The same with cells of equal width, which are their own buckets, from a part of the points."
     part = np.abs(z[z != 0])
@@ -284,7 +284,7 @@ def _settle(key, carried, product):
                 return np.nan, True
     return product, tied
 
-
+# %% ../nbs/20_statistics.ipynb #cell-065b
 @kernel
 def _with_ties(key, carried):
     "Σ rank·rank and Σ rank² where equal keys share their mean rank."
@@ -339,7 +339,7 @@ def product_room(
     return (np.empty(n), np.empty(n, np.int64), np.empty(n, np.uint32),
             np.empty(n + 1, np.uint32), np.empty(n, np.int64), np.empty(n))
 
-
+# %% ../nbs/20_statistics.ipynb #cell-066b
 @kernel
 def rank_correlation_of_products(
     z: np.ndarray,  # numbers whose sizes count, shape (n,)
@@ -464,7 +464,7 @@ def scaled_error_correlation(
     sample = Sample(error, uncertainty)
     return _correlation(sample, numeric_order(sample, sample.along(by)))
 
-
+# %% ../nbs/20_statistics.ipynb #cell-020b
 def _correlation(sample, along):
     _check_varied(np.abs(sample.scaled), sample.by_scaled_size, "error / uncertainty")
     _check_varied(along.labels, along, "uncertainty" if along.kind == "uncertainty" else "by")
@@ -511,7 +511,7 @@ def ence(
     sample = Sample(error, uncertainty)
     return statistic_of("ence", sample, along=sample.along(by), n_bins=n_bins)
 
-
+# %% ../nbs/20_statistics.ipynb #cell-029b
 def zmse(
     error: ArrayLike,  # errors, shape (n,)
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
@@ -558,11 +558,11 @@ def _local(sample, along, start):
     return (np.sqrt(bin_means(uncertainty**2, start)), np.sqrt(bin_means(squared, start)),
             bin_means(scaled, start), squared, scaled)
 
-
+# %% ../nbs/20_statistics.ipynb #cell-031b
 def _ence(rmv, rmse):
     return float(np.mean(np.abs(rmv - rmse) / rmv))
 
-
+# %% ../nbs/20_statistics.ipynb #cell-031c
 def _zmse(local_zms):
     empty = np.flatnonzero(local_zms == 0)
     if empty.size:
@@ -835,7 +835,7 @@ def skewness_gm(x: ArrayLike,  # values, shape (n,), not all equal
     median = _harrell_davis(x, [0.5])[0]
     return float((x.mean() - median) / np.abs(x - median).mean())
 
-
+# %% ../nbs/20_statistics.ipynb #cell-040b
 def kurtosis_cs(x: ArrayLike,  # values, shape (n,), whose middle half varies
                 ) -> float:  # 0 for the normal distribution, larger for heavier tails
     """Crow and Siddiqui's robust excess kurtosis, with Harrell–Davis quantiles.
@@ -873,7 +873,7 @@ def _varied(x):
                          "shape is undefined")
     return x / np.abs(x).max()
 
-
+# %% ../nbs/20_statistics.ipynb #cell-041b
 def _harrell_davis(x, probabilities):
     "Quantiles as means of all order statistics, weighted by beta distributions."
     return np.asarray(scipy.stats.mstats.hdquantiles(x, prob=probabilities), dtype=float)

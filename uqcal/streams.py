@@ -103,7 +103,7 @@ def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "to
     check_choice(on_alarm, "on_alarm", ["restart"])
     return RestartingForecaster(made, run_length=length)
 
-
+# %% ../nbs/53_streams.ipynb #cell-007b
 def _forecaster(of):
     "A fresh forecaster with the settings of an object."
     return make_forecaster(of.method, rng=of.rng, on_alarm=of.on_alarm, run_length=of.run_length)
@@ -420,21 +420,21 @@ def _teach_unseen(served, X, y, options):
 # %% ../nbs/53_streams.ipynb #cell-010
 def _both_classes(q): return np.column_stack([1 - q, q])
 
-
+# %% ../nbs/53_streams.ipynb #cell-010b
 def _same_classes(classes, known):
     "Refuse labels that are not those of the training."
     if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
         raise ValueError(f"classes must be those of the training, {known.tolist()}, got "
                          f"{np.asarray(classes).tolist()!s:.80}")
 
-
+# %% ../nbs/53_streams.ipynb #cell-010c
 def _first_batch(model, X, y, classes):
     "A model trained with the first rows of a stream."
     if hasattr(model, "partial_fit"): return model.partial_fit(X, y, classes=classes)
     if classes is not None: _same_classes(classes, np.unique(np.asarray(y)))
     return model.fit(X, y)
 
-
+# %% ../nbs/53_streams.ipynb #cell-010d
 def _checked(X, y=None):
     "Features and classes as they are; no model would look at their masks and labels."
     check_labels_agree(X=X, y=y)
@@ -442,7 +442,7 @@ def _checked(X, y=None):
         if np.ma.isMaskedArray(values): plain_array(values, name)
     return X, y
 
-
+# %% ../nbs/53_streams.ipynb #cell-010e
 def _positions(y, classes, n, of="rows of X"):
     "The position of each of n labels among the classes."
     values = read_array(y, "y")
@@ -652,7 +652,7 @@ class _Given:
                                y
                                """
 
-
+# %% ../nbs/53_streams.ipynb #cell-059b
 class RecalibratedFeature(_RiverTransformer):
     """A probability among a case's features, recalibrated, for river's pipelines.
 
@@ -993,7 +993,7 @@ def _arrived(source: BinaryIO, encoding: str | None) -> Iterator[list[str]]:
         if not chunk: return
         chunk = read(1 << 18)
 
-
+# %% ../nbs/53_streams.ipynb #cell-021b
 _LONGEST = 1 << 20
 _TOO_LONG = f"longer than {_LONGEST:,} characters"
 
@@ -1001,7 +1001,7 @@ _TOO_LONG = f"longer than {_LONGEST:,} characters"
 class _LongLine(Exception):
     "A line without end."
 
-
+# %% ../nbs/53_streams.ipynb #cell-021c
 def _bounded(source, encoding):
     "The same; a line without end is refused with its number."
     number = 1
@@ -1029,11 +1029,11 @@ def _cells(line, delimiter, width):
     if len(cells) != width: raise ValueError(f"{len(cells)} cells where the header has {width}")
     return cells
 
-
+# %% ../nbs/53_streams.ipynb #cell-032b
 class _OpenCell(ValueError):
     "What comes next is no row, so that this one can't be skipped."
 
-
+# %% ../nbs/53_streams.ipynb #cell-032c
 def _row(line, layout, read):
     "Statement, outcome and key of a line, as `read` finds them; NaN for none."
     cells = _cells(line, layout.delimiter, layout.width)
@@ -1052,7 +1052,7 @@ class _Layout(NamedTuple):
     keyed: bool  # whether there is a key
     numbers: NumberReader  # what reads numbers
 
-
+# %% ../nbs/53_streams.ipynb #cell-022b
 def _header(line, names, roles, added, decimal, thousands):
     "How a table is laid out whose first line this is."
     delimiter = max(",;\t", key=line.count)
@@ -1081,7 +1081,7 @@ def _header(line, names, roles, added, decimal, thousands):
     return _Layout(delimiter, len(header), [header.index(name) for name in names], names,
                    len(names) == len(roles), numbers)
 
-
+# %% ../nbs/53_streams.ipynb #cell-022c
 def _cell(name, delimiter):
     "A name as a cell of a header: in quotation marks where it needs them."
     needs = delimiter in name or '"' in name or name != name.strip()
@@ -1349,7 +1349,7 @@ def _alone(path):
         if _lock is not None: held.callback(beside.unlink, missing_ok=True)
         yield
 
-
+# %% ../nbs/53_streams.ipynb #cell-034b
 def _is_at(file, path):
     "Whether a path still leads to an open file."
     try: return os.path.samestat(os.fstat(file.fileno()), path.stat())

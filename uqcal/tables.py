@@ -240,7 +240,7 @@ def _positions(header, names, source):
                             name, tuple(header))
     return {name: list(header).index(name) for name in names}
 
-
+# %% ../nbs/03_tables.ipynb #cell-009b
 def _is_number(cell):
     try: float(cell)
     except ValueError: return False
@@ -342,7 +342,7 @@ def _as_feature(name, cells, numbers, places, faults):
                        f"{cell[:40]!r}; say as_groups {name} if its cells are names of groups")
     return _as_labels(cells)
 
-
+# %% ../nbs/03_tables.ipynb #cell-036b
 def _as_labels(cells):
     "Text as it stands, None where missing."
     return np.array([None if cell in _GONE else cell for cell in cells], dtype=object)
@@ -358,7 +358,7 @@ _LONGEST = 1 << 20
 class _Unreadable(ValueError):
     "A line after which nothing can be read."
 
-
+# %% ../nbs/03_tables.ipynb #cell-038b
 class _Lines:
     "Numbered lines of a text, or many of them at once."
 
@@ -507,7 +507,7 @@ def _one_by_one(records, numbers, positions, columns, places):
             for name, cells in zip(positions, read): columns[name].extend(cells)
             places.extend(range(number, number + len(row[0])))
 
-
+# %% ../nbs/03_tables.ipynb #cell-053b
 def _plain(cells, is_number, is_point):
     "Cells as numbers, if all are and their decimals follow a point, or as text."
     if not is_number: return [cell.strip() for cell in cells]
@@ -543,7 +543,7 @@ def _read_arrow(path, source, roles):
     return _Raw(source, "row", NumberReader("."), columns, np.arange(1, table.num_rows + 1),
                 {name: {} for name in names}, _Faults(source, "row"), tuple(schema.names))
 
-
+# %% ../nbs/03_tables.ipynb #cell-014b
 def _check_types(schema, names, texts, source):
     for name in [*names, *texts]:
         kind = schema.field(name).type
@@ -556,25 +556,25 @@ def _holds_numbers(kind):
     from pyarrow import types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
 
-
+# %% ../nbs/03_tables.ipynb #cell-015b
 def _holds_groups(kind):
     from pyarrow import types
     return (types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind)
             or types.is_boolean(kind))
 
-
+# %% ../nbs/03_tables.ipynb #cell-015c
 def _groups(column):
     "Text from a column of text, categories, truth values or numbers; None where missing."
     return np.array([None if value is None or value != value else _label(value)
                      for value in column.to_pylist()], dtype=object)
 
-
+# %% ../nbs/03_tables.ipynb #cell-015d
 def _label(value):
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
 
-
+# %% ../nbs/03_tables.ipynb #cell-015e
 def _first_line(error):
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
@@ -639,7 +639,7 @@ def _mentioned(header, where):
     return [name for name in header
             if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", where)]
 
-
+# %% ../nbs/03_tables.ipynb #cell-044b
 def _holds(raw, where):
     "For each row whether a condition holds."
     import pandas as pd
@@ -668,7 +668,7 @@ def _column(raw, name, faults, labels=False):
     return _as_labels(cells) if labels else _as_feature(name, cells, raw.numbers, raw.places,
                                                         faults)
 
-
+# %% ../nbs/03_tables.ipynb #cell-045b
 def _keep(raw, kept):
     "The same with some of its rows."
     where = np.flatnonzero(kept)
@@ -706,7 +706,7 @@ def _select(raw, wanted, drop_missing, where):
                              f"{', '.join(map(repr, wanted))}")
         _keep(raw, kept)
 
-
+# %% ../nbs/03_tables.ipynb #cell-046b
 def _finish(raw, names, features, groups, kinds):
     "A table of columns that hold what they should; else all faults in one message."
     columns = {}
@@ -839,7 +839,7 @@ def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{source} can't be read as gzip: {error}") from None
 
-
+# %% ../nbs/03_tables.ipynb #cell-056b
 _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
           (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -860,7 +860,7 @@ def encoding_of(first: bytes,  # how a file begins, four bytes or more
     """
     return next((code for mark, code in _MARKS if first.startswith(mark)), "utf-8-sig")
 
-
+# %% ../nbs/03_tables.ipynb #cell-056c
 def check_encoding(encoding: str | None,  # as a user names it
                    ) -> str | None:  # the same
     """The name of an encoding of text, if there is one.
@@ -885,7 +885,7 @@ def check_encoding(encoding: str | None,  # as a user names it
         raise ValueError(f"encoding is not known: {encoding!r}") from None
     return encoding
 
-
+# %% ../nbs/03_tables.ipynb #cell-056d
 def display_name(name: str,  # of a file, perhaps in bytes that are no UTF-8
                  ) -> str:  # the same where it can be shown, else with its bytes written out
     """A file's name as it can be printed and stored.
@@ -992,7 +992,7 @@ def read_probabilities(
     return (table.columns[outcome], table.columns[score],
             table.columns[weight] if weight else None, table)
 
-
+# %% ../nbs/03_tables.ipynb #cell-051b
 def read_intervals(
     source: str | os.PathLike,  # as in `read_table`
     *,
@@ -1064,7 +1064,7 @@ def check_new_columns(table: Table,  # what was read
         raise ValueError(f"{table.source} has a column {taken[0]!r} already, which is the name of "
                          "one that would be added; rename it")
 
-
+# %% ../nbs/03_tables.ipynb #cell-060b
 def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given, not "-"
                table: Table,  # what it returned
                added: Mapping[str, np.ndarray],  # numbers by name, shape (n,) each
@@ -1128,7 +1128,7 @@ def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
     big = first.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
     return f"{name}-{'be' if big else 'le'}"
 
-
+# %% ../nbs/03_tables.ipynb #cell-062b
 _NO_TEXT = (".parquet", ".pq", ".feather", ".xlsx", ".xlsm")
 
 
@@ -1149,7 +1149,7 @@ def _new_cells(table, added, delimiter, start, stop):
     if mark == delimiter: columns = [(f'"{cell}"' for cell in cells) for cells in columns]
     return map(delimiter.join, zip(*columns))
 
-
+# %% ../nbs/03_tables.ipynb #cell-063b
 def _text_again(source, table, added, encoding):
     "The rows of a text, new cells behind each."
     with _bytes_of(source) as binary:
@@ -1169,7 +1169,7 @@ def _text_again(source, table, added, encoding):
                 row[len(row.rstrip("\r\n")):] or end) for row, cells in zip(
                     rows, _new_cells(table, added, delimiter, start, start + _PIECE)))
 
-
+# %% ../nbs/03_tables.ipynb #cell-063c
 def _rows_at(places, lines, delimiter, width):
     "Rows that begin on these lines, as they stand."
     for place in places:
@@ -1190,7 +1190,7 @@ def _arrow_again(path, table, added):
         for name, values in added.items(): frame[name] = values[start:start + _PIECE]
         yield frame.to_csv(index=False, header=start == 0, lineterminator="\n")
 
-
+# %% ../nbs/03_tables.ipynb #cell-065b
 def _sheet_again(records, table, added):
     "The rows of a spreadsheet as CSV."
     def as_text(rows):  # cells of each

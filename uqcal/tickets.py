@@ -79,7 +79,7 @@ def _written(value, where):
     raise TypeError(f"{where} can't be written as JSON, got {type(value).__name__}: a state holds "
                     "numbers, text, arrays, random generators and uqcal's own objects")
 
-
+# %% ../nbs/18_tickets.ipynb #cell-009b
 def _read(value):
     "The value that was written."
     if isinstance(value, list): return [_read(one) for one in value]
@@ -102,7 +102,7 @@ def _generator(state):
     bits.state = state
     return np.random.Generator(bits)
 
-
+# %% ../nbs/18_tickets.ipynb #cell-019b
 def _object(content):
     "An object with its parameters and what it learnt."
     name = content["class"]
@@ -117,7 +117,7 @@ def _object(content):
     made.__dict__.update({key: _read(one) for key, one in content["state"].items()})
     return made
 
-
+# %% ../nbs/18_tickets.ipynb #cell-019c
 def _checksum(content): return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 # %% ../nbs/18_tickets.ipynb #cell-036
@@ -214,7 +214,7 @@ class Ticket(NamedTuple):
     forecast: float  # what was stated
     held: Any  # what the forecaster needs to book the outcome: numbers, or lists of them
 
-
+# %% ../nbs/18_tickets.ipynb #cell-012b
 def check_keys(key: Any,  # text or a whole number; a sequence of them where there are several
                several: bool,  # whether there are several
                ) -> list[str | int]:  # the keys

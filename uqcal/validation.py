@@ -186,7 +186,7 @@ def _compare(name, interval, reference, distribution="known"):
     return Comparison(statistic=name, distribution=distribution, reference=reference, zeta=zeta,
                       **simulated)
 
-
+# %% ../nbs/51_validation.ipynb #cell-024d-b
 def _status(comparisons):
     "Valid, invalid or undecided, from all comparisons of one statistic."
     known = [one for one in comparisons if one.is_known]
@@ -195,7 +195,7 @@ def _status(comparisons):
     agree = {one.agrees for one in known or comparisons}
     return "undecided" if len(agree) > 1 else "valid" if agree.pop() else "invalid"
 
-
+# %% ../nbs/51_validation.ipynb #cell-024d-c
 def _differ(a, b):
     "Whether two simulated references differ by more than their statistical uncertainty."
     return abs(a.reference - b.reference) > 2 * np.hypot(a.reference_se, b.reference_se)
@@ -293,7 +293,7 @@ def _meaning(name, estimate, one, is_valid):
     return (f"On average the uncertainties are too {'small' if factor > 1 else 'large'}, "
             f"the errors being {factor:.2f} times as large as stated")
 
-
+# %% ../nbs/51_validation.ipynb #cell-024g-b
 def _factor(name, estimate, one):
     "How many times as large as stated the errors are on average, from a score of that."
     if name == "zms": return float(np.sqrt(estimate))
@@ -363,7 +363,7 @@ def _answers(found):
              for question, names in _ASKED.items()}
     return [_answer(question, scores) for question, scores in asked.items() if scores]
 
-
+# %% ../nbs/51_validation.ipynb #cell-026d-b
 def _answer(question, scores):
     "The answer to one question from the scores of its statistics."
     found = {score.status for score in scores}
@@ -509,7 +509,7 @@ def _next_step(result):
         return f"Find out what changes along the file, and judge its parts apart. {drift.sentence}"
     return next_step(result.answers)
 
-
+# %% ../nbs/51_validation.ipynb #cell-053b
 def _is_much_alike(result):
     "Whether rows resemble others so much that, were they groups, no answer would stand."
     if not result.warnings or result.sample.groups is not None: return False
@@ -538,7 +538,7 @@ def _as_text(result):
     more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
     return "\n".join([*lines, f"{result.sample.n:,} points{more}"])
 
-
+# %% ../nbs/51_validation.ipynb #cell-028b-b
 def _as_html(result):
     parts = [f"<p><b>{escape(result.headline)}</b></p><p>Next: {escape(result.next_step)}</p>"]
     if result.mends: parts.append(f"<p>What <code>mend</code> would try: {escape(result.mends)}."
@@ -570,12 +570,12 @@ def _as_json(result):
             "mend_call": result.mend_call, "still_open": result.still_open,
             "parts": {key: _rows(part) for key, part in parts.items()}}
 
-
+# %% ../nbs/51_validation.ipynb #cell-028c-b
 def _rows(records):
     "Rows of a table without infinite numbers."
     return [{key: _plain(value) for key, value in row.items()} for row in records]
 
-
+# %% ../nbs/51_validation.ipynb #cell-028c-c
 def _plain(value):
     if value is pd.NA or (isinstance(value, float) and not np.isfinite(value)): return None
     return value.item() if isinstance(value, np.generic) else value
@@ -729,7 +729,7 @@ def _check_features(features, sample, conclusions):
         raise ValueError("features go with conclusions=True, for which they are needed")
     return read_features(features, sample)
 
-
+# %% ../nbs/51_validation.ipynb #cell-033b
 def _check_distributions(distribution, distributions):
     "The distributions to simulate; all must exist and have a variance."
     if isinstance(distributions, str):
@@ -767,12 +767,12 @@ def _independent(sample):
     return sample, (f"{alike}, give groups (--groups).",), tuple(
         f"{one} If so, {doubt}" for one in repeats.found)
 
-
+# %% ../nbs/51_validation.ipynb #cell-052b
 def _is_too_few(sample, groups):
     "Whether so many rows repeat each other that too few are left for a score."
     return groups is None and sample.groups is not None and sample.groups.labels.size < LEAST_GROUPS
 
-
+# %% ../nbs/51_validation.ipynb #cell-052c
 def _counts(n, n_bins, n_boot, n_resamples, n_mc):
     "Numbers of bins and draws, checked; fewer draws where points are many."
     counts = dict(n_bins=check_count(n_bins, "n_bins"), n_boot=affordable(
@@ -781,7 +781,7 @@ def _counts(n, n_bins, n_boot, n_resamples, n_mc):
     if n_mc != "auto": n_mc = affordable(n_mc, n, 15 * 10**7)
     return counts, planned, n_mc
 
-
+# %% ../nbs/51_validation.ipynb #cell-052d
 def _settings(sample, scores, distribution, n_calibration, **given):
     "What a result was made with."
     if n_calibration is not None: given["n_calibration"] = n_calibration
@@ -808,7 +808,7 @@ def _undefined(sample, n_bins):
             "All scaled errors have the same size, so there is nothing to correlate.")
     return reasons
 
-
+# %% ../nbs/51_validation.ipynb #cell-034b
 def _too_few(sample, n_bins):
     "Why bins tell nothing: too few points, or a bin without an error other than zero."
     if 2 * n_bins > sample.n:
@@ -838,12 +838,12 @@ def _scores(names, sample, groups, distributions, n_mc, counts, common):
             else _score(name, intervals[name], references.get(name, {}), sample, heavy)
             for name in names}
 
-
+# %% ../nbs/51_validation.ipynb #cell-036b
 def _nll_reference(sample):
     "The NLL of normal errors with these uncertainties, on average: that of a ZMS of one."
     return float(np.mean(np.log(sample.uncertainty)) + 0.5 * np.log(2 * np.pi) + 0.5)
 
-
+# %% ../nbs/51_validation.ipynb #cell-036c
 def _as_nll(zms, sample):
     "The interval of the NLL from that of the ZMS."
     shift = _nll_reference(sample) - 0.5

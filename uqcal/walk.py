@@ -92,7 +92,7 @@ def _insertion_sort(s, r, w):
         if moves > 20 * s.size: return False
     return True
 
-
+# %% ../nbs/41_walk.ipynb #cell-008b
 @kernel
 def _by_argsort(score, response, weight):
     order = np.argsort(score, kind="mergesort")
@@ -107,7 +107,7 @@ def _packed(p, y):
         keys[i] = ((bits[i] & 0x7FFFFFFFFFFFFFFF) << 1) | (y[i] > 0)  # without the sign of −0
     return keys
 
-
+# %% ../nbs/41_walk.ipynb #cell-064b
 @kernel
 def _unpacked(keys):
     "The probabilities, in the memory of the keys, and the outcomes."
@@ -129,7 +129,7 @@ def _steps(p, y, w):
             groups += 1
     return end[:groups].copy(), total[:groups].copy()
 
-
+# %% ../nbs/41_walk.ipynb #cell-012b
 @kernel
 def _moments(p, y, w):
     """Spiegelhalter's sum, both variances, the number of bets for either variance, and how many
@@ -147,7 +147,7 @@ def _moments(p, y, w):
     return (total, variance, brier, variance / largest if largest > 0 else 0.0,
             brier / brier_largest if brier_largest > 0 else 0.0, contradicted)
 
-
+# %% ../nbs/41_walk.ipynb #cell-012c
 @kernel
 def _reach(p, y, w):
     "Highest and lowest point of the walk, and its effective number of steps."
@@ -519,7 +519,7 @@ def cumulative_differences(
     walk = Walk.of(y_true, y_prob, sample_weight)
     return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.total_weight
 
-
+# %% ../nbs/41_walk.ipynb #cell-017b
 def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                  *,
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
@@ -589,11 +589,11 @@ def _counted_walks(ones, size, p, w):
         out[r, 0], out[r, 1], out[r, 2] = max(high, -low), high - low, brier
     return out
 
-
+# %% ../nbs/41_walk.ipynb #cell-026b
 def _counted_task(size, p, w, n, rng):
     return _counted_walks(rng.binomial(size, p, size=(n, size.size)), size, p, w)
 
-
+# %% ../nbs/41_walk.ipynb #cell-026c
 def _bernoulli_task(walk, n, rng):
     return _bernoulli_walks(walk.score, walk.weight, walk.end, n, rng)
 
@@ -721,7 +721,7 @@ def _method_for(walk, name, method="auto", met=False):
     if method != "auto": return method
     return "asymptotic" if limit_serves(walk, name) else "exact"
 
-
+# %% ../nbs/41_walk.ipynb #cell-035b
 def _pvalue(name, statistic, how, side, null):
     if how == "contradiction": return 0.0
     if null is not None:
@@ -744,7 +744,7 @@ def _signs_serve(walk):
     skewness = np.sum(variance * total * np.abs(1 - 2 * mean)) / variance.sum()**1.5
     return skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2)
 
-
+# %% ../nbs/41_walk.ipynb #cell-059b
 @kernel
 def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
     "The same from one sign, or one uniform number, for each cluster."
@@ -766,7 +766,7 @@ def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
         out[r, 0], out[r, 1], out[r, 2] = max(high, -low), high - low, brier
     return out
 
-
+# %% ../nbs/41_walk.ipynb #cell-059c
 def _cluster_task(walk, with_signs, n, rng):
     return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, walk.cluster, with_signs,
                           n, rng)
