@@ -1,4 +1,5 @@
 """Loops are compiled when they are called and no sooner, go to other processes by name, and may stand in loops of a user."""
+import inspect
 import pickle
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from uqcal.kernels import elementwise, kernel
 from uqcal.logistic import sigmoid
-from uqcal.resampling import shuffle
+from uqcal.resampling import _draw_last, shuffle
 
 
 @pytest.mark.parametrize("module", ["uqcal.validation", "uqcal.consistency", "uqcal.cumulative", "uqcal.walk"])
@@ -53,3 +54,46 @@ def test_division_by_zero_is_an_error_unless_asked_otherwise():
     def ieee(a, b): return a / b
     with pytest.raises(ZeroDivisionError): strict(1.0, 0.0)
     assert ieee(1.0, 0.0) == np.inf
+
+
+LOOPS = """import numpy as np
+from uqcal.kernels import kernel
+from uqcal.resampling import _32, _LOW_HALF, _rotated, _draw_last
+@kernel
+def shuffle(values: np.ndarray, state: np.ndarray) -> None:
+    "To be documented."
+    _draw_last(values, values.size - 1, state)
+"""
+
+
+def defined(path, text, kept=True):
+    "The kernels of a program."
+    if kept: path.write_text(text)
+    names = {"__name__": "__main__"}
+    exec(compile(text, str(path), "exec"), names)
+    return names
+
+
+def test_a_program_that_defines_an_exported_kernel_gets_the_compiled_one(tmp_path):
+    assert defined(tmp_path / "same.py", LOOPS)["shuffle"].compiled is shuffle.compiled
+    both = defined(tmp_path / "both.py", LOOPS.replace(", _draw_last", "") + "\n" + inspect.getsource(_draw_last.__wrapped__))
+    assert both["_draw_last"].compiled is _draw_last.compiled and both["shuffle"].compiled is shuffle.compiled
+
+
+@pytest.mark.parametrize("old, new", [
+    ("values.size - 1", "values.size - 2"),                                        # another constant
+    ("@kernel", "@kernel(error_model='numpy')"),                                   # compiled in another way
+    ("_draw_last\n@", "_draw_last\n_32 = np.uint64(31)\nINNER\n@"),               # a constant of a loop that it calls
+    ("_draw_last\n@", "_draw_last\nINNER\n@"),                                   # a loop that it calls
+    ("    _draw_last(", "    _ = [k for k in range(2)]\n    _draw_last("),          # a function inside
+])
+def test_a_kernel_that_was_changed_is_compiled_anew(old, new, tmp_path):
+    inner = inspect.getsource(_draw_last.__wrapped__)
+    if "_32 =" not in new: inner = inner.replace("i -= 1", "i -= 2")
+    text = LOOPS.replace(old, new.replace("INNER", inner))
+    assert defined(tmp_path / "other.py", text)["shuffle"].compiled is not shuffle.compiled
+
+
+def test_a_kernel_without_a_source_is_compiled(tmp_path):
+    names = defined(tmp_path / "nowhere.py", "from uqcal.kernels import kernel\n@kernel\ndef sort_by_score(x): return x + 1\n", kept=False)
+    assert names["sort_by_score"](1) == 2

@@ -13,7 +13,9 @@ from uqcal.studies import new_study
 
 sys.path.insert(0, str(notebooks.ROOT / "tools"))
 import forks
+from docs import join_sources
 from pages import together
+from fastcore.nbio import mk_cell
 
 PAGES = sorted(notebooks.every_notebook())
 
@@ -86,3 +88,13 @@ def test_no_line_begins_with_a_percent_sign_or_the_mark_after_a_formula():
     assert together(f"<p>in 95 % of {kept}") == f"<p>in 95\u00a0% of {kept}"
     formula = '<span class="math inline">\\(s\\)</span>'
     assert together(f"{formula}, {formula} and") == f'<span class="kept">{formula},</span> {formula} and'
+
+
+def test_sources_that_follow_each_other_lie_under_one_fold():
+    "A page has a cell for each definition; a reader opens them with one click, unless prose or an output stands between."
+    def folded(name): return mk_cell(f'#| code-fold: true\n#| code-summary: "Source of {name}"\n#| exports: true\ndef {name}(): pass')
+    shown = mk_cell("#| code-fold: true\n1 + 1")
+    joined = join_sources([folded("_a"), folded("_b"), folded("_c"), mk_cell("Prose.", "markdown"), folded("_d"), shown, folded("_e")])
+    assert [cell.source.count("#| code-fold") for cell in joined] == [1, 0, 1, 1, 1]
+    assert joined[0].source == ('#| code-fold: true\n#| code-summary: "Source of _a, _b, _c"\n#| exports: true\n'
+                                "def _a(): pass\n\n\ndef _b(): pass\n\n\ndef _c(): pass")

@@ -5,6 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api
 
 from uqcal.brownian import kuiper_null
 from uqcal.cumulative import compared_groups, least_scale, subpopulation_graph
@@ -124,6 +125,16 @@ def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
     assert of_wards([1] + [0] * 11, 15, n_resamples=99).table["decided"].all()
     plain = of_wards([0.5] * 12, 15, n_resamples=99)
     assert plain.sentence == "at like scores 0 of 66 pairs of groups differ, at 5 % after Holm's correction" and plain.table["decided"].all()
+
+
+def test_the_seed_does_not_choose_between_the_two_answers():
+    "Pairs of the page's voters lie at the level: of none does one seed say that it differs and another that it doesn't."
+    voters = statsmodels.api.datasets.anes96.load_pandas().data.astype({"educ": int})
+    found = [screen(voters, response="vote", score="selfLR", groups="educ", n_resamples=499, rng=seed) for seed in range(4)]
+    said = pd.concat([one.table.assign(differ=one.differ)[["a", "b", "decided", "differ"]] for one in found])
+    closed = said[said["decided"]].groupby(["a", "b"])["differ"].nunique()
+    assert closed.max() == 1 and len(closed) >= 18 and not said["decided"].all()
+    for one in found: assert one.sentence.startswith(f"at like scores {one.differ.sum()} of 21 pairs of groups differ") and ("cannot be decided" in one.sentence) == (not one.table["decided"].all())
 
 
 def test_the_tail_is_no_thinner_than_what_many_shuffles_find():

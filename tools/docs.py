@@ -60,7 +60,7 @@ def filtered(path, package):
     for cell in notebook.cells: close_source(cell)
     runs = [list(run) for _, run in itertools.groupby(notebook.cells, lambda cell: bool(of_module(cell)))]
     for run in runs: run.sort(key=lambda cell: places.get(of_module(cell), 0))  # nbdev shows the functions of a cell from the last to the first
-    notebook.cells = [cell for run in runs for cell in run]
+    notebook.cells = join_sources([cell for run in runs for cell in run])
     return notebook
 
 
@@ -70,6 +70,23 @@ def close_source(cell):
     names = ", ".join(re.findall(r"(?m)^(?:def|class) (\w+)", cell.source) or re.findall(r"(?m)^(\w+) *=", cell.source))
     cell.source = cell.source.replace("#| code-fold: show", "#| code-fold: true", 1)
     cell.source = cell.source.replace('"Exported source"', f'"Source of {names}"' if names else '"Source"', 1)
+
+
+def join_sources(cells):
+    "The same cells, with sources that follow each other under one fold."
+    joined = []
+    for cell in cells:
+        one, before = folded_source(cell), folded_source(joined[-1]) if joined else None
+        if one and before:
+            joined[-1].source = f"{before[0]}{before[1]}, {one[1]}{before[2]}{before[3].rstrip()}\n\n\n{one[3].lstrip()}"
+        else: joined.append(cell)
+    return joined
+
+
+def folded_source(cell):
+    "The options of a cell up to the names whose source it folds, these names, the other options, and the source; None for other cells."
+    found = re.match(r'(?s)((?:#\|[^\n]*\n)*#\|[^\n]*"Source of )([\w, ]+)("[^\n]*\n(?:#\|[^\n]*\n)*)(.*)', cell.source or "") if cell.cell_type == "code" else None
+    return found and found.groups()
 
 
 def shown_name(cell):

@@ -1980,13 +1980,10 @@ def _screening_headline(screening, apart=None):
     return " ".join([screening.sentence[0].upper() + screening.sentence[1:] + ".",
                      *_apart_sentence(apart)])
 
-# %% ../nbs/70_cli.ipynb #cell-055b
-def _differs(screening): return screening.table["kuiper_pvalue_holm"] <= 0.05
-
 # %% ../nbs/70_cli.ipynb #cell-055c
 def _most_telling(screening, n_rows):
     "Rows that differ, and then the largest of the others."
-    order = _differs(screening).sort_values(ascending=False, kind="stable").index
+    order = screening.differ.sort_values(ascending=False, kind="stable").index
     return screening.table.loc[order[:n_rows]]
 
 # %% ../nbs/70_cli.ipynb #cell-055d
@@ -2019,9 +2016,9 @@ def _screening_marks(screening, n_rows):
 def _apart(result, options):
     """The groups that differ most from everyone, left out one after the other until none differs,
     and what is left; None where no group can have moved the others."""
-    if getattr(result, "against", None) != "all" or _differs(result).sum() < 2: return None
+    if getattr(result, "against", None) != "all" or result.differ.sum() < 2: return None
     left_out, rest, most = [], result, min(3, result.data["group"].nunique() // 3)
-    while len(left_out) < most and _differs(rest).any():
+    while len(left_out) < most and rest.differ.any():
         left_out.append(_most_telling(rest, 1)["a"].iloc[0])
         rest = result.without(*left_out, **options)
     return (left_out, rest) if left_out else None
@@ -2033,7 +2030,7 @@ def _apart_sentence(apart):
     if apart is None: return []
     left_out, rest = apart
     which = "which differ most, one after the other" if left_out[1:] else "which differs most"
-    return [f"Without {enumerated(left_out)}, {which}, {_differs(rest).sum():,} of "
+    return [f"Without {enumerated(left_out)}, {which}, {rest.differ.sum():,} of "
             f"{len(rest.table):,} groups differ from everyone."]
 
 # %% ../nbs/70_cli.ipynb #cell-211
@@ -2053,7 +2050,7 @@ def _comparison_numbers(result, apart=None):
         return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame()
                                 .to_dict("records")], "skipped": result.skipped} | (
             {} if apart is None else {"without": {
-                "left_out": apart[0], "differ": int(_differs(apart[1]).sum()),
+                "left_out": apart[0], "differ": int(apart[1].differ.sum()),
                 "of": len(apart[1].table)}})
     names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
              "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",

@@ -299,7 +299,7 @@ def _shuffled_spearman(values, n_shuffles, state, uncertainty, rank, square, tab
 # %% ../nbs/23_consistency.ipynb #cell-030
 STATISTICS = ("kuiper", "kuiper-rank", "correlation", "zmse", "ence", "cc")
 
-
+# %% ../nbs/23_consistency.ipynb #cell-030-a
 def shuffle_plan(
     statistic: str,  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
     sample: Sample,  # errors and uncertainties
@@ -346,7 +346,7 @@ LINEAR = ("kuiper", "kuiper-rank", "correlation")
 METHODS = {"shuffles": "shuffled {} errors", "group shuffles": "shuffled groups of {} errors",
            "signs": "random signs of groups of {} errors"}
 
-
+# %% ../nbs/23_consistency.ipynb #cell-011-a
 def hypothesis_of(sample: Sample,  # errors and uncertainties
                   is_linear: bool,  # whether the statistic is a function of sums of centred values
                   name: str,  # what the caller calls the statistic
@@ -603,7 +603,7 @@ def _graph(name, sample, along):
 # %% ../nbs/23_consistency.ipynb #cell-038
 _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
 
-
+# %% ../nbs/23_consistency.ipynb #cell-038-a
 def _climb(graph):
     """Between its extremes the graph goes up or down: the first and the last run there.
 
@@ -685,7 +685,7 @@ _TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks",
            "correlation": "rank correlation of |Z|", "zmse": "ZMSE", "ence": "ENCE",
            "cc": "rank correlation of |E| (CC)"}
 
-
+# %% ../nbs/23_consistency.ipynb #cell-039-a
 def _plot_test(test, ax):
     ax = new_axes(ax, 6, 7)
     cell = ax.get_subplotspec()

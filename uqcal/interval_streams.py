@@ -29,7 +29,7 @@ __all__ = ['QuantileTracker', 'AdaptiveConformal', 'AggregatedAdaptive', 'Online
 # %% ../nbs/57_interval_streams.ipynb #cell-007
 _TINY = math.log(1e-9)  # scores below count as this large
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-007-a
 @kernel
 def _count(told, missed, threshold):
     "Book an outcome: in place."
@@ -302,7 +302,7 @@ class AdaptiveConformal(_Windowed):
 _STEPS = 0.001 * 2.0**np.arange(8)  # the γ of the experts
 _STRETCH = 500.0  # I, outcomes over which the best of them is to be followed
 
-
+# %% ../nbs/57_interval_streams.ipynb #cell-022-a
 @kernel
 def _ask(ordered, m, experts, row):
     "The threshold of the weighted mean level, and the experts' levels, into row."

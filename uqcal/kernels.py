@@ -5,10 +5,14 @@
 # %% ../nbs/04_kernels.ipynb #cell-005
 from __future__ import annotations
 
+import ast
 import contextlib
+import dis
 import functools
 import importlib
+import inspect
 import sys
+import textwrap
 import threading
 from collections.abc import Callable
 
@@ -29,7 +33,10 @@ class _Kernel:
     @functools.cached_property
     def compiled(self):
         "What numba makes of the function."
-        with _LOCK: return self.__dict__.get("compiled") or self._compile(self.__wrapped__)
+        with _LOCK:
+            if "compiled" in self.__dict__: return self.__dict__["compiled"]
+            same = _exported(self) if self.__module__ == "__main__" else None
+            return same.compiled if same else self._compile(self.__wrapped__)
 
     def __call__(self, *args, **kwargs): return self.compiled(*args, **kwargs)
 
@@ -68,13 +75,8 @@ def kernel(function: Callable | None = None,  # a function in the part of Python
     Callable
         The same function, compiled when it is first called.
     """
-    def compile(function):
-        "What numba makes of the function."
-        import numba
-        compiled = numba.njit(nogil=True, error_model=error_model)(function)
-        compiled._cache = _cache_of(function)  # what numba's cache=True does, with a cache of ours
-        return compiled
-    made = functools.partial(_Kernel, compile=compile)
+    made = functools.partial(
+        _Kernel, compile=functools.partial(_compiled_loop, error_model=error_model))
     return made if function is None else made(function)
 
 # %% ../nbs/04_kernels.ipynb #cell-022b
@@ -92,15 +94,61 @@ def elementwise(function: Callable,  # takes a float and returns one
     Callable
         The same for arrays of any shape, compiled on its first call.
     """
-    def compile(function):
-        "What numba makes of the function, for one number and for arrays."
-        import numba
-        compiled = numba.vectorize(function)
-        compiled._dispatcher.cache = _cache_of(function)
-        compiled.add("float64(float64)")
-        compiled.disable_compile()
-        return compiled
-    return _Kernel(function, compile)
+    return _Kernel(function, functools.partial(_compiled_for_elements))
+
+# %% ../nbs/04_kernels.ipynb #cell-035
+def _compiled_loop(function, error_model):
+    "What numba makes of a loop."
+    import numba
+    compiled = numba.njit(nogil=True, error_model=error_model)(function)
+    compiled._cache = _cache_of(function)  # what numba's cache=True does, with a cache of ours
+    return compiled
+
+# %% ../nbs/04_kernels.ipynb #cell-036
+def _compiled_for_elements(function):
+    "What numba makes of a function of one number, for that and for arrays."
+    import numba
+    compiled = numba.vectorize(function)
+    compiled._dispatcher.cache = _cache_of(function)
+    compiled.add("float64(float64)")
+    compiled.disable_compile()
+    return compiled
+
+# %% ../nbs/04_kernels.ipynb #cell-031
+def _exported(kernel):
+    "The kernel of the package as which one of a notebook was exported, if it still is the same."
+    from uqcal._modidx import d as exported
+    for module, names in exported["syms"].items():
+        if f"{module}.{kernel.__name__}" not in names: continue
+        other = getattr(importlib.import_module(module), kernel.__name__, None)
+        if _same(kernel, other): return other
+    return None
+
+# %% ../nbs/04_kernels.ipynb #cell-032
+def _same(one, other):
+    "Whether two kernels read the same, and the names in them stand for the same."
+    if one is other or not isinstance(other, _Kernel): return one is other
+    a, b = one.__wrapped__, other.__wrapped__
+    if a.__closure__ or any(map(inspect.iscode, a.__code__.co_consts)): return False
+    try:
+        if _as_read(a) != _as_read(b): return False
+    except (OSError, TypeError, SyntaxError): return False  # typed in, or from a file that is gone
+    used = {step.argval for step in dis.get_instructions(a) if step.opname == "LOAD_GLOBAL"}
+    return all(_stand_for_the_same(a.__globals__.get(name), b.__globals__.get(name))
+               for name in used)
+
+# %% ../nbs/04_kernels.ipynb #cell-033
+def _as_read(function):
+    "What Python reads from the source of a function, without its documentation."
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    if ast.get_docstring(tree.body[0]) is not None: del tree.body[0].body[0]
+    return ast.dump(tree)
+
+
+def _stand_for_the_same(a, b):
+    "Whether a loop finds the same in two values."
+    if isinstance(a, _Kernel): return _same(a, b)
+    return a is b or type(a) is type(b) and getattr(a, "shape", ()) == () and bool(a == b)
 
 # %% ../nbs/04_kernels.ipynb #cell-006
 def _forgiving(caching):

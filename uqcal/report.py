@@ -33,7 +33,7 @@ __all__ = ['conclude', 'score_picture', 'report_sections', 'write_report']
 _TITLES = {BIAS: "Bias", AVERAGE: "On average", CONSISTENCY: "Over the range",
            LINK: "Link with the errors"}
 
-
+# %% ../nbs/60_report.ipynb #cell-014-a
 def conclude(validation: Validation,  # what `uqcal.validation.validate` returned
              ) -> Verdict:  # a headline, and an answer to each question that was asked
     """What a validation says about bias, the average, the range, the link between uncertainties and errors, and each feature; and what to do first.
@@ -192,7 +192,7 @@ def _about(conclusion):
     "What a graph is about."
     return "bias" if isinstance(conclusion.result, BiasTest) else "size of the errors"
 
-
+# %% ../nbs/60_report.ipynb #cell-030b-a
 _READ = {("bias", False): "Where the graph climbs, E/u lies above its mean; where it falls, "
                           "below. Grey: 95 % of sets whose mean is the same everywhere.",
          ("bias", True): "A mark whose bar does not reach 0 is a group with a bias of its own.",
@@ -229,7 +229,7 @@ _SOURCES = (("P. Pernot, Validation of ML-UQ calibration statistics using simula
             ("T. J. DiCiccio, B. Efron, Bootstrap confidence intervals, Statist. Sci. 11, 189 "
              "(1996),", "10.1214/ss/1032280214"))
 
-
+# %% ../nbs/60_report.ipynb #cell-046-a
 def _statistic_section(validation, score, is_first_binned):
     "Question, sentence and pictures of one statistic."
     pictures = [_interval_picture(score)] if score.interval is not None else []
@@ -261,7 +261,7 @@ _GROUNDS = (
     "uncertainties. For the link alone it speaks for them: shuffled errors are those of "
     "uncertainties that know nothing.")
 
-
+# %% ../nbs/60_report.ipynb #cell-048b-a
 def _causes_section(validation):
     "Mistakes whose traces the columns carry, or that none was found."
     if not validation.causes:
@@ -277,7 +277,7 @@ _TOGETHER = ("Means are in stated uncertainties; factors are the size of the err
              "stated size. All limits of a column hold together, whichever row is picked.")
 _CALLS = ("On the command line", "In Python")
 
-
+# %% ../nbs/60_report.ipynb #cell-013-a
 def _next_section(validation, details):
     "What to do, what would mend it, and what stays open."
     says, calls = [f"{validation.next_step}"], {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from scipy.special import gammaincinv, gammaln
+from scipy.special import betaincinv, gammaincinv, gammaln
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
@@ -48,6 +48,11 @@ class _ScreeningFields(Result):
     def sentence(self) -> str:
         "The result in words."
         return _sentence(self)
+
+    @property
+    def differ(self) -> pd.Series:
+        "Whether each comparison differs at 5 % after Holm's correction, whatever is shuffled."
+        return (self.table["kuiper_pvalue_holm"] <= _LEVEL) & self.table["decided"]
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 10)
@@ -160,7 +165,8 @@ class Screening(_ScreeningFields):
 def _sentence(screening):
     "How many differ, how many are left open, how many were left out."
     table, some = screening.table, "groups" if screening.against == "all" else "pairs of groups"
-    count, left = int((table["kuiper_pvalue_holm"] <= _LEVEL).sum()), table[~table["decided"]]
+    shown, left = table[screening.differ], table[~table["decided"]]
+    count = len(shown)
     differ = "differ from everyone" if screening.against == "all" else "differ"
     how = "at 5 % after Holm's correction"
     parts = [f"at like scores {count:,} of {len(table):,} {some} {differ}, {how}"]
@@ -169,7 +175,7 @@ def _sentence(screening):
         parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
             f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
             f"{drawn}, and no others {differ}, {how}"]
-    if count: parts.append(_farthest(table[table["kuiper_pvalue_holm"] <= _LEVEL]))
+    if count: parts.append(_farthest(shown))
     if screening.against == "all" and count > 1:
         parts.append("everyone includes each group, so that one far off can make others differ")
     if small := _too_small(screening, count):
@@ -467,19 +473,24 @@ def _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress):
     n = min(n_resamples, max(999, 4 * 10**9 // work))
     plan = _Plan(n, n + 1 if work * n <= 10**8 else _ENOUGH, len(table))
     table = _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress)
-    while (rows := _undecided(table)).size:
-        many = min(100 * n_resamples, 2 * 10**9 // int(points[rows].sum()))
-        if many < 4 * n: break
-        table, n = _shuffle_rows(table, rows, groups, _Plan(many, 5, len(table)), seeds, n_jobs,
-                                 progress), many
+    while (rows := np.flatnonzero(_is_open(table) & (table["method"] != "asymptotic"))).size:
+        many = min(10 * n, 100 * n_resamples, 2 * 10**8 // int(points[rows].sum()))
+        if many < 2 * n: break
+        plan, n = _Plan(many, many + 1, len(table)), many
+        table = _shuffle_rows(table, rows, groups, plan, seeds, n_jobs, progress)
     return table
 
 # %% ../nbs/47_screen.ipynb #cell-022b
-def _undecided(table):
-    "Rows that are not significant, though no more than two of their shuffles are as extreme."
-    adjusted = holm(table["kuiper_pvalue"])
-    return np.flatnonzero((table["method"] != "asymptotic") & (table["extreme"] <= 2)
-                          & (adjusted > _LEVEL))
+def _is_open(table):
+    "Whether the corrected p-value may lie on either side of the level, as far as shuffles tell."
+    p, found, drawn = (table[name].to_numpy(float) for name in ("kuiper_pvalue", "extreme",
+                                                                "n_resamples"))
+    drawn, tail = np.maximum(drawn, found + 1), table["method"] == "tail"
+    least = np.where(found > 0, betaincinv(np.maximum(found, 1), drawn - found + 1, 0.005), 0.0)
+    most = np.where(tail, 0.0, betaincinv(found + 1, drawn - found, 0.995))
+    low, high = np.where(table["method"] == "asymptotic", p, [np.minimum(p, least),
+                                                              np.maximum(p, most)])
+    return (holm(low) <= _LEVEL) & (holm(high) > _LEVEL)
 
 # %% ../nbs/47_screen.ipynb #cell-022c
 def _correct_pvalues(table):
@@ -490,9 +501,7 @@ def _correct_pvalues(table):
     for name in _NAMES:
         more[f"{name}_pvalue_holm"] = holm(table[f"{name}_pvalue"])
         more[f"{name}_pvalue_bh"] = false_discovery_control(table[f"{name}_pvalue"])
-    decided = np.ones(len(table), dtype=bool)
-    decided[_undecided(table)] = False
-    return table.drop(columns=["extreme", "piece"]).assign(**more, decided=decided)
+    return table.drop(columns=["extreme", "piece"]).assign(**more, decided=~_is_open(table))
 
 # %% ../nbs/47_screen.ipynb #cell-010
 def _plot_screening(screening, ax, n_rows):
@@ -500,7 +509,7 @@ def _plot_screening(screening, ax, n_rows):
     ax = new_axes(ax, 6.4, 0.34 * len(top) + 1.4)
     has_scale = np.isfinite(screening.table["kuiper_scaled"]).all()
     ratio = np.minimum(top["kuiper_scaled" if has_scale else "kuiper_studentised"], 1e6)
-    sure = top["kuiper_pvalue_holm"] <= 0.05
+    sure = screening.differ.head(n_rows)[::-1].reset_index(drop=True)
     ax.hlines(np.arange(len(top)), 0, ratio, color="0.7", lw=1)
     ax.plot(ratio[sure], np.flatnonzero(sure), "s", color="#D55E00")
     ax.plot(ratio[~sure], np.flatnonzero(~sure), "o", color="#0072B2")

@@ -156,7 +156,7 @@ class Score(Result):
 _COLUMNS = ("statistic", "estimate", "bias", "low", "high", "distribution", "reference",
             "reference_se", "zeta", "simulated_low", "simulated_high", "zeta_simulated")
 
-
+# %% ../nbs/51_validation.ipynb #cell-024b-a
 def _frame(scores):
     "A row for each comparison of each score."
     rows = []
@@ -171,7 +171,7 @@ def _frame(scores):
 # %% ../nbs/51_validation.ipynb #cell-024d
 _KNOWN = {"zms": 1.0, "rce": 0.0, "correlation": 0.0}
 
-
+# %% ../nbs/51_validation.ipynb #cell-024d-a
 def _compare(name, interval, reference, distribution="known"):
     "A statistic beside a reference: a number where it is known, else a SimulatedReference."
     estimate, simulated = interval.estimate, {}
@@ -208,7 +208,7 @@ _RESTS_ON = {"zms": ("Z²",), "nll": ("Z²",), "zmse": ("Z²",), "rce": ("u²", 
 _SKEWED = {"u²": "uncertainties spread widely", "Z²": "tails of scaled errors are heavy",
            "E²": "uncertainties spread widely or tails are heavy"}
 
-
+# %% ../nbs/51_validation.ipynb #cell-024i-a
 def _heavy_tails(sample):
     "Which squares have too skewed a distribution for a mean, with the skewness and its limit."
     found = {}
@@ -244,7 +244,7 @@ _INSTEAD = {"cc": _LINK_TEXT + "Look at how the error shrinks as the least certa
             "ence": "Look at the reliability diagram (conditional_calibration)",
             "zmse": "Look at the reliability diagram (conditional_calibration)"}
 
-
+# %% ../nbs/51_validation.ipynb #cell-024f-a
 def _sentence(name, interval, comparisons, status, is_grouped):
     "What a status means, in the words of a user."
     one, (low, high) = comparisons[0], interval.confidence_interval
@@ -356,7 +356,7 @@ _IN_THE_FILE = {"outlier", "unit in a row", "code for missing", "duplicate rows"
 _OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
          "errors, which is not known.")
 
-
+# %% ../nbs/51_validation.ipynb #cell-026d-a
 def _answers(found):
     "An answer to each question that scores were asked for."
     asked = {question: [found[name] for name in names if name in found]
@@ -711,7 +711,7 @@ def validate(
 # %% ../nbs/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 
-
+# %% ../nbs/51_validation.ipynb #cell-032-a
 def _check_statistics(names, distribution):
     "Known statistics without repetition; NLL only where errors are stated to be normal."
     names = check_choices(names, "statistics", _STATISTICS)
