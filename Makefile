@@ -11,7 +11,7 @@
 # make clean      remove all that these commands made
 
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 3
 BIN := .venv/bin
 METADATA := settings.ini setup.py pyproject.toml
 CHECKED := $(wildcard nbs tests benchmarks tools setup.py)

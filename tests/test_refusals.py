@@ -641,6 +641,10 @@ def at_edges(name):
         if not same(changed, {parameter: arguments[parameter] for parameter in changed}): yield edge, outcome(name, **changed)
 
 
+COSTLY = ("model_comparison.compare_models", "mending.mend", "probability_mending.mend_probabilities", "validation.validate", "conclusions.draw_conclusions")
+FEW = ("list", "masked", "pandas", "frame")  # for what costs a quarter of a second a call; all that it calls takes the others too
+
+
 @pytest.mark.parametrize("name", TABLE)
 def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
     call, (arguments, kinds) = called(name), valid(name)
@@ -653,6 +657,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
         if not same(value, kept[parameter]): faults.append(f"{parameter} was changed")
         for container, other in in_containers(value).items() if kinds[parameter] != "free" else ():
             if kinds[parameter].startswith("members") and container == "float32": continue
+            if name.startswith(COSTLY) and container not in FEW: continue
             found = outcome(name, **{parameter: other})
             if not same(found, expected): faults.append(f"{parameter} {container}: {found!s:.90}")
     refused = []

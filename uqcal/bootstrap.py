@@ -131,11 +131,11 @@ def _plot_interval(interval, ax):
     values = interval.bootstrap_distribution
     height = ax.hist(values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
     ax.axvline(interval.estimate, color="#D55E00", lw=2)
-    ax.annotate("data", (interval.estimate, height), xytext=(4, -4), textcoords="offset points",
-                color="#D55E00", va="top")
+    ax.annotate("data", (interval.estimate, 1.15 * height), xytext=(4, -3), color="#D55E00",
+                textcoords="offset points", va="top")
     ax.plot(interval.confidence_interval, [-0.05 * height] * 2, color="k", lw=3,
             solid_capstyle="butt")
-    ax.set(xlabel="statistic", ylabel="bootstrap values", ylim=(-0.1 * height, None))
+    ax.set(xlabel="statistic", ylabel="bootstrap values", ylim=(-0.1 * height, 1.15 * height))
     return ax
 
 # %% ../nbs/21_bootstrap.ipynb #cell-012

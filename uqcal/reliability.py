@@ -188,8 +188,8 @@ def _plot_diagram(diagram, ax):
     ax.bar(bins["edge_low"], 0.15 * bins["weight"] / bins["weight"].max(),
            bins["edge_high"] - bins["edge_low"], align="edge", color="0.88", edgecolor="white")
     ax.plot([0, 1], [0, 1], color="0.4", lw=1, ls="--")
-    ax.annotate("calibrated", (0.5, 0.5), xytext=(2, -3), textcoords="offset points", va="top",
-                rotation=45, rotation_mode="anchor", color="0.4")
+    ax.text(0.5, 0.47, "calibrated", va="top", rotation=45, rotation_mode="anchor",
+            transform_rotates_text=True, color="0.4")
     ax.errorbar(x, y, yerr=np.abs([y - low, high - y]), fmt="o", ms=4.5, lw=1.2, color="#0072B2",
                 ecolor="#56B4E9")
     ax.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), xlabel="stated probability (mean of the bin)",
