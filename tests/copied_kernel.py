@@ -15,13 +15,14 @@ import threading
 
 IMPORTED = ("numpy", "pandas", "scipy.stats", "scipy.optimize", "scipy.special", "matplotlib.figure", "matplotlib.backends.backend_agg",
             "numba", "joblib", "tqdm", "sklearn.isotonic", "sklearn.linear_model", "sklearn.model_selection",
-            "sklearn.ensemble", "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell")
+            "sklearn.ensemble", "statsmodels.api", "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger")
 SKETCHED = {"bbox_inches": None, "dpi": 30}   # pictures are drawn, but not looked at: small, and once instead of once more for their edges
 
 
 def serve(address):
     "Import, then copy this process for each connection, until standard input is closed."
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"   # as kernels have it, before matplotlib is imported
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"                       # a warning of the debugger that kernels come with
     for name in IMPORTED: importlib.import_module(name)
     sys.modules["pandas"].set_option("display.max_columns", 20)              # as pandas has it where it is imported in a kernel
     with socket.socket(socket.AF_UNIX) as server:
