@@ -74,7 +74,7 @@ def test_mean_logarithm_and_mean_root_have_closed_forms_for_normal_errors(m):
 
 
 @pytest.mark.parametrize("distribution", ["t6", "t3", "t2.2", "laplace", "uniform", stats.gumbel_r(), stats.gamma(0.6), stats.gennorm(8)], ids=distributions.distribution_name)
-@pytest.mark.parametrize("m", [5, 20, 60])
+@pytest.mark.parametrize("m", [5, pytest.param(20, marks=pytest.mark.slow), 60])
 def test_reference_of_other_distributions_is_what_simulation_gives(distribution, m):
     rng, means = np.random.default_rng(3), {s: [] for s in SCALING}
     for _ in range(10):

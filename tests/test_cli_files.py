@@ -216,7 +216,7 @@ def test_kernels_need_no_folder(folder):
     assert sum("NUMBA_CACHE_DIR" in line for line in lines) == 1 and lines[0].startswith("uqcal: compiled kernels can't be kept"), lines
 
 
-@pytest.mark.parametrize("ending, left", [("nbi", 0), ("nbi", 30), ("nbc", 0), ("nbc", 100)])
+@pytest.mark.parametrize("ending, left", [("nbi", 0), pytest.param("nbi", 30, marks=pytest.mark.slow), pytest.param("nbc", 0, marks=pytest.mark.slow), ("nbc", 100)])
 def test_a_damaged_cache_is_compiled_anew(folder, ending, left):
     cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     args = ["-c", "from uqcal.logistic import sigmoid; print(sigmoid(0.0))"]

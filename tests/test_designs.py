@@ -429,7 +429,7 @@ def test_screens_keep_the_level_with_clusters():
     "300 pairs of groups of 100 in households of five: 5.3 % in 1,500; without clusters most are rejected. Three standard errors."
     rng, told, blind = np.random.default_rng(26), 0, 0
     for k in range(300):
-        frame, options = homes(rng, 2, 100, 5), dict(response="y", score="s", groups="g", n_resamples=199, rng=rng)
+        frame, options = homes(rng, 2, 100, 5), dict(response="y", score="s", groups="g", n_resamples=99, rng=rng)
         told += screen(frame, cluster="c", **options).table["kuiper_pvalue"][0] <= 0.05
         if k < 60: blind += screen(frame, **options).table["kuiper_pvalue"][0] <= 0.05
     assert 0.013 <= told / 300 <= 0.088 and blind > 12

@@ -182,7 +182,7 @@ def write_rows(path, command):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize("command, options, word", [("validate", ["--jobs", "2"], b"bootstrap"), ("calibration", ["--weight", "w", "--jobs", "2"], b"drawn outcomes"),
-                                                    ("compare", ["--everyone", "--jobs", "1"], b"comparisons"), ("compare", ["--everyone", "--jobs", "2"], b"comparisons")])
+                                                    pytest.param("compare", ["--everyone", "--jobs", "1"], b"comparisons", marks=pytest.mark.slow), ("compare", ["--everyone", "--jobs", "2"], b"comparisons")])
 def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, word):
     path = tmp_path / "made.parquet"
     write_rows(path, command)
