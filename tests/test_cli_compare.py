@@ -117,8 +117,19 @@ def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
     said = " ".join(run(capsys, "twelve.csv", "--everyone", "--n-resamples", "199", "--report", "t.html", "--json", "t.json").split())
     apart = "Without g00, which differs most, 0 of 11 groups differ from everyone."
     assert "everyone includes each group, so that one far off can make others differ" in said and apart in said and apart in open("t.html").read()
-    assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "of": 11}
+    assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "undecided": 0, "of": 11}
     assert "Without" not in run(capsys, "twelve.csv", "--n-resamples", "99")
+
+
+def test_a_group_that_few_shuffles_leave_open_is_not_called_equal_without_the_odd_one(tmp_path, capsys):
+    "One group far off, one at 17 % among others at 5 %: with nineteen shuffles to begin with, that one is open."
+    rng = np.random.default_rng(0)
+    rate = np.repeat([0.95, 0.17] + [0.05] * 10, 100)
+    pd.DataFrame({"group": np.repeat([f"g{k:02}" for k in range(12)], 100), "score": rng.uniform(size=1200),
+                  "response": (rng.random(1200) < rate).astype(int)}).to_csv("open.csv", index=False)
+    said = " ".join(run(capsys, "open.csv", "--everyone", "--n-resamples", "19", "--json", "o.json").split())
+    apart = json.load(open("o.json"))["without"]
+    assert apart["undecided"] > 0 and f"{apart['differ']} of 11 groups differ from everyone, and {apart['undecided']} can't be decided." in said
 
 
 def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from uqcal.kernels import elementwise, kernel
+from uqcal.kernels import _stand_for_the_same, elementwise, kernel
 from uqcal.logistic import sigmoid
 from uqcal.resampling import _draw_last, shuffle
 
@@ -85,6 +85,7 @@ def test_a_program_that_defines_an_exported_kernel_gets_the_compiled_one(tmp_pat
     ("@kernel", "@kernel(error_model='numpy')"),                                   # compiled in another way
     ("_draw_last\n@", "_draw_last\n_32 = np.uint64(31)\nINNER\n@"),               # a constant of a loop that it calls
     ("_draw_last\n@", "_draw_last\nINNER\n@"),                                   # a loop that it calls
+    ("state: np.ndarray)", "state: np.ndarray, extra=1)"),                         # a default
     ("    _draw_last(", "    _ = [k for k in range(2)]\n    _draw_last("),          # a function inside
 ])
 def test_a_kernel_that_was_changed_is_compiled_anew(old, new, tmp_path):
@@ -92,6 +93,20 @@ def test_a_kernel_that_was_changed_is_compiled_anew(old, new, tmp_path):
     if "_32 =" not in new: inner = inner.replace("i -= 1", "i -= 2")
     text = LOOPS.replace(old, new.replace("INNER", inner))
     assert defined(tmp_path / "other.py", text)["shuffle"].compiled is not shuffle.compiled
+
+
+@pytest.mark.parametrize("here, there, alike", [(0.0, 0.0, True), (0.0, -0.0, False), (1, 1.0, False), (1, True, False), ((1, "a"), (1, "a"), True),
+                                                ((1, 2), (1, 2, 3), False), ((np.zeros(2),), (np.zeros(2),), False), (np.zeros(2), np.zeros(2), False),
+                                                (np.uint64(3), np.uint64(3), True), (np.uint64(3), np.int64(3), False), (np, np, True), (None, 0, False)])
+def test_names_stand_for_the_same_where_the_compiled_loop_would_be_the_same(here, there, alike):
+    "Numbers and texts of one type, tuples of them, and the very same thing; equal arrays are compiled anew, which costs time only."
+    assert _stand_for_the_same(here, there) is alike
+
+
+def test_another_mark_under_the_same_name_is_another_kernel(tmp_path):
+    text = "import numpy as np\nfrom uqcal.kernels import {} as elementwise\n" + inspect.getsource(sigmoid.__wrapped__)
+    found = [defined(tmp_path / f"{mark}.py", text.format(mark))["sigmoid"].compiled is sigmoid.compiled for mark in ("elementwise", "kernel")]
+    assert found == [True, False]
 
 
 def test_a_kernel_without_a_source_is_compiled(tmp_path):

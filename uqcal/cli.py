@@ -2030,8 +2030,10 @@ def _apart_sentence(apart):
     if apart is None: return []
     left_out, rest = apart
     which = "which differ most, one after the other" if left_out[1:] else "which differs most"
+    unsure = int((~rest.table["decided"]).sum())
     return [f"Without {enumerated(left_out)}, {which}, {rest.differ.sum():,} of "
-            f"{len(rest.table):,} groups differ from everyone."]
+            f"{len(rest.table):,} groups differ from everyone"
+            + f", and {unsure:,} can't be decided." * (unsure > 0) + "." * (unsure == 0)]
 
 # %% ../nbs/70_cli.ipynb #cell-211
 def _screening_text(screening, apart, width):
@@ -2051,6 +2053,7 @@ def _comparison_numbers(result, apart=None):
                                 .to_dict("records")], "skipped": result.skipped} | (
             {} if apart is None else {"without": {
                 "left_out": apart[0], "differ": int(apart[1].differ.sum()),
+                "undecided": int((~apart[1].table["decided"]).sum()),
                 "of": len(apart[1].table)}})
     names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
              "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",

@@ -11,6 +11,7 @@ import dis
 import functools
 import importlib
 import inspect
+import numbers
 import sys
 import textwrap
 import threading
@@ -130,6 +131,9 @@ def _same(one, other):
     if one is other or not isinstance(other, _Kernel): return one is other
     a, b = one.__wrapped__, other.__wrapped__
     if a.__closure__ or any(map(inspect.iscode, a.__code__.co_consts)): return False
+    if (one._compile.func, one._compile.keywords) != (other._compile.func, other._compile.keywords):
+        return False
+    if not _stand_for_the_same(a.__defaults__ or (), b.__defaults__ or ()): return False
     try:
         if _as_read(a) != _as_read(b): return False
     except (OSError, TypeError, SyntaxError): return False  # typed in, or from a file that is gone
@@ -144,11 +148,14 @@ def _as_read(function):
     if ast.get_docstring(tree.body[0]) is not None: del tree.body[0].body[0]
     return ast.dump(tree)
 
-
+# %% ../nbs/04_kernels.ipynb #cell-038
 def _stand_for_the_same(a, b):
-    "Whether a loop finds the same in two values."
+    "Whether a loop finds the same in two values: the same thing, or numbers and texts alike."
+    if a is b: return True
     if isinstance(a, _Kernel): return _same(a, b)
-    return a is b or type(a) is type(b) and getattr(a, "shape", ()) == () and bool(a == b)
+    if type(a) is not type(b): return False
+    if isinstance(a, tuple): return len(a) == len(b) and all(map(_stand_for_the_same, a, b))
+    return isinstance(a, (str, numbers.Number)) and repr(a) == repr(b)  # 0.0 is not −0.0
 
 # %% ../nbs/04_kernels.ipynb #cell-006
 def _forgiving(caching):

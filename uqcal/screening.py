@@ -51,7 +51,7 @@ class _ScreeningFields(Result):
 
     @property
     def differ(self) -> pd.Series:
-        "Whether each comparison differs at 5 % after Holm's correction, whatever is shuffled."
+        "Whether each comparison differs at 5 % after Holm's correction, more shuffles or not."
         return (self.table["kuiper_pvalue_holm"] <= _LEVEL) & self.table["decided"]
 
     def _repr_html_(self) -> str:
@@ -178,7 +178,7 @@ def _sentence(screening):
     if count: parts.append(_farthest(shown))
     if screening.against == "all" and count > 1:
         parts.append("everyone includes each group, so that one far off can make others differ")
-    if small := _too_small(screening, count):
+    if small := _too_small(screening, count + len(left)):
         parts.append(f"{small:,} {some.split()[0]} have too few members to show a difference of "
                      "any size")
     if screening.skipped:
@@ -189,13 +189,13 @@ def _sentence(screening):
 
 # %% ../nbs/47_screen.ipynb #cell-033b
 def _too_small(screening, count):
-    "How many comparisons can't be significant in any order of their members."
+    "How many can't be significant in any order of their members, if up to `count` others are."
     table = screening.table
     if {"weight", "cluster"} & set(screening.data): return 0
     n_a = table["n_a"]
     n_b = table["n_b"] if "b" in table else len(screening.data) - n_a
     least = np.exp(gammaln(n_a + 1) + gammaln(n_b + 1) - gammaln(n_a + n_b + 1))
-    return int(((table["kuiper_pvalue_holm"] > _LEVEL)
+    return int(((table["kuiper_pvalue_holm"] > _LEVEL) & table["decided"]
                 & (least * (len(table) - count) > _LEVEL)).sum())
 
 # %% ../nbs/47_screen.ipynb #cell-039
@@ -520,5 +520,5 @@ def _plot_screening(screening, ax, n_rows):
                     xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set(xlim=(0, 1.25 * max(ratio.max(), 0.1)), ylim=(-0.6, len(top) - 0.4),
            xlabel=f"Kuiper's statistic / {'published σ' if has_scale else 'null scale'}\nsquares: "
-           "p < 0.05 after Holm; numbers: average differences")
+           "differ at 5 % after Holm; numbers: average differences")
     return ax
