@@ -1,4 +1,5 @@
 """Settings for all tests: where compiled kernels are kept, what hypothesis draws, and which tests start first."""
+import gc
 import os
 import sys
 import zlib
@@ -18,6 +19,14 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"): os.environ.setdefaul
 settings.register_profile("fixed", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+# Modules and collected tests last as long as the process, and are many: garbage is looked for less often, and not among them.
+gc.set_threshold(50_000)
+
+
+def pytest_collection_finish():
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

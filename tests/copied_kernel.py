@@ -4,6 +4,7 @@ To import numpy, pandas, scipy, matplotlib, numba and scikit-learn takes seconds
 imports them and is copied (forked) for each notebook; uqcal itself is imported by the notebook. A copy has no names of its own: a notebook
 that forgets an import fails as in any other kernel. `serve` is the process, `ask` stands between it and the manager of a kernel.
 """
+import gc
 import importlib
 import json
 import os
@@ -23,7 +24,10 @@ def serve(address):
     "Import, then copy this process for each connection, until standard input is closed."
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"   # as kernels have it, before matplotlib is imported
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"                       # a warning of the debugger that kernels come with
+    gc.disable()
     for name in IMPORTED: importlib.import_module(name)
+    gc.freeze()                                                              # what is there lasts: no copy looks through it for garbage
+    gc.enable()
     sys.modules["pandas"].set_option("display.max_columns", 20)              # as pandas has it where it is imported in a kernel
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(address)

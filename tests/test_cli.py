@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -138,8 +139,11 @@ def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     for example in sorted(example for example in examples if "fetch" not in example):
         quick = example if "--dask" in example else example.replace("uqcal validate", f"uqcal validate {' '.join(QUICK)}")
-        done = subprocess.run(["bash", "-c", quick], capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0 and done.stdout and done.stderr == "", (example, done.stderr)
+        if "|" in example or "*" in example:  # what a shell does is part of it
+            done = subprocess.run(["bash", "-c", quick], capture_output=True, text=True, timeout=300)
+            code, out, err = done.returncode, done.stdout, done.stderr
+        else: code, out, err = run(capsys, *shlex.split(quick)[1:])
+        assert code == 0 and out and err == "", (example, err)
 
 
 def test_version(capsys):

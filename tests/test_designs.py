@@ -271,22 +271,22 @@ def households(rng, n=60, size=5, paired=False):
 def test_clusters_of_two_groups_keep_the_level(paired):
     "200 sets of 60 households of five; without clusters 25 % are rejected where whole households are in one group. Four standard errors."
     rng, found, plain = np.random.default_rng(8), 0, 0
-    for _ in range(200):
+    for k in range(200):
         y, s, w, label, side = households(rng, paired=paired)
         columns = y[side], s[side], y[~side], s[~side]
         weights = dict(weight_a=w[side], weight_b=w[~side])
         found += comparison_graph(*columns, **weights, cluster_a=label[side], cluster_b=label[~side], n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
-        plain += comparison_graph(*columns, **weights, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
-    assert abs(found / 200 - 0.05) <= 0.062 and (paired or plain / 200 > 0.15)
+        if k < 60: plain += comparison_graph(*columns, **weights, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
+    assert abs(found / 200 - 0.05) <= 0.062 and (paired or plain / 60 > 0.1)
 
 
 def test_clusters_of_a_subpopulation_keep_the_level():
     rng, found, plain = np.random.default_rng(9), 0, 0
-    for _ in range(200):
+    for k in range(200):
         y, s, w, label, side = households(rng)
         found += subpopulation_graph(y, s, side, sample_weight=w, cluster=label, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
-        plain += subpopulation_graph(y, s, side, sample_weight=w, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
-    assert abs(found / 200 - 0.05) <= 0.062 and plain / 200 > 0.15
+        if k < 60: plain += subpopulation_graph(y, s, side, sample_weight=w, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
+    assert abs(found / 200 - 0.05) <= 0.062 and plain / 60 > 0.1
 
 
 def replicated(rng, label, w):
@@ -364,12 +364,13 @@ def visits(rng, n=150, size=4):
 def test_reports_know_clusters():
     "Right probabilities of 100 sets of patients with four visits: a fifth or more is called wrong without clusters; with them at most 5 % and three standard errors, and every limit holds."
     rng, called, within = np.random.default_rng(21), np.zeros(2), []
-    for _ in range(100):
+    for k in range(100):
         y, p, patient = visits(rng)
         told = calibration_report(y, p, cluster=patient, n_resamples=199, n_boot=199, rng=rng)
-        called += [calibration_report(y, p, n_resamples=199, n_boot=19, rng=rng).verdict == "invalid", told.verdict == "invalid"]
+        called[1] += told.verdict == "invalid"
+        if k < 40: called[0] += calibration_report(y, p, n_resamples=199, n_boot=19, rng=rng).verdict == "invalid"
         within.append([told.error.ece_interval.low == 0, told.null.pvalue > 0.05, told.largest.limit >= abs(told.largest.difference)])
-    assert called[0] >= 15 and called[1] <= 11 and np.mean(within, axis=0).min() > 0.88
+    assert called[0] >= 6 and called[1] <= 11 and np.mean(within, axis=0).min() > 0.88
     assert told.null.method == "whole clusters" and told.tests[0].method == "cluster signs" and "600 points of 150 clusters" in told.to_html()
 
 
@@ -387,12 +388,12 @@ def test_limits_count_a_cluster_once():
 
 
 def test_the_squared_error_is_free_of_bias_with_clusters():
-    "Mean zero for perfect probabilities over 400 sets (three standard errors); as if rows were independent it is not."
+    "Mean zero for perfect probabilities over 200 sets (three standard errors); as if rows were independent it is not."
     rng, squares = np.random.default_rng(23), []
-    for _ in range(400):
+    for _ in range(200):
         y, p, patient = visits(rng)
         squares.append([calibration_error_interval(y, p, n_bins=5, cluster=known, n_boot=9, rng=rng).squared for known in (patient, None)])
-    mean, error = np.mean(squares, axis=0), np.std(squares, axis=0) / 20
+    mean, error = np.mean(squares, axis=0), np.std(squares, axis=0) / np.sqrt(200)
     assert abs(mean[0]) < 3 * error[0] and mean[1] > 6 * error[1]
 
 
@@ -426,13 +427,13 @@ def test_rows_of_a_clustered_screen_are_their_graphs(against, weighted):
 
 
 def test_screens_keep_the_level_with_clusters():
-    "300 pairs of groups of 100 in households of five: 5.3 % in 1,500; without clusters most are rejected. Three standard errors."
+    "200 pairs of groups of 100 in households of five: 5.3 % in 1,500; without clusters most are rejected. Three standard errors."
     rng, told, blind = np.random.default_rng(26), 0, 0
-    for k in range(300):
+    for k in range(200):
         frame, options = homes(rng, 2, 100, 5), dict(response="y", score="s", groups="g", n_resamples=99, rng=rng)
         told += screen(frame, cluster="c", **options).table["kuiper_pvalue"][0] <= 0.05
-        if k < 60: blind += screen(frame, **options).table["kuiper_pvalue"][0] <= 0.05
-    assert 0.013 <= told / 300 <= 0.088 and blind > 12
+        if k < 40: blind += screen(frame, **options).table["kuiper_pvalue"][0] <= 0.05
+    assert 0.003 <= told / 200 <= 0.1 and blind > 8
 
 
 def test_no_tail_goes_below_what_signs_can_say():

@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
-from test_recalibrate_state import content, start
+from test_recalibrate_state import content, start, written
 from test_streams import Trickle
 
 from uqcal.cli import main
@@ -236,17 +236,17 @@ def test_memory_does_not_grow_with_the_stream(kind):
     assert peaks[2] < 1.5 * peaks[1]
 
 
-# --- the command, in processes of its own
+# --- the command
 
 OPTIONS = {"errors": ("--uncertainty", "u", "--error", "e", "--key", "id"), "bounds": ("--lower", "lo", "--upper", "hi", "--observed", "y", "--level", 0.8, "--key", "id")}
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 @pytest.mark.parametrize("kind", RUN)
-def test_a_run_that_is_killed_in_mid_stream_goes_on_as_if_nothing_had_happened(kind, tmp_path):
+def test_a_run_that_is_killed_in_mid_stream_goes_on_as_if_nothing_had_happened(kind, tmp_path, capsys):
     head, lines = HEAD[kind], late(kind)
     (tmp_path / "s.csv").write_text("\n".join([head, *lines, ""]))
-    whole = start(tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "whole.json").communicate(timeout=300)[0].decode().splitlines()
+    whole = written(capsys, tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "whole.json")
     answered = []
     with start("-", *OPTIONS[kind], "--state", tmp_path / "s.json", "--every", 20) as live:
         for line in [head, *lines[:130]]:
@@ -257,8 +257,7 @@ def test_a_run_that_is_killed_in_mid_stream_goes_on_as_if_nothing_had_happened(k
         live.wait(timeout=60)
     taken = content(tmp_path / "s.json")["state"]["taken_"]
     assert taken == 120 and answered == whole[:131]
-    rest, said = start(tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "s.json", "--resume").communicate(timeout=300)
-    assert rest.decode().splitlines()[1:] == whole[1 + taken:], said
+    assert written(capsys, tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "s.json", "--resume")[1:] == whole[1 + taken:]
     assert content(tmp_path / "s.json") == content(tmp_path / "whole.json")
 
 

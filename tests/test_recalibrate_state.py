@@ -182,7 +182,7 @@ def test_the_state_holds_what_is_out_and_no_more(tmp_path):
     assert sizes[1] < 1.05 * sizes[0]
 
 
-# --- in processes of their own
+# --- the command, killed in a process of its own
 
 def start(*args, **options):
     code = "import sys; from uqcal.cli import main; main()"
@@ -190,14 +190,20 @@ def start(*args, **options):
                             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
 
 
+def written(capsys, *args):
+    "The lines that the command writes in this process."
+    with pytest.raises(SystemExit): main(["recalibrate", *map(str, args)])
+    return capsys.readouterr().out.splitlines()
+
+
 OPTIONS = ("--outcome", "y", "--score", "p", "--key", "id", "--method", "hops", "--seed", "4")
 
 
 @pytest.mark.parametrize("stop", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=["kill -9", "ended"])
-def test_a_run_that_is_killed_in_mid_stream_books_nothing_twice_and_loses_nothing(stop, tmp_path):
+def test_a_run_that_is_killed_in_mid_stream_books_nothing_twice_and_loses_nothing(stop, tmp_path, capsys):
     head, lines, _, _ = keyed()
     (tmp_path / "s.csv").write_text("\n".join([head, *lines, ""]))
-    whole = start(tmp_path / "s.csv", *OPTIONS, "--state", tmp_path / "whole.json").communicate(timeout=300)[0].decode().splitlines()
+    whole = written(capsys, tmp_path / "s.csv", *OPTIONS, "--state", tmp_path / "whole.json")
     answered = []
     with start("-", *OPTIONS, "--state", tmp_path / "s.json", "--every", 20) as live:
         for line in [head, *lines[:130]]:
@@ -209,8 +215,7 @@ def test_a_run_that_is_killed_in_mid_stream_books_nothing_twice_and_loses_nothin
         live.wait(timeout=60)
     taken = content(tmp_path / "s.json")["state"]["taken_"]
     assert taken == (120 if stop == signal.SIGKILL else 130) and answered == whole[:131]
-    rest, said = start(tmp_path / "s.csv", *OPTIONS, "--state", tmp_path / "s.json", "--resume").communicate(timeout=300)
-    assert rest.decode().splitlines()[1:] == whole[1 + taken:], said
+    assert written(capsys, tmp_path / "s.csv", *OPTIONS, "--state", tmp_path / "s.json", "--resume")[1:] == whole[1 + taken:]
     assert content(tmp_path / "s.json") == content(tmp_path / "whole.json")
 
 

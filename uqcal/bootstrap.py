@@ -14,6 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+# %% auto #0
+__all__ = ['BootstrapInterval', 'bca_intervals', 'intervals_of', 'bca_interval']
+
+# %% ../nbs/21_bootstrap.ipynb #2ab98a3e
 from .groups import check_group_number, group_draws, without_groups
 from .inputs import check_choice, check_choices, check_count, check_fraction
 from .kernels import kernel
@@ -25,9 +29,6 @@ from .statistics import NAMED, numeric_order, statistic_of
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# %% auto #0
-__all__ = ['BootstrapInterval', 'bca_intervals', 'intervals_of', 'bca_interval']
 
 # %% ../nbs/21_bootstrap.ipynb #cell-007
 def _bca(values, leave_one_out, estimate, confidence):
@@ -290,32 +291,31 @@ def _both_above(group_x, group_y, order_x, n_y):
     # the point itself was counted as a tie in both
     return out - 0.25
 
+# %% ../nbs/21_bootstrap.ipynb #708d9978
+def _sums_without_each(g, m_g, r, h, m_h, s):
+    "Sums of products of centred mid-ranks r and s, of groups g and h, without each point in turn."
+    n = g.size
+    if g is h:
+        size = np.bincount(g, minlength=m_g)
+        both = (np.cumsum(size[::-1])[::-1] - size + 0.25 * (size - 1))[g]
+    else: both = _both_above(g, h, stable_order(g), m_h)
+    cross = _above(h, r, m_h)[h] - 0.5 * r + _above(g, s, m_g)[g] - 0.5 * s
+    fall_g, fall_h = _above(g, np.ones(n), m_g)[g] - 0.5, _above(h, np.ones(n), m_h)[h] - 0.5
+    total = r @ s - r * s - cross + both
+    return total - (-r - fall_g) * (-s - fall_h) / (n - 1) if n > 1 else total
+
 # %% ../nbs/21_bootstrap.ipynb #cell-019
 def _jackknife_spearman(group_x, group_y, n_x, n_y):
     "Spearman's coefficient without each point in turn; NaN where the rest does not vary."
-    n = group_x.size
-    sums = {}
-    ranks = []
+    both = []
     for group, m in ((group_x, n_x), (group_y, n_y)):
         rank = np.empty(m)
-        _mid_ranks(np.bincount(group, minlength=m), n, rank)
-        ranks.append(rank[group])
-    for key, a, b in (("xx", 0, 0), ("yy", 1, 1), ("xy", 0, 1)):
-        g, h = (group_x, group_y)[a], (group_x, group_y)[b]
-        m_g, m_h = (n_x, n_y)[a], (n_x, n_y)[b]
-        r, s = ranks[a], ranks[b]
-        if a == b:
-            size = np.bincount(g, minlength=m_g)
-            both = (np.cumsum(size[::-1])[::-1] - size + 0.25 * (size - 1))[g]
-        else:
-            both = _both_above(g, h, stable_order(g), m_h)
-        cross = _above(h, r, m_h)[h] - 0.5 * r + _above(g, s, m_g)[g] - 0.5 * s
-        fall = (_above(g, np.ones(n), m_g)[g] - 0.5), (_above(h, np.ones(n), m_h)[h] - 0.5)
-        total = r @ s - r * s - cross + both
-        sums[key] = total - (-r - fall[0]) * (-s - fall[1]) / (n - 1) if n > 1 else total
+        _mid_ranks(np.bincount(group, minlength=m), group.size, rank)
+        both.append((group, m, rank[group]))
+    x, y = both
+    xx, yy, xy = (_sums_without_each(*a, *b) for a, b in ((x, x), (y, y), (x, y)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((sums["xx"] > 0) & (sums["yy"] > 0),
-                        sums["xy"] / np.sqrt(sums["xx"] * sums["yy"]), np.nan)
+        return np.where((xx > 0) & (yy > 0), xy / np.sqrt(xx * yy), np.nan)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-024
 _BINNED = {"zms": 0, "rce": 1, "ence": 2, "zmse": 3}

@@ -14,6 +14,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
+# %% auto #0
+__all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'testable', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
+           'CalibrationTests', 'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
+
+# %% ../nbs/42_calibration_tests.ipynb #4d0e0750
 from .inputs import (check_generator, check_labels_agree, check_multiclass, check_weights,
                           printable, read_labels)
 from .resampling import holm
@@ -23,10 +28,6 @@ from .walk import STATISTICS, Walk, significance_of, walk_of
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# %% auto #0
-__all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'testable', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
-           'CalibrationTests', 'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ class CalibrationTest(SignificanceTest):
         "The result in words."
         return f"{TITLES[self.name]}: {super().sentence}"
 
-
+# %% ../nbs/42_calibration_tests.ipynb #06d37c5f
 TITLES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
           "spiegelhalter": "Spiegelhalter"}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import gc
 import gzip
 import io
 import json
@@ -2442,7 +2443,9 @@ def main(
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
     try:
         with _signals_end(came):
-            if args is None: _end_in_time(came)  # the process is this command's own
+            if args is None:  # the process is this command's own
+                gc.set_threshold(50_000)  # imports make much that lasts, and little to collect
+                _end_in_time(came)
             code = typer.main.get_command(app).main(args=args, prog_name="uqcal",
                                                     standalone_mode=False)
         if sys.stdout is not None: sys.stdout.flush()

@@ -5,6 +5,7 @@
 # %% ../nbs/31_conformal.ipynb #cell-005
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,10 @@ import scipy
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+# %% auto #0
+__all__ = ['conformal_threshold', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
+
+# %% ../nbs/31_conformal.ipynb #b73ea070
 from .coverage_counts import conformal_rank, promised_coverage
 from .inputs import (check_choice, check_column, check_fraction, check_generator,
                           check_labels_agree, check_multiclass, plain_array, printable, read_labels,
@@ -27,9 +32,6 @@ from .tickets import Storable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-# %% auto #0
-__all__ = ['conformal_threshold', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
 
 # %% ../nbs/31_conformal.ipynb #cell-007
 def conformal_threshold(
@@ -106,6 +108,17 @@ class _Distinct(Storable):
         if equal is not None: self.copies_ = (sample.n - int(equal.max()) - 1, sample.n)
         return equal
 
+# %% ../nbs/31_conformal.ipynb #44a12895
+def _group_names(columns, by):
+    "The feature that names the groups."
+    if by not in columns:
+        raise ValueError(f"features must hold {by!r:.40}, which by names, got "
+                         f"{enumerated(list(map(repr, columns))) or 'none'}")
+    if columns[by].dtype.kind != "O":
+        raise ValueError(f"by must name a feature of names of groups, and {by!r:.40} holds numbers;"
+                         " cut them into a few named ranges first")
+    return columns[by]
+
 # %% ../nbs/31_conformal.ipynb #cell-013
 class _Calibrated(_Distinct):
     "Thresholds of scores, of all points or of each group of a feature."
@@ -113,18 +126,8 @@ class _Calibrated(_Distinct):
     def _cells(self, columns, n):
         "The group of each calibration point, and what the groups are called."
         if self.by is None: return np.zeros(n, np.int64), []
-        codes, labels = pd.factorize(self._named(columns))
+        codes, labels = pd.factorize(_group_names(columns, self.by))
         return codes, [one.item() if isinstance(one, np.generic) else one for one in labels]
-
-    def _named(self, columns):
-        "The feature that names the groups."
-        if self.by not in columns:
-            raise ValueError(f"features must hold {self.by!r:.40}, which by names, got "
-                             f"{enumerated(list(map(repr, columns))) or 'none'}")
-        if columns[self.by].dtype.kind != "O":
-            raise ValueError(f"by must name a feature of names of groups, and {self.by!r:.40} "
-                             "holds numbers; cut them into a few named ranges first")
-        return columns[self.by]
 
     def _calibrate(self, sides, cell, labels, unit):
         "A threshold for each cell and side of the scores, and infinite ones for cells not seen."
@@ -144,7 +147,7 @@ class _Calibrated(_Distinct):
     def _thresholds(self, columns, n):
         "The thresholds of other points, shape (n, sides)."
         if self.by is None: return np.broadcast_to(self.threshold_[0], (n, self._sides()))
-        place = pd.Index(self.labels_, dtype=object).get_indexer(self._named(columns))
+        place = pd.Index(self.labels_, dtype=object).get_indexer(_group_names(columns, self.by))
         return self.threshold_[place]  # the last row, of no group, where the place is −1
 
     def _sides(self): return self.threshold_.shape[1]
@@ -224,6 +227,12 @@ class _Told(_Tabled):
         return (f"{average} % covered on average over calibrations on {on}, {low} to {high} % by "
                 "these in 95 % of them")
 
+# %% ../nbs/31_conformal.ipynb #0dc93cf8
+def _reach(found):
+    "How far intervals reach, given the thresholds that were `found`."
+    if found.size == 1: return f"± {three_digits(found[0])} u"
+    return f"{three_digits(-found[1])} u to {three_digits(found[0])} u"
+
 # %% ../nbs/31_conformal.ipynb #cell-018
 class _Mended(_Told):
     "Uncertainties that are mended before thresholds are taken."
@@ -247,11 +256,6 @@ class _Mended(_Told):
         "What intervals are made of, and what they promise."
         check_is_fitted(self)
         how = "" if self.mend_ is None else f" with u mended ({self.mend_.sentence})"
-
-        def _reach(found):
-            "How far intervals reach, given the thresholds that were `found`."
-            if found.size == 1: return f"± {three_digits(found[0])} u"
-            return f"{three_digits(-found[1])} u to {three_digits(found[0])} u"
         return f"predictions {self._by_group(_reach)}{how}: {self._promise()}"
 
 # %% ../nbs/31_conformal.ipynb #cell-019
@@ -486,6 +490,12 @@ class _MovesBounds(_LearnsBounds):
         low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
         return np.column_stack([low, up])
 
+# %% ../nbs/31_conformal.ipynb #1aa45d76
+def _moved(found, of):
+    "How far outwards bounds go, for the thresholds that were `found`, in shares `of` something."
+    if found.size == 1: return f"{three_digits(found[0])}{of} outwards"
+    return f"{three_digits(found[1])} and {three_digits(found[0])}{of} outwards"
+
 # %% ../nbs/31_conformal.ipynb #cell-034
 class ConformalBounds(_MovesBounds):
     """Lower and upper bounds, moved so that they cover as promised.
@@ -534,13 +544,8 @@ class ConformalBounds(_MovesBounds):
         if self.inner_ is not None:
             return self.inner_.sentence.replace("predictions", "middles of bounds, u half their "
                                                 "width,", 1)
-        of = " of the width" if self.per_width else ""
-
-        def _moved(found):
-            "How far outwards, for the thresholds that were `found`."
-            if found.size == 1: return f"{three_digits(found[0])}{of} outwards"
-            return f"{three_digits(found[1])} and {three_digits(found[0])}{of} outwards"
-        return f"bounds moved {self._by_group(_moved)}: {self._promise()}"
+        moved = partial(_moved, of=" of the width" if self.per_width else "")
+        return f"bounds moved {self._by_group(moved)}: {self._promise()}"
 
 # %% ../nbs/31_conformal.ipynb #cell-039
 def _class_scores(prob, kind, uniform):
@@ -559,19 +564,29 @@ def _class_scores(prob, kind, uniform):
     np.put_along_axis(found, order, above + uniform[:, None] * (upto - above), axis=1)
     return np.round(found, 12)
 
+# %% ../nbs/31_conformal.ipynb #3f3b94ec
+def _enters(found, score):
+    "What classes in a set have, given the thresholds that were `found`."
+    if score == "threshold": return f"a probability of {three_digits(1 - found[0])} or more"
+    return f"{three_digits(found[0])} of the probability or less ahead"
+
+# %% ../nbs/31_conformal.ipynb #c8439311
+def _copied_cases(label, prob):
+    "A number for each row, equal where rows are copies beyond doubt; None where none are."
+    key = np.sort(pd.util.hash_pandas_object(pd.DataFrame(prob + 0.0), index=False).to_numpy())
+    if (key[1:] != key[:-1]).all(): return None  # − 0 made 0: equal rows have equal keys
+    stated, at = np.unique(prob, axis=0, return_inverse=True)
+    place = np.empty(len(stated))  # by the likeliest class, so that neighbours are alike
+    place[np.lexsort((stated.max(axis=1), stated.argmax(axis=1)))] = np.arange(len(stated))
+    return repeated_cases(label, place[at.ravel()])[0]
+
 # %% ../nbs/31_conformal.ipynb #cell-040
 class _Scored(_Told):
     "Scores of classes, and what sets are made of."
 
     def _copies(self, label, prob):
-        "A number for each row, equal where rows are copies beyond doubt; None where none are."
-        self.copies_ = (0, label.size)
-        key = np.sort(pd.util.hash_pandas_object(pd.DataFrame(prob + 0.0), index=False).to_numpy())
-        if (key[1:] != key[:-1]).all(): return None  # − 0 made 0: equal rows have equal keys
-        stated, at = np.unique(prob, axis=0, return_inverse=True)
-        place = np.empty(len(stated))  # by the likeliest class, so that neighbours are alike
-        place[np.lexsort((stated.max(axis=1), stated.argmax(axis=1)))] = np.arange(len(stated))
-        equal = repeated_cases(label, place[at.ravel()])[0]
+        "Which rows are copies of one another, and how many of them there are."
+        equal = _copied_cases(label, prob)
         self.copies_ = (0 if equal is None else label.size - int(equal.max()) - 1, label.size)
         return equal
 
@@ -585,13 +600,8 @@ class _Scored(_Told):
     def sentence(self) -> str:
         "Which classes enter a set, and what sets promise."
         check_is_fitted(self)
-
-        def _told(found):
-            "What classes in a set have, given the thresholds that were `found`."
-            if self.score == "threshold":
-                return f"a probability of {three_digits(1 - found[0])} or more"
-            return f"{three_digits(found[0])} of the probability or less ahead"
-        return f"classes with {self._by_group(_told)}: {self._promise()}"
+        enters = partial(_enters, score=self.score)
+        return f"classes with {self._by_group(enters)}: {self._promise()}"
 
 # %% ../nbs/31_conformal.ipynb #cell-041
 class _LearnsClasses(_Scored):

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+# %% auto #0
+__all__ = ['UncertaintyAlarm', 'right_text', 'UncertaintyMonitor']
+
+# %% ../nbs/61_error_monitor.ipynb #aea54cbe
 from .inputs import check_errors
 from .kernels import kernel
 from .logistic import boxed
@@ -23,9 +27,6 @@ from .tickets import locked
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# %% auto #0
-__all__ = ['UncertaintyAlarm', 'right_text', 'UncertaintyMonitor']
-
 # %% ../nbs/61_error_monitor.ipynb #cell-006
 _CAP = 25.0  # what a square counts at most
 _RATES = np.array([0.05, 0.15, 0.5, 0.03, 0.08, 0.2] + 2 * [0.1, 0.3, 0.05, 0.15])
@@ -34,7 +35,7 @@ _SIDES = np.repeat([0, -1, 1], [6, 4, 4])  # 0 all rows, -1 those of small u, 1 
 _SHARES = np.where(_SIDES == 0, 0.5 / 6, 0.5 / 8)
 _LIKELIER = 100.0  # what the best stretch must have won at least
 
-
+# %% ../nbs/61_error_monitor.ipynb #807d2430
 @kernel
 def _bets(square, side, fair, out):
     "Eq. 1 and 3 for all rivals; fair holds D of those that bet on too large."

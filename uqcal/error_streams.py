@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import pandas as pd
 
+# %% auto #0
+__all__ = ['ErrorStreamSummary', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'recalibrate_bound_rows']
+
+# %% ../nbs/62_error_streams.ipynb #a2bb30ac
 from .error_monitor import UncertaintyAlarm, UncertaintyMonitor
 from .inputs import check_choice, check_fraction
 from .interval_streams import (AdaptiveConformal, AggregatedAdaptive, OnlineBounds,
@@ -24,9 +28,6 @@ from .streams import KeyedRows, StreamCounts, StreamTally, stream_rows
 
 if TYPE_CHECKING:
     from uqcal.monitor import Alarm
-
-# %% auto #0
-__all__ = ['ErrorStreamSummary', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'recalibrate_bound_rows']
 
 # %% ../nbs/62_error_streams.ipynb #cell-038
 _LARGEST = 1e150
@@ -141,6 +142,12 @@ def _square_text(summary, k):
     if value > 1e12 * rest: return f"{three_digits(mean)} (nearly all of it outcome {at:,})"
     return f"{three_digits(mean)} ({three_digits(rest)} without outcome {at:,})"
 
+# %% ../nbs/62_error_streams.ipynb #fe4604dc
+def _larger(largest, square, before):
+    "The largest square so far, with the number of its outcome, once these came after `before`."
+    j = int(square.argmax())
+    return (float(square[j]), before + j + 1) if square[j] > largest[0] else largest
+
 # %% ../nbs/62_error_streams.ipynb #cell-041b
 class _ErrorTally(StreamTally):
     "Sums for uncertainties."
@@ -170,15 +177,23 @@ class _ErrorTally(StreamTally):
             square = np.minimum(np.abs(error) / scale, _LARGEST)**2
             self.squares_[k] = _summed(self.squares_[k], square)
             self.loss_[k] = _summed(self.loss_[k], np.log(scale) + square / 2)
-            j = int(square.argmax())
-            if square[j] > self.largest_[k][0]:
-                self.largest_[k] = (float(square[j]), self.learnt_ + j + 1)
+            self.largest_[k] = _larger(self.largest_[k], square, self.learnt_)
         self.after_.prequential(made, np.clip(error, -_LARGEST * made, _LARGEST * made))
         return self.monitor_.prequential(u, error).alarms
 
     def point(self):
         "Mean Z² before and after."
         return [total / self.learnt_ for total in self.squares_]
+
+# %% ../nbs/62_error_streams.ipynb #26aec1de
+def _check_error(u, error, texts, names):
+    "Refuse an uncertainty that is none, and an error beyond all measure."
+    if u <= 0 or u < 1 / _LARGEST:
+        raise ValueError(f"column {names[0]!r} must be above 0" + ", 1e-150 at least" * (u > 0)
+                         + f", got {texts[0][:40]}")
+    if abs(error) > _LARGEST * u:
+        raise ValueError(f"column {names[1]!r} must not exceed 1e150 times {names[0]!r}, got "
+                         f"{texts[1][:40]} and {texts[0][:40]}")
 
 # %% ../nbs/62_error_streams.ipynb #cell-043
 class _Errors(KeyedRows):
@@ -204,12 +219,7 @@ class _Errors(KeyedRows):
         numbers
         """
         u, error = (_number(text, name, numbers) for text, name in zip(texts[:2], names))
-        if u <= 0 or u < 1 / _LARGEST:
-            raise ValueError(f"column {names[0]!r} must be above 0"
-                             + ", 1e-150 at least" * (u > 0) + f", got {texts[0][:40]}")
-        if abs(error) > _LARGEST * u:
-            raise ValueError(f"column {names[1]!r} must not exceed 1e150 times {names[0]!r}, got "
-                             f"{texts[1][:40]} and {texts[0][:40]}")
+        _check_error(u, error, texts, names)
         return u, error
 
     def cells(self, made):
@@ -486,6 +496,17 @@ def _bound_text(value, width):
     digits = 6 + max(0, math.ceil(math.log10(abs(value)) - math.log10(width)))
     return f"{value:.{min(digits, 17)}g}"
 
+# %% ../nbs/62_error_streams.ipynb #581de81f
+def _check_bounds(low, up, y, texts, names):
+    "Refuse bounds without a width between them, and a true value beyond all measure."
+    if up <= low:
+        why = "crossed bounds" if up < low else "no width to work with"
+        raise ValueError(f"column {names[1]!r} must be above column {names[0]!r}, got "
+                         f"{texts[1][:40]} and {texts[0][:40]}: {why}")
+    if abs(y - (low + up) / 2) > _LARGEST * (up - low):
+        raise ValueError(f"column {names[2]!r} must not lie more than 1e150 widths from its "
+                         f"interval, got {texts[2][:40]}")
+
 # %% ../nbs/62_error_streams.ipynb #cell-052b
 class _Bounds(KeyedRows):
     "All that rows with intervals have left behind."
@@ -512,13 +533,7 @@ class _Bounds(KeyedRows):
         numbers
         """
         low, up, y = (_number(text, name, numbers) for text, name in zip(texts[:3], names))
-        if up <= low:
-            why = "crossed bounds" if up < low else "no width to work with"
-            raise ValueError(f"column {names[1]!r} must be above column {names[0]!r}, got "
-                             f"{texts[1][:40]} and {texts[0][:40]}: {why}")
-        if abs(y - (low + up) / 2) > _LARGEST * (up - low):
-            raise ValueError(f"column {names[2]!r} must not lie more than 1e150 widths from its "
-                             f"interval, got {texts[2][:40]}")
+        _check_bounds(low, up, y, texts, names)
         return low, up, y
 
 # %% ../nbs/62_error_streams.ipynb #cell-053

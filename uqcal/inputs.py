@@ -260,8 +260,10 @@ def read_vector(
                         f"{array.dtype}), the first at position 0 "
                         f"({shown:.40}){_text_hint(array[0])}")
     if array.dtype.kind == "O": array = _from_objects(array, name)
-    with np.errstate(over="ignore"):
-        vector = np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
+    if array.dtype == np.float64 and array.flags.carray: vector = array  # as it has to be
+    else:
+        with np.errstate(over="ignore"):
+            vector = np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
     if not max(-vector.min(), vector.max()) <= _LARGEST:  # NaN is not ≤ anything either
         refuse(name, "not hold missing values", np.isnan(vector), "missing")
         refuse(name, "be finite", np.isinf(vector), "infinite", vector)

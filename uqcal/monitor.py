@@ -14,6 +14,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
+# %% auto #0
+__all__ = ['Alarm', 'MonitorReading', 'Detector', 'Bell', 'CalibrationMonitor', 'RestartingForecaster']
+
+# %% ../nbs/49_monitor.ipynb #9714e784
 from .inputs import check_binary, check_count
 from .kernels import kernel
 from .logistic import boxed, sigmoid
@@ -24,9 +28,6 @@ from .tickets import OnlineForecaster, Storable, locked
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
-
-# %% auto #0
-__all__ = ['Alarm', 'MonitorReading', 'Detector', 'Bell', 'CalibrationMonitor', 'RestartingForecaster']
 
 # %% ../nbs/49_monitor.ipynb #cell-007
 _EDGES = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5,  # inner edges of the bins,
@@ -68,7 +69,19 @@ def _ratios(q, y, b, learnt, centre, out):
 # %% ../nbs/49_monitor.ipynb #cell-011
 _LIKELIER = 100.0  # how many times likelier the stretch must be under a rival than as stated
 
+# %% ../nbs/49_monitor.ipynb #3bfb238b
+@kernel
+def _enter(row, since, q, y):
+    "Enter what was stated and what happened in a row that counts from step `since`."
+    if row[0] != since:
+        for i in range(1, 5): row[i] = 0.0
+        row[0] = since
+    row[1] += 1.0
+    row[2] += q
+    row[3] += y
+    row[4] += q * (1.0 - q)
 
+# %% ../nbs/49_monitor.ipynb #d08a683b
 @kernel
 def _note(q, y, b, ratio, t, wealth, table):
     "Each rival's sum, its best stretch up to step t, and what happened in that, by bin; the sum."
@@ -79,14 +92,20 @@ def _note(q, y, b, ratio, t, wealth, table):
         if wealth[1, k] <= 1.0: wealth[1, k], wealth[2, k] = 1.0, t
         wealth[1, k] *= ratio[k]
         best = max(best, wealth[1, k])
-        if table[k, b, 0] != wealth[2, k]:
-            for i in range(1, 5): table[k, b, i] = 0.0
-            table[k, b, 0] = wealth[2, k]
-        table[k, b, 1] += 1.0
-        table[k, b, 2] += q
-        table[k, b, 3] += y
-        table[k, b, 4] += q * (1.0 - q)
+        _enter(table[k, b], wealth[2, k], q, y)
     return total, best
+
+# %% ../nbs/49_monitor.ipynb #481cf567
+@kernel
+def _learn(q, y, b, v, learnt, centre):
+    "What rivals learn from an outcome: the differences in its bin, and the centre of the logits."
+    for j in range(_MEMORY.size):
+        keep = 1.0 - v / _MEMORY[j]
+        learnt[0, j, b] = keep * learnt[0, j, b] + y - q
+        learnt[1, j, b] = keep * learnt[1, j, b] + v
+    if v > 0.0:
+        centre[0] += v * np.log(q / (1.0 - q))
+        centre[1] += v
 
 # %% ../nbs/49_monitor.ipynb #cell-011b
 @kernel
@@ -102,13 +121,7 @@ def _watch(q, y, first, threshold, wealth, table, learnt, centre, path):
         if 0.0 < q[i] < 1.0: _ratios(q[i], y[i], b, learnt, centre, ratio)
         path[i], best = _note(q[i], y[i], b, ratio, centre[2], wealth, table)
         if path[i] >= threshold and best >= _LIKELIER: return i
-        for j in range(_MEMORY.size):
-            keep = 1.0 - v / _MEMORY[j]
-            learnt[0, j, b] = keep * learnt[0, j, b] + y[i] - q[i]
-            learnt[1, j, b] = keep * learnt[1, j, b] + v
-        if v > 0.0:
-            centre[0] += v * np.log(q[i] / (1.0 - q[i]))
-            centre[1] += v
+        _learn(q[i], y[i], b, v, learnt, centre)
     return q.size
 
 # %% ../nbs/49_monitor.ipynb #cell-013
@@ -182,6 +195,23 @@ class Alarm(Result):
 # %% ../nbs/49_monitor.ipynb #cell-014
 def _share(value): return three_digits(value) if value else "0"
 
+# %% ../nbs/49_monitor.ipynb #6cb07a89
+def _surprise(bins):
+    "How surprising each bin's events are, in standard deviations, above zero where too many."
+    happened, stated = bins["happened"], bins["stated"]
+    return np.sign(happened - stated) * np.sqrt(2 * bins["outcomes"] * (
+        rel_entr(happened, stated) + rel_entr(1 - happened, 1 - stated)))
+
+# %% ../nbs/49_monitor.ipynb #9ac0356d
+def _way(bins, z):
+    "Which way probabilities are wrong, by all bins together, and by each."
+    n = bins["outcomes"]
+    total = ((bins["happened"] - bins["stated"]) * n).sum() / np.sqrt(
+        ((bins["standard_error"] * n)**2).sum())
+    if abs(total) < 2: return "too low for some cases and too high for others"
+    way = "too low" if total > 0 else "too high"
+    return f"{way} on the whole" if (z * np.sign(total)).min() < -3 else way
+
 # %% ../nbs/49_monitor.ipynb #cell-014b
 def _stretch_text(alarm):
     "Since when the probabilities are wrong, which way, and where that is clearest."
@@ -190,14 +220,8 @@ def _stretch_text(alarm):
     if alarm.n == 1:
         return (f"a probability of {_share(alarm.stated)} was stated, and it "
                 f"{'happened' if alarm.happened else 'did not happen'}")
-    gap, error = bins["happened"] - bins["stated"], bins["standard_error"]
-    z = np.sign(gap) * np.sqrt(2 * bins["outcomes"] * (
-        rel_entr(bins["happened"], bins["stated"])
-        + rel_entr(1 - bins["happened"], 1 - bins["stated"])))
-    total = (gap * bins["outcomes"]).sum() / np.sqrt(((error * bins["outcomes"])**2).sum())
-    way = "too low" if total > 0 else "too high"
-    if abs(total) < 2: way = "too low for some cases and too high for others"
-    elif (z * np.sign(total)).min() < -3: way += " on the whole"
+    z = _surprise(bins)
+    way = _way(bins, z)
     text = (f"the probabilities have been {way} since about outcome {alarm.since:,}, for "
             f"{alarm.n:,} outcomes ({both})")
     if len(bins) < 2: return text

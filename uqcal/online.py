@@ -13,6 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
+# %% auto #0
+__all__ = ['best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDescent', 'Aioli', 'AggregatingForecaster',
+           'OnlinePlattScaling', 'OnlineBetaScaling']
+
+# %% ../nbs/45_online.ipynb #7a1973eb
 from .inputs import (check_binary, check_choice, check_count, check_generator,
                           check_labels_agree, check_outcomes, plain_array, read_vector, refuse)
 from .kernels import kernel
@@ -25,10 +30,6 @@ from .tickets import OnlineForecaster, Storable, locked
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
-
-# %% auto #0
-__all__ = ['best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDescent', 'Aioli', 'AggregatingForecaster',
-           'OnlinePlattScaling', 'OnlineBetaScaling']
 
 # %% ../nbs/45_online.ipynb #cell-007
 def best_in_hindsight(features: ArrayLike,  # shape (n, d)
@@ -130,9 +131,9 @@ def _ridge(x, y, penalty, u):
         if np.abs(step).max() < 1e-12: break
     return u
 
-# %% ../nbs/45_online.ipynb #cell-053
-def _rows(features, d=None):
-    "Features as an array of shape (n, d)."
+# %% ../nbs/45_online.ipynb #0954783f
+def _numbers(features):
+    "A row of numbers, or several."
     array = plain_array(features, "features", "rows of numbers")
     if array.dtype.kind == "O":
         array = read_vector(array.ravel(), "features (row by row)").reshape(array.shape)
@@ -141,7 +142,12 @@ def _rows(features, d=None):
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError("features must be a row of d numbers or have shape (n, d), got shape "
                          f"{array.shape}")
-    rows = np.ascontiguousarray(np.atleast_2d(array), dtype=np.float64)
+    return array
+
+# %% ../nbs/45_online.ipynb #cell-053
+def _rows(features, d=None):
+    "Features as an array of shape (n, d)."
+    rows = np.ascontiguousarray(np.atleast_2d(_numbers(features)), dtype=np.float64)
     if d is not None and rows.shape[1] != d:
         raise ValueError(f"features must have {d} columns, as many as start, got {rows.shape[1]}")
     refuse("features", "be finite", ~np.isfinite(rows).all(axis=1), "not")
@@ -182,12 +188,10 @@ def _solve(A, b, L, out):
         out[i] /= L[i, i]
         for k in range(i + 1, d): out[i] -= L[k, i] * out[k]
 
-# %% ../nbs/45_online.ipynb #cell-012
+# %% ../nbs/45_online.ipynb #4aec4240
 @kernel
-def _project(theta, A, radius):
-    "Move theta into the ball, in the norm of A: in place. Returns λ."
-    eigenvalues, vectors = np.linalg.eigh(A)
-    c = eigenvalues * (vectors.T @ theta)
+def _multiplier(eigenvalues, c, radius):
+    "The λ at which Σ (cᵢ / (αᵢ + λ))² is the radius squared, α the eigenvalues, by Newton steps."
     lam = 0.0
     for _ in range(200):
         squared, slope = 0.0, 0.0
@@ -198,6 +202,15 @@ def _project(theta, A, radius):
         following = lam + squared / slope * (np.sqrt(squared) / radius - 1.0)
         if not following > lam: break
         lam = following
+    return lam
+
+# %% ../nbs/45_online.ipynb #cell-012
+@kernel
+def _project(theta, A, radius):
+    "Move theta into the ball, in the norm of A: in place. Returns λ."
+    eigenvalues, vectors = np.linalg.eigh(A)
+    c = eigenvalues * (vectors.T @ theta)
+    lam = _multiplier(eigenvalues, c, radius)
     x = vectors @ (c / (eigenvalues + lam))
     theta[:] = x * min(1.0, radius / np.sqrt(np.sum(x * x)))
     return lam

@@ -12,6 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+# %% auto #0
+__all__ = ['OnlineScaling']
+
+# %% ../nbs/59_online_scaling.ipynb #aea95c62
 from .inputs import check_errors, check_fraction, check_labels_agree, read_vector
 from .kernels import kernel
 from .logistic import boxed
@@ -21,9 +25,6 @@ from .tickets import Desk, locked
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# %% auto #0
-__all__ = ['OnlineScaling']
-
 # %% ../nbs/59_online_scaling.ipynb #cell-006
 _NAMES = ("stated", "factor .99", "factor .999", "factor", "line .99", "line .999", "line")
 _KEEP = np.array([1.0, 0.99, 0.999, 1.0, 0.99, 0.999, 1.0])  # what a step leaves of the past
@@ -31,17 +32,23 @@ _FIRST = np.array([0.4, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])  # the weights at the sta
 _RHO = 10.0  # what the matrix begins with
 _FARTHEST = 345.0  # a map changes u by e to this power at most, so that numbers stay finite
 
+# %% ../nbs/59_online_scaling.ipynb #c76f576e
+@kernel
+def _curve(s, keep, x):
+    "What a step adds to a map's matrix, after part of the past is left: in place. Its determinant."
+    s[2] = keep * s[2] + (1.0 - keep) * _RHO + 2.0
+    s[3] = keep * s[3] + 2.0 * x
+    s[4] = keep * s[4] + (1.0 - keep) * _RHO + 2.0 * x * x
+    return s[2] * s[4] - s[3] * s[3]
 
+# %% ../nbs/59_online_scaling.ipynb #f39a26ae
 @kernel
 def _step(s, line, keep, ell, ratio):
     "Step of a map, s = a, b and the matrix's three entries, after an error of ratio·u: in place."
     x = ell if line else 0.0
     shift = min(max(s[0] + s[1] * x, -_FARTHEST), _FARTHEST)
     z = min(ratio * np.exp(-shift), 1e100)
-    s[2] = keep * s[2] + (1.0 - keep) * _RHO + 2.0
-    s[3] = keep * s[3] + 2.0 * x
-    s[4] = keep * s[4] + (1.0 - keep) * _RHO + 2.0 * x * x
-    det = s[2] * s[4] - s[3] * s[3]
+    det = _curve(s, keep, x)
     up, along = (s[4] - s[3] * x) / det, (s[2] * x - s[3]) / det
     move = (z * z - 1.0) * (up + along * x)
     length = np.log1p(2.0 * move) / (2.0 * move) if abs(move) > 1e-9 else 1.0

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 import pandas as pd
 
+# %% auto #0
+__all__ = ['Finding', 'Verdict', 'Picture', 'draw_picture', 'Section', 'render_page', 'check_target', 'write_whole']
+
+# %% ../nbs/02_page.ipynb #1eb803d1
 from . import __version__
 
 if TYPE_CHECKING:  # matplotlib is imported where a picture is drawn
     from matplotlib.axes import Axes
-
-# %% auto #0
-__all__ = ['Finding', 'Verdict', 'Picture', 'draw_picture', 'Section', 'render_page', 'check_target', 'write_whole']
 
 # %% ../nbs/02_page.ipynb #cell-008
 @dataclass(frozen=True)

@@ -15,6 +15,11 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+# %% auto #0
+__all__ = ['PlattScaling', 'BetaScaling', 'plot_map', 'HistogramBinning', 'IsotonicCalibration', 'TemperatureScaling',
+           'PeriodicRefit']
+
+# %% ../nbs/44_recalibration.ipynb #f9635aec
 from .inputs import (check_binary, check_count, check_multiclass, plain_array,
                           read_vector)
 from .logistic import beta_features, boxed, fit_logistic, map_scores, platt_features, sigmoid
@@ -25,10 +30,6 @@ from .tickets import OnlineForecaster, Storable, locked
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from typing_extensions import Self
-
-# %% auto #0
-__all__ = ['PlattScaling', 'BetaScaling', 'plot_map', 'HistogramBinning', 'IsotonicCalibration', 'TemperatureScaling',
-           'PeriodicRefit']
 
 # %% ../nbs/44_recalibration.ipynb #cell-007
 def _weighted(y_true, y_prob, sample_weight):
@@ -518,12 +519,17 @@ class PeriodicRefit(OnlineForecaster):
         y, p, _ = check_binary(y_true, y_prob)
         return _run_refits(self, p, y)
 
+# %% ../nbs/44_recalibration.ipynb #8a6fc1a4
+def _state_of(refit):
+    "Points from fit to fit, the number at which the next is due, points so far and the last fit."
+    every = None if refit.every is None else check_count(refit.every, "every")
+    due = getattr(refit, "due_", 0) or check_count(refit.warmup, "warmup")
+    return every, due, getattr(refit, "seen_", []), getattr(refit, "fitted_", None)
+
 # %% ../nbs/44_recalibration.ipynb #cell-028
 def _run_refits(refit, p, y):
     "Forecast up to the next fit, fit, and so on; the state changes when nothing can fail any more."
-    every = None if refit.every is None else check_count(refit.every, "every")
-    due = getattr(refit, "due_", 0) or check_count(refit.warmup, "warmup")
-    seen, fitted = getattr(refit, "seen_", []), getattr(refit, "fitted_", None)
+    every, due, seen, fitted = _state_of(refit)
     n, start, out = sum(block[0].size for block in seen), 0, np.empty(p.size)
     while start < p.size:
         stop = min(p.size, start + due - n) if due > n else p.size

@@ -17,6 +17,12 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+# %% auto #0
+__all__ = ['log_score', 'likely_dof', 'read_columns', 'AsStated', 'FactorScaling', 'fit_log_variance', 'LogLinearScaling',
+           'isotonic_blocks', 'IsotonicScaling', 'credible_means', 'GroupScaling', 'GammaScaling', 'LinearShift',
+           'StepShift', 'Mend']
+
+# %% ../nbs/19_scaling.ipynb #1da1b309
 from .inputs import (check_choice, check_column, check_count, check_labels_agree, printable,
                           read_groups, read_vector)
 from .results import enumerated, three_digits
@@ -25,11 +31,6 @@ from .tickets import Storable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-# %% auto #0
-__all__ = ['log_score', 'likely_dof', 'read_columns', 'AsStated', 'FactorScaling', 'fit_log_variance', 'LogLinearScaling',
-           'isotonic_blocks', 'IsotonicScaling', 'credible_means', 'GroupScaling', 'GammaScaling', 'LinearShift',
-           'StepShift', 'Mend']
 
 # %% ../nbs/19_scaling.ipynb #cell-007
 _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts as normal
@@ -83,6 +84,21 @@ def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
                                      options={"xatol": 0.01})
     return float(2 + np.exp(found.x)) if found.fun < -log_score(z).sum() else float("inf")
 
+# %% ../nbs/19_scaling.ipynb #68dc5c07
+def _names_of(features):
+    "The names of columns, of a table or of a dictionary."
+    if hasattr(features, "columns") and hasattr(features, "__getitem__"):
+        return list(features.columns)
+    if isinstance(features, Mapping): return list(features)
+    raise TypeError("features must be a DataFrame or a dict of name → array, got "
+                    f"{type(features).__name__}")
+
+# %% ../nbs/19_scaling.ipynb #0d9ea60f
+def _column(values, n, label):
+    "Numbers, or names of groups."
+    groups = read_groups(values, n, label)
+    return check_column(values, n, label) if groups is None else groups
+
 # %% ../nbs/19_scaling.ipynb #cell-012
 def read_columns(features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers,
                                  # or text, categories, truth values as groups; None for none
@@ -113,17 +129,9 @@ def read_columns(features: Any,  # DataFrame or dict of name → column, shape (
         length, and labels that differ.
     """
     if features is None: return {}
-    is_frame = hasattr(features, "columns") and hasattr(features, "__getitem__")
-    if not (is_frame or isinstance(features, Mapping)):
-        raise TypeError("features must be a DataFrame or a dict of name → array, got "
-                        f"{type(features).__name__}")
-    names, found = list(features.columns if is_frame else features), {}
+    names = _names_of(features)
     check_labels_agree(**others, **{f"features[{name!r}]": features[name] for name in names})
-    for name in names:
-        label = f"features[{str(name)!r}]"
-        groups = read_groups(features[name], n, label)
-        found[str(name)] = check_column(features[name], n, label) if groups is None else groups
-    return found
+    return {str(name): _column(features[name], n, f"features[{str(name)!r}]") for name in names}
 
 # %% ../nbs/19_scaling.ipynb #cell-013
 class _Fitted(Storable):
@@ -433,6 +441,17 @@ class LogLinearScaling(_Scaling):
         return (f"times {three_digits(factor)} at u = {three_digits(at)}, rising as u to the power "
                 f"{three_digits(self.coef_[1])}")
 
+# %% ../nbs/19_scaling.ipynb #f95142e8
+def _joined(along, mean, first, least):
+    "Sums over blocks, of which the first and the last hold enough points: count, E² and log u."
+    sums = np.stack([along.counts, along.counts * mean,
+                     along.counts * np.log(along.labels.astype(float))])
+    blocks = list(np.add.reduceat(sums, first, axis=1).T)
+    while len(blocks) > 1 and (blocks[0][0] < least or blocks[0][1] == 0):
+        blocks[:2] = [blocks[0] + blocks[1]]
+    while len(blocks) > 1 and blocks[-1][0] < least: blocks[-2:] = [blocks[-2] + blocks[-1]]
+    return np.array(blocks)
+
 # %% ../nbs/19_scaling.ipynb #cell-029
 def isotonic_blocks(uncertainty: np.ndarray,  # shape (n,), > 0
                     square: np.ndarray,  # squared errors, shape (n,), ≥ 0
@@ -465,13 +484,7 @@ def isotonic_blocks(uncertainty: np.ndarray,  # shape (n,), > 0
     mean = bin_means(square[along.order], along.start)
     level = isotonic_regression(mean, sample_weight=along.counts)
     first = np.flatnonzero(np.r_[True, level[1:] != level[:-1]])
-    sums = np.add.reduceat(np.stack([along.counts, along.counts * mean, along.counts
-                                     * np.log(along.labels.astype(float))]), first, axis=1)
-    blocks = list(sums.T)
-    while len(blocks) > 1 and (blocks[0][0] < least or blocks[0][1] == 0):
-        blocks[:2] = [blocks[0] + blocks[1]]
-    while len(blocks) > 1 and blocks[-1][0] < least: blocks[-2:] = [blocks[-2] + blocks[-1]]
-    count, total, place = np.array(blocks).T
+    count, total, place = _joined(along, mean, first, least).T
     return pd.DataFrame({"count": count.astype(int), "centre": place / count,
                          "variance": total / count})
 
@@ -518,6 +531,25 @@ class IsotonicScaling(_Scaling):
         return (f"times {three_digits(first)} for the smallest to {three_digits(last)} for the "
                 f"largest, by a rising curve through {self.centre_.size} levels")
 
+# %% ../nbs/19_scaling.ipynb #76c9e400
+def _within(excess, cell, group):
+    "The variance of values within cells, by distances from the cell's mean; infinite if unknown."
+    n, count = excess.size, np.bincount(cell)
+    unit = np.unique(cell * (n + 1) + (np.arange(n) if group is None else group),
+                     return_inverse=True)[1]
+    at = np.empty(unit.max() + 1, np.int64)
+    at[unit] = cell
+    sums = np.bincount(unit, excess)
+    freedom = n - np.sum(count / np.bincount(at, minlength=count.size))
+    return sums @ sums / freedom if freedom > 0 else np.inf
+
+# %% ../nbs/19_scaling.ipynb #6670cf2e
+def _between(distance, count, within):
+    "The variance of cells' own means, by distances of those seen from the mean of all; at least 0."
+    if within == np.inf: return 0
+    n, spread = count.sum(), count @ distance**2 - within * (count.size - 1)
+    return max(spread / (n - count @ count / n), 0)
+
 # %% ../nbs/19_scaling.ipynb #cell-034
 def credible_means(values: np.ndarray,  # shape (n,)
                    cell: np.ndarray,  # which of k cells each value is of, whole numbers, shape (n,)
@@ -544,16 +576,9 @@ def credible_means(values: np.ndarray,  # shape (n,)
     Bühlmann and Straub (1970).
     """
     count = np.bincount(cell).astype(float)
-    mean, n = np.bincount(cell, values) / count, values.size
-    unit = np.unique(cell * (n + 1) + (np.arange(n) if group is None else group),
-                     return_inverse=True)[1]
-    at = np.empty(unit.max() + 1, np.int64)
-    at[unit] = cell
-    excess = np.bincount(unit, values - mean[cell])
-    freedom = n - np.sum(count / np.bincount(at, minlength=count.size))
-    within = excess @ excess / freedom if freedom > 0 else np.inf
-    spread = count @ (mean - values.mean())**2 - within * (count.size - 1)
-    between = max(spread / (n - count @ count / n), 0) if count.size > 1 and freedom > 0 else 0
+    mean = np.bincount(cell, values) / count
+    within = _within(values - mean[cell], cell, group)
+    between = _between(mean - values.mean(), count, within) if count.size > 1 else 0
     if between == 0: return np.full(count.size, values.mean()), float(values.mean())
     weight = between / (between + within / count)
     common = float(weight @ mean / weight.sum())

@@ -442,14 +442,20 @@ def _checked(X, y=None):
         if np.ma.isMaskedArray(values): plain_array(values, name)
     return X, y
 
-# %% ../nbs/53_streams.ipynb #cell-010e
-def _positions(y, classes, n, of="rows of X"):
-    "The position of each of n labels among the classes."
+# %% ../nbs/53_streams.ipynb #900816a6
+def _labels(y):
+    "Labels as an array of numbers or texts where they are such, without missing ones."
     values = read_array(y, "y")
     if values.dtype == object:
         refuse("y", "not hold missing values", np.array([one is np.ma.masked for one in values]),
                "missing")
-    if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: values = np.array(values.tolist())
+    if isinstance(y, (list, tuple)) and np.ndim(values[0]) == 0: return np.array(values.tolist())
+    return values
+
+# %% ../nbs/53_streams.ipynb #cell-010e
+def _positions(y, classes, n, of="rows of X"):
+    "The position of each of n labels among the classes."
+    values = _labels(y)
     if values.size != n:
         raise ValueError(f"y must hold one class for each of the {n} {of}, got {values.size}")
     values, classes = (labels.astype(str) if labels.dtype == object and all(
@@ -1052,31 +1058,38 @@ class _Layout(NamedTuple):
     keyed: bool  # whether there is a key
     numbers: NumberReader  # what reads numbers
 
+# %% ../nbs/53_streams.ipynb #c8ec5b22
+def _check_there(name, header):
+    "Refuse a name that no column bears, or more than one."
+    if header.count(name) == 1: return
+    if name in header:
+        raise ValueError(f"{header.count(name)} columns are called {name!r}; rename all but one")
+    close = difflib.get_close_matches(name, header, n=1, cutoff=0.5)
+    raise ValueError(f"there is no column {name!r}, the columns are "
+                     f"{', '.join(map(repr, header[:12]))}"
+                     + (f"; did you mean {close[0]!r}?" if close else ""))
+
+# %% ../nbs/53_streams.ipynb #caeccb09
+def _check_new(name, header):
+    "Refuse a name for a new column that cannot be one, or that a column bears."
+    if name.strip() and name.isprintable() and name.strip() not in header: return
+    there = f"there is a column {name!r} already" if name.strip() in header else (
+        f"a column can't be called {name!r}")
+    raise ValueError(f"{there}; choose another name for the forecasts")
+
 # %% ../nbs/53_streams.ipynb #cell-022b
 def _header(line, names, roles, added, decimal, thousands):
     "How a table is laid out whose first line this is."
     delimiter = max(",;\t", key=line.count)
     try: header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error: raise ValueError(f"line 1: no column names: {error}") from None
-    for name in names:
-        if header.count(name) == 1: continue
-        if name in header:
-            raise ValueError(
-                f"{header.count(name)} columns are called {name!r}; rename all but one")
-        close = difflib.get_close_matches(name, header, n=1, cutoff=0.5)
-        raise ValueError(f"there is no column {name!r}, the columns are "
-                         f"{', '.join(map(repr, header[:12]))}"
-                         + (f"; did you mean {close[0]!r}?" if close else ""))
+    for name in names: _check_there(name, header)
     if len(set(names)) < len(names):
         said = f"{', '.join(roles[:len(names) - 1])} and {roles[len(names) - 1]}"
         raise ValueError(f"{said} must be columns of their own, got "
                          f"{', '.join(map(repr, names))}" if len(names) > 2 else
                          f"{said} must be two columns, got {names[0]!r} for both")
-    for new in added:
-        if new.strip() and new.isprintable() and new.strip() not in header: continue
-        there = f"there is a column {new!r} already" if new.strip() in header else (
-            f"a column can't be called {new!r}")
-        raise ValueError(f"{there}; choose another name for the forecasts")
+    for new in added: _check_new(new, header)
     numbers = NumberReader(decimal or ("." if delimiter == "," else None), thousands)
     return _Layout(delimiter, len(header), [header.index(name) for name in names], names,
                    len(names) == len(roles), numbers)
