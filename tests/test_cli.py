@@ -17,7 +17,7 @@ from uqcal import __version__, cli, load_demo, validate
 from uqcal.cli import main
 from uqcal.tables import read_table
 
-QUICK = ["--n-boot", "60", "--n-mc", "40"]
+QUICK = ["--n-boot", "60", "--n-mc", "40", "--n-resamples", "199"]
 COLUMNS = ["--error", "E", "--uncertainty", "uE"]
 
 
@@ -226,7 +226,7 @@ def with_features(**columns):
 def test_conclusions_lead_with_test_pvalue_and_sentence(capsys):
     args = with_features()
     code, out, err = run(capsys, *args, "--report", "r.html", "--json", "n.json")
-    expected = validate(data()["E"], data()["uE"], features={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, rng=0)
+    expected = validate(data()["E"], data()["uE"], features={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, n_resamples=199, rng=0)
     text = " ".join(out.split())
     order = [text.index(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: {one.test}.") for name, one in expected.conclusions.items()]
     order = [text.index(expected.headline), text.index(f"Next: {expected.next_step}"), *order, text.index("estimate")]

@@ -216,7 +216,7 @@ def test_kernels_need_no_folder(folder):
     assert sum("NUMBA_CACHE_DIR" in line for line in lines) == 1 and lines[0].startswith("uqcal: compiled kernels can't be kept"), lines
 
 
-@pytest.mark.parametrize("ending, left", [("nbi", 0), pytest.param("nbi", 30, marks=pytest.mark.slow), pytest.param("nbc", 0, marks=pytest.mark.slow), ("nbc", 100)])
+@pytest.mark.parametrize("ending, left", [("nbi", 0), pytest.param("nbi", 30, marks=pytest.mark.slow), pytest.param("nbc", 0, marks=pytest.mark.slow), pytest.param("nbc", 100, marks=pytest.mark.slow)])
 def test_a_damaged_cache_is_compiled_anew(folder, ending, left):
     cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
     args = ["-c", "from uqcal.logistic import sigmoid; print(sigmoid(0.0))"]
@@ -354,12 +354,17 @@ rights = pytest.mark.skipif(os.name != "posix" or os.getuid() == 0 and not shuti
 
 
 @rights
+@pytest.mark.slow
 def test_commands_run_where_nothing_can_be_written(jail):
     found = jailed(jail, "recalibrate", "-", "--outcome", "y", "--score", "p", given=b"p,y\n0.5,1\n")
     lines = found.stderr.decode().splitlines()
     assert found.returncode == 0 and found.stdout.startswith(b"p,y,recalibrated\n0.5,1,"), found.stderr
     assert lines[0].startswith("uqcal: compiled kernels can't be kept") and "set NUMBA_CACHE_DIR to a folder that can be written" in lines[0], lines
     assert sum("uqcal: " in line for line in lines) == 1 and "Traceback" not in found.stderr.decode()
+
+
+@rights
+def test_files_that_cannot_be_written_are_refused_at_once(jail):
     for option in ("--report", "--json"):
         found = jailed(jail, "validate", "-", *QUICK, option, "r.html", given=errors().to_csv(index=False).encode())
         assert (found.returncode, found.stdout, found.stderr) == (2, b"", b"uqcal: r.html can't be written: permission denied\n")

@@ -130,7 +130,7 @@ def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
 def test_the_seed_does_not_choose_between_the_two_answers():
     "Pairs of the page's voters lie at the level: of none does one seed say that it differs and another that it doesn't."
     voters = statsmodels.api.datasets.anes96.load_pandas().data.astype({"educ": int})
-    found = [screen(voters, response="vote", score="selfLR", groups="educ", n_resamples=499, rng=seed) for seed in range(4)]
+    found = [screen(voters, response="vote", score="selfLR", groups="educ", n_resamples=499, rng=seed) for seed in range(3)]
     said = pd.concat([one.table.assign(differ=one.differ)[["a", "b", "decided", "differ"]] for one in found])
     closed = said[said["decided"]].groupby(["a", "b"])["differ"].nunique()
     assert closed.max() == 1 and len(closed) >= 18 and not said["decided"].all()

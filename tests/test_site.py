@@ -91,14 +91,22 @@ SIZES = """() => {
 }"""
 
 
-def missing():
-    "What a machine lacks to look at the site, if anything."
+def needs(lacking):
+    "Skip a test where a machine lacks something."
+    if lacking: pytest.skip(lacking)
+
+
+def no_browser():
+    "What a machine lacks to look at a page, if anything."
     try: import playwright.sync_api  # noqa: F401
     except ImportError: return f"no playwright: {INSTALL}"
-    if chromium() is None: return f"no Chromium: {INSTALL}"
+    return f"no Chromium: {INSTALL}" if chromium() is None else None
+
+
+def no_renderer():
+    "What a machine lacks to render the site, if anything."
     if shutil.which("npm") is None: return "no npm, which fetches KaTeX and axe: install Node.js"
-    if sys.version_info < (3, 11): return "smalldocs, which renders the site, exists for Python 3.11 on"
-    return None
+    return "smalldocs, which renders the site, exists for Python 3.11 on" if sys.version_info < (3, 11) else None
 
 
 def chromium():
@@ -113,15 +121,11 @@ def chromium():
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="session", autouse=True)
-def everything_is_there():
-    if lacking := missing(): pytest.skip(lacking)
-
-
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     "The rendered site, made once for all processes of a test run; UQCAL_SITE names one that is there already."
     if ready := os.environ.get("UQCAL_SITE"): return Path(ready)
+    needs(no_renderer())
     shared = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"): shared = shared.parent
     with contextlib.suppress(FileExistsError):
@@ -137,6 +141,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser():
+    needs(no_browser())
     from playwright.sync_api import sync_playwright
     with sync_playwright() as player:
         opened = player.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
@@ -147,6 +152,7 @@ def browser():
 @pytest.fixture(scope="session")
 def axe():
     "The accessibility checker, fetched as KaTeX is."
+    needs(no_renderer())
     sys.path.insert(0, str(ROOT / "tools"))
     from pages import fetch
     return (fetch("axe-core", "4.14.1") / "axe.min.js").read_text(encoding="utf-8")
