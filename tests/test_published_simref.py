@@ -121,7 +121,7 @@ def test_uncertainties_of_table_ii_are_those_of_a_mean_and_of_a_standard_deviati
 
 
 @with_data
-@pytest.mark.parametrize("point", [pytest.param(p, id=p["name"], marks=() if p["set"] in (1, 3, 5) else pytest.mark.slow) for p in POINTS])
+@pytest.mark.parametrize("point", [pytest.param(p, id=p["name"], marks=() if p["set"] == 1 else pytest.mark.slow) for p in POINTS])
 def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
     "And what the study stores of each set is this; three sets in each run, the other six in the long form."
     data = load_errors(point["name"])
