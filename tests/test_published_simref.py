@@ -123,7 +123,7 @@ def test_uncertainties_of_table_ii_are_those_of_a_mean_and_of_a_standard_deviati
 @with_data
 @pytest.mark.parametrize("point", [pytest.param(p, id=p["name"], marks=() if p["set"] == 1 else pytest.mark.slow) for p in POINTS])
 def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
-    "And what the study stores of each set is this; three sets in each run, the other six in the long form."
+    "And what the study stores of each set is this; one set in each run beside the two that the study computes, the others in the long form."
     data = load_errors(point["name"])
     result = validate(data.error, data.uncertainty, conclusions=False, n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
     table = result.to_frame().set_index(["statistic", "distribution"])
