@@ -326,13 +326,44 @@ def _points_for_bias(test, setup):
         return test.points_needed(setup.tolerance - 1, "stretches")
     return test.points_needed(setup.tolerance - 1) if test.along.is_constant else None
 
+# %% ../nbs/50_conclusions.ipynb #4e17faf8
+def _part_to_name(test, feature, is_shown):
+    "Whether a part tells a bias in place of the mean of all points, and which, if one is sure."
+    at = test.stretch
+    if at is not None and at.confidence_interval.holds(0): at = None
+    tells = feature is not None or test.pvalue < test.mean_pvalue
+    if feature is None and is_shown and test.mean_is_biased:
+        tells = test.bias_changes and at is not None and not 0 <= at.mean / test.estimate < 2
+    return tells, at if tells else None
+
+# %% ../nbs/50_conclusions.ipynb #a7d6d2d5
+def _opposite(test, named, feature):
+    "Where the bias is surest to be on the other side of zero than where it is named."
+    side = np.sign(named.mean)
+    parts = test.stretches.assign(end=-side * test.stretches["high" if side > 0 else "low"])
+    parts = parts[parts["end"] > 0]
+    if parts.empty: return ""
+    at = next(parts.nlargest(1, "end").itertuples(index=False))
+    return f", and {_mean(at.mean, Interval(at.low, at.high))} {_place(at, test, feature)}"
+
+# %% ../nbs/50_conclusions.ipynb #173c159c
+def _besides(test, named, feature):
+    "What is told beside a named part: where it is the other way; where mean and change are shown."
+    text = "" if named is None else _opposite(test, named, feature)
+    if feature is not None or not (test.mean_is_biased and test.bias_changes): return text
+    if named is not None:
+        return text + f"; over all points it is {_mean(test.estimate, test.confidence_interval)}"
+    at = test.stretch
+    if at is None or at.confidence_interval.holds(0): return "; it depends on the uncertainty"
+    return ("; it depends on the uncertainty, and is "
+            f"{_mean(at.mean, at.confidence_interval)} {_place(at, test, None)}")
+
 # %% ../nbs/50_conclusions.ipynb #cell-019
 def _bias(test, setup, pvalue, feature=None, note=""):
     "Are errors zero on average and in every part; for a feature, in every part of it?"
     span, found = _parts_span(test), f"p = {pvalue:.2g}{note}"
-    status, at = _status(setup, pvalue, span, is_factor=False), None
-    if is_change := feature is not None or test.pvalue < test.mean_pvalue: at = test.stretch
-    if at is not None and at.confidence_interval.holds(0): at = None
+    status = _status(setup, pvalue, span, is_factor=False)
+    is_change, at = _part_to_name(test, feature, status == "invalid")
     value, interval, where, no = test.estimate, test.confidence_interval, "", "No bias is seen"
     if not feature and status != "invalid" and not interval.holds(0):
         found += " for the mean and its change together"  # the interval is that of one question
@@ -350,7 +381,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     elif status == "invalid":
         share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
         says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
-                f"({share}{found}).")
+                f"({share}{found}){_besides(test, at, feature)}.")
         brief = where.replace("the uncertainty", "the uncertainty u")
         unit, more = (" u", "") if brief != where else ("", " times the uncertainty u")
         if at is not None: brief += _counted(at, test.n)

@@ -915,9 +915,12 @@ _ASKED = {"bias": "whether errors scatter around zero", "average": "their size o
 
 
 def _how_biased(found, mean):
-    "What is said of a bias: of its mean, or of its change where this alone shows it."
-    return mean if not found.mean_interval.holds(0) else \
-        f"on which side of zero they lie changes along the uncertainties; {mean}"
+    "What is said of a bias: of its mean, of its change, or of both, as they are shown."
+    if found.mean_interval.holds(0):
+        return f"on which side of zero they lie changes along the uncertainties; {mean}"
+    walk = found.bias_kuiper / _error(found.zms, found.n / found.copies)
+    changes = 2 * _bridge_tail(walk) < 1 - found.confidence
+    return f"{mean}, and changes along the uncertainties" if changes else mean
 
 # %% ../nbs/64_partitions.ipynb #cell-013c
 def _errors_answers(found):
