@@ -110,6 +110,13 @@ def test_a_bias_that_is_everywhere_is_no_matter_of_a_place():
     assert alone >= 16
 
 
+def test_a_factor_without_a_limit_has_no_infinite_one():
+    rng = np.random.default_rng(82)
+    u = np.exp(0.2 * rng.standard_normal(7))
+    told = draw_conclusions(u * rng.standard_t(3, 7), u, groups=np.arange(7) // 2, rng=1, n_boot=99, n_resamples=99)["average calibration"]
+    assert told.confidence_interval == (0, np.inf) and "times (with so few points, no limits) as large as stated" in told.sentence
+
+
 def test_a_slight_bias_does_not_stand_before_what_matters():
     "A bias of 0.02 u among 40,000 points is shown; a factor of 1.3 is what to mend."
     rng = np.random.default_rng(7)

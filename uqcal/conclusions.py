@@ -214,7 +214,10 @@ def _times(factor, interval):
     "A factor with its interval, whose limits are not rounded to one unless they are."
     near, said = min(abs(one - 1) for one in interval), _digits
     if 0 < near < 0.005: said = f"{{:.{min(int(np.ceil(-np.log10(near))), 6)}f}}".format
-    return f"{_digits(factor)} times ({said(interval.low)} to {said(interval.high)})"
+    ends = f"{said(interval.low)} to {said(interval.high)}"
+    if np.isinf(interval.high):
+        ends = f"{said(interval.low)} or more" if interval.low else "with so few points, no limits"
+    return f"{_digits(factor)} times ({ends})"
 
 # %% ../nbs/50_conclusions.ipynb #cell-010c
 def _mean(mean, interval, unit=""):
