@@ -1073,7 +1073,7 @@ def next_step(
         return ("Do not rank or select by these uncertainties; they rank the errors the wrong way "
                 "round.")
     if LINK in wrong:
-        return ("Do not rank or select by these uncertainties; they do not tell which errors are "
+        return ("Do not rank or select by these uncertainties; they hardly tell which errors are "
                 "large.")
     if places:
         return (f"Rescale the uncertainties along {_listed(places)}, on errors of their own, "
