@@ -274,7 +274,7 @@ def test_a_page_says_beside_the_link_what_its_notebook_fetches(site):
 
 
 def test_the_site_is_small(site):
-    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < MEGABYTES * 2**20
+    assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < MEGABYTES * 1e6
 
 
 def test_the_search_finds_a_word_from_a_file(site, browser):

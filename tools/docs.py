@@ -227,7 +227,8 @@ def stage_source(module, notebook):
     front = f"---\ntitle: uqcal.{module.path.stem}\nsubtitle: The module as exported from its notebook\ntoc: false\nsearch: false\n---\n\n"
     anchored = {node.lineno for _, node in definitions(module.tree)}
     lines = [f'<span id="L{number}"></span>{line}' if number in anchored else line
-             for number, line in enumerate(coloured(module.path.read_text(encoding="utf-8")).splitlines(), 1)]
+             for number, line in enumerate(coloured(module.path.read_text(encoding="utf-8")).splitlines(), 1)
+             if not line.startswith('<span class="co"># %% ')]  # marks of cells, of use to nbdev only
     code = "\n".join(lines)
     link = f"[The page that derives it](../{notebook.as_posix()})\n\n" if notebook else ""
     target.write_text(f'{front}{link}~~~~~~{{=html}}\n<div class="sourceCode"><pre class="sourceCode python module"><code class="sourceCode python">{code}'
