@@ -507,3 +507,16 @@ def test_results_are_frozen_and_show_themselves():
     assert len(graph.to_frame()) == graph.score.size and "permutation" in graph._repr_html_() and "interval" in graph.slope(0, 1)._repr_html_()
     same = [comparison_graph(**{k: kind(v) for k, v in GOOD.items()}, rng=0).ordinate.tolist() for kind in (np.array, pd.Series, list)]
     assert same[0] == same[1] == same[2]
+
+
+def test_a_graph_says_whether_it_found_a_difference():
+    "By Kuiper's test at 5 %, for each kind of graph, with what is not there (the groups alike) and with what is (0.3 apart)."
+    rng = np.random.default_rng(4)
+    s, t = rng.random(400), rng.random(400)
+    for apart, says in ((0.3, "differ"), (0.0, "finds no difference")):
+        y, z = ((rng.random(400) < 0.3 + more).astype(float) for more in (apart, 0))
+        found = (comparison_graph(y, s, z, t, rng=1), subpopulation_graph(np.r_[y, z], np.r_[s, t], np.arange(800) < 400, rng=1),
+                 calibration_graph(y, np.full(400, 0.3) + 1e-3 * s, rng=1))
+        for graph in found:
+            assert (graph.kuiper_pvalue <= 0.05) == (apart > 0) and says in graph.sentence.split(":")[0], graph.sentence
+            assert f"p = {graph.kuiper_pvalue:.2g}" in graph.sentence and f"{graph.average_difference:.4g}".replace("-", "−") in graph.sentence

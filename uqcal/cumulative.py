@@ -155,6 +155,14 @@ class _Secants:
         return _slope(self, int(starts[best]), int(stops[best]),
                       check_fraction(confidence, "confidence"))
 
+# %% ../nbs/43_cumulative.ipynb #b45f8441
+_FOUND = {"comparison": ("at like scores the two groups differ",
+                         "at like scores Kuiper's test finds no difference between the groups"),
+          "subpopulation": ("at like scores the subpopulation differs from everyone",
+                            "at like scores Kuiper's test finds no difference from everyone"),
+          "calibration": ("the responses differ from their scores",
+                          "Kuiper's test finds no difference of the responses from their scores")}
+
 # %% ../nbs/43_cumulative.ipynb #cell-036
 class _Shown:
     "A cumulative graph in numbers, words and a picture."
@@ -171,13 +179,14 @@ class _Shown:
 
     @property
     def sentence(self) -> str:
-        "The result in words."
+        "Whether a difference is found, by Kuiper's test at 5 %, and the numbers."
         drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
-        return (f"{self.kind}: {self.n:,} points in {self.n_steps:,.6g} steps, average difference "
-                f"{self.average_difference:.4g}, null scale {self.null_scale:.4g}; Kuiper "
-                f"{self.kuiper:.4g}, p = {self.kuiper_pvalue:.2g}; Kolmogorov–Smirnov "
-                f"{self.kolmogorov_smirnov:.4g}, p = {self.kolmogorov_smirnov_pvalue:.2g} "
-                f"({self.method}{drawn})").replace("-", "−")
+        says = _FOUND[self.kind][not self.kuiper_pvalue <= 0.05]
+        return (f"{says}: {self.average_difference:.4g} on average, Kuiper {self.kuiper:.4g}, p = "
+                f"{self.kuiper_pvalue:.2g}, Kolmogorov–Smirnov {self.kolmogorov_smirnov:.4g}, p = "
+                f"{self.kolmogorov_smirnov_pvalue:.2g} ({self.method}{drawn}), null scale "
+                f"{self.null_scale:.4g}; {self.n:,} points in {self.n_steps:,.4g} steps").replace(
+                    "-", "−")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
