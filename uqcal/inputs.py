@@ -825,9 +825,9 @@ def check_count(
     """
     span = (f"an integer ≥ {minimum}" if maximum is None
             else f"an integer from {minimum} to {maximum}")
-    try: count = operator.index(value)
+    try: count = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError: count = None
-    if count is None or isinstance(value, (bool, np.bool_)):
+    if count is None:
         raise TypeError(f"{name} must be {span}, got {value!r:.40} ({type(value).__name__})")
     if count < minimum or (maximum is not None and count > maximum):
         raise ValueError(f"{name} must be {span}, got {count!s:.40}")
