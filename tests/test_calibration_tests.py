@@ -155,6 +155,18 @@ def test_what_has_no_variance_is_refused():
     assert ct.kuiper_test([0, 1, 1], [0.5, 0.5, 1.0], rng=1).pvalue > 0.5
 
 
+@pytest.mark.parametrize(("stretched", "says"), [
+    (1.175, "no test of 3 rejects calibration at 5 % (corrected by Holm)"), (1.2, ": Kolmogorov–Smirnov and Kuiper reject calibration"),
+    (1.35, "Kolmogorov–Smirnov, Kuiper and Spiegelhalter reject calibration")])
+def test_three_tests_together_say_what_they_found(stretched, says):
+    p = np.random.default_rng(1).random(500)
+    y = np.random.default_rng(2).random(500) < p
+    found = ct.binary_calibration_tests(y, p**stretched, method="asymptotic")
+    raw = [found.kolmogorov_smirnov.pvalue, found.kuiper.pvalue, found.spiegelhalter.pvalue]
+    assert says in found.sentence and found.sentence.startswith("500 points: ") and f"Kuiper {raw[1]:.2g}" in found.sentence
+    assert min(raw) < 0.05 and multipletests(raw, method="holm")[0].sum() == sum(name in says for name in ct.TITLES.values())
+
+
 @pytest.mark.parametrize(("call", "named"), [
     (lambda: ct.kuiper_test(Y, P, method="fast"), "method"),
     (lambda: wk.Walk.of(Y, P).statistic("range"), "name"),

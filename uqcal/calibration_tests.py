@@ -332,8 +332,14 @@ class CalibrationTests(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        found = ", ".join(f"{TITLES[one.name]} {one.pvalue:.2g}" for one in self._tests())
-        return f"{self.walk.n:,} points; p-values by {found}"
+        tests = self._tests()
+        adjusted = holm([one.pvalue for one in tests])
+        wrong = [TITLES[one.name] for one, level in zip(tests, adjusted) if level <= 0.05]
+        says = (f"{enumerated(wrong)} reject{'s' * (len(wrong) == 1)} calibration"
+                if wrong else f"no test of {len(tests)} rejects calibration")
+        found = ", ".join(f"{TITLES[one.name]} {one.pvalue:.2g}" for one in tests)
+        return (f"{self.walk.n:,} points: {says} at 5 % (corrected by Holm); "
+                f"p-values before correction: {found}")
 
     def _tests(self):
         return [one for one in map(self.__getattribute__, STATISTICS) if one is not None]
