@@ -260,9 +260,12 @@ def test_groups_of_many_sizes_are_answered_and_their_link_too():
     error, uncertainty = sample(3, sizes.sum())
     found = validate(error, uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, n_mc=199, rng=1)
     link = found.conclusions["error-uncertainty link"]
-    assert link.status == "valid" and link.confidence_interval is None and "would be about 0.4" in link.sentence
+    low, high = link.confidence_interval
+    assert link.status == "valid" and low < link.estimate < high and f"would be {low:.2f} to {high:.2f}" in link.sentence
+    rows = draw_conclusions(error, uncertainty, n_boot=99, n_resamples=199, rng=1)["error-uncertainty link"].confidence_interval
+    assert 0.8 < (high - low) / (rows.high - rows.low) < 1.5  # these rows are independent, whatever their groups
     weak = draw_conclusions(np.random.default_rng(2).permutation(error), uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, rng=1)
-    assert weak["error-uncertainty link"].status == "undecided"
+    assert weak["error-uncertainty link"].status == "invalid" and weak["error-uncertainty link"].estimate < low
 
 
 @pytest.mark.parametrize(("rows", "times"), [(5, 2), (3, 10), (30, 2)])
@@ -704,8 +707,9 @@ def test_references_and_ranges_that_ignore_groups_say_so():
     own = np.repeat(np.arange(60), np.arange(1, 61))  # sixty groups of sixty sizes
     u = np.exp(0.5 * rng.normal(size=own.size))
     found = validate(u * rng.normal(size=own.size), u, groups=own, n_boot=99, n_resamples=99, n_mc=50, rng=1)
-    assert "rows of one group taken as independent" in found.conclusions["error-uncertainty link"].sentence
-    assert found.conclusions["error-uncertainty link"].confidence_interval is None
+    link = found.conclusions["error-uncertainty link"]
+    low, high = link.confidence_interval
+    assert f"it would be {low:.2f} to {high:.2f} if scaled errors did not depend on u" in link.sentence
     assert any("take rows of one group as independent" in one for one in found.cautions)
     for name in ("ence", "zmse"):  # whose references double where rows of a group are alike
         assert found.scores[name].status == "undecided" and "more if they are alike" in found.scores[name].sentence

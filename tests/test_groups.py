@@ -8,7 +8,7 @@ from uqcal.bin_scaling import extrapolate
 from uqcal.bootstrap import bca_interval, bca_intervals
 from uqcal.confidence_curves import confidence_curve
 from uqcal.consistency import NothingToTest, consistency_test, link_test, shuffle_plan, under_hypothesis
-from uqcal.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_shuffles, under_signs, without_groups
+from uqcal.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, without_groups
 from uqcal.resampling import as_observed
 from uqcal.sample import Ordering, Sample
 from uqcal.statistics import ence
@@ -49,6 +49,21 @@ def test_groups_change_places_with_groups_of_their_size_only():
     seen = {tuple(row) for row in drawn}
     for row in drawn: assert {frozenset(row[group == g]) for g in range(4)} == blocks
     assert len(seen) == 2 * 2 * 2 * 6 and all(row[1] == 1 for row in seen)  # two places, and orders within groups of 2, 2 and 3
+
+
+def test_groups_of_any_sizes_lend_each_other_their_values():
+    group = np.array([2, 0, 1, 2, 1, 2, 2])  # sizes 1, 2, 4
+    drawn = under_group_loans(as_they_are, np.arange(7.0), (), group, 8000, rng=1).astype(int)
+    counts = np.bincount(drawn.ravel(), minlength=7) / 8000
+    assert np.abs(counts - 1).max() < 0.05  # each value as often as any other: five standard deviations
+    ones, pairs, fours = (drawn[:, group == g] for g in range(3))
+    # a group of two is lent to by weights 2 : 2 : 4, and where the single row came first, the next by 1 : 2 : 4
+    alike = np.mean(group[pairs[:, 0]] == group[pairs[:, 1]])
+    assert abs(alike - (6 / 8 + 2 / 8 / 7)) < 4.5 * np.sqrt(0.17 / 8000)
+    assert abs(np.mean(group[ones] == 2) - 4 / 7) < 4.5 * np.sqrt(0.25 / 8000)
+    assert abs(np.mean([len(set(group[row])) == 1 and len(set(row)) == 4 for row in fours]) - 1 / 3) < 4.5 * np.sqrt(0.23 / 8000)
+    again = under_group_loans(as_they_are, np.arange(7.0), (), group, 8000, rng=1, n_jobs=2)
+    np.testing.assert_array_equal(drawn, again)
 
 
 def test_all_rearrangements_are_equally_likely():
@@ -137,9 +152,10 @@ def test_signs_where_sizes_differ_and_words_where_they_do_not_help():
     for statistic in ("kuiper", "kuiper-rank", "correlation"):
         assert consistency_test(E, U, statistic=statistic, groups=SIZES, n_resamples=99, rng=1).method == "random signs of groups of scaled errors"
     assert link_test(E, U, groups=SIZES, n_resamples=99, rng=1).method == "random signs of groups of absolute errors"
+    assert consistency_test(E, U, statistic="cc", groups=SIZES, n_resamples=99, rng=1).method == "groups that lend each other scaled errors"
     curve = confidence_curve(E, U, groups=SIZES, n_boot=99, n_resamples=99, rng=1)
     assert curve.method == "random signs of groups of scaled errors" and np.isfinite(curve.band).all() and np.isfinite(curve.null_band).all()
-    for statistic in ("zmse", "ence", "cc"):
+    for statistic in ("zmse", "ence"):
         with pytest.raises(ValueError, match=f"groups must be of equal sizes for statistic='{statistic}'.*only 0 % of the rows.*statistic='kuiper'"):
             consistency_test(E, U, statistic=statistic, groups=SIZES, n_bins=3)
     with pytest.raises(ValueError, match="groups must be of equal sizes for an extrapolation"):

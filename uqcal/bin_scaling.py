@@ -785,7 +785,7 @@ def extrapolation_of(
         return _published(points, **common)
     check_shuffles(sample, along)
     check_groups(sample, along)
-    hypothesis = hypothesis_of(sample, False, "an extrapolation")
+    hypothesis = hypothesis_of(sample, None, "an extrapolation")
     plan = binned_plan(statistic, sample, along, numbers)
     points["value"] = _finite_values(as_observed(*plan), numbers)
     values = under_hypothesis(plan, sample, along.order, hypothesis, n_resamples,

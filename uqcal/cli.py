@@ -2386,10 +2386,12 @@ def _signals_end(came):
     the list gets the number of the one that came."""
     def end(number,  # of the signal
             frame):  # where it came, which does not matter
-        "Keep the number and interrupt, as Ctrl-C does."
+        "Keep the number and interrupt, as Ctrl-C does; objects half made then go without a word."
         came.append(number)
+        sys.unraisablehook = lambda found: None
         raise KeyboardInterrupt
     usual, taken = (signal.SIG_DFL, signal.default_int_handler), {}
+    said = sys.unraisablehook
     try:
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
@@ -2398,6 +2400,7 @@ def _signals_end(came):
     except ValueError: pass  # only the main thread may
     try: yield
     finally:
+        sys.unraisablehook = said
         for number, handler in taken.items(): signal.signal(number, handler)
 
 # %% ../nbs/70_cli.ipynb #f901ef4e

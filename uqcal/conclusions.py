@@ -522,34 +522,25 @@ def _wrong_there(test, at, feature, found, over):
 
 # %% ../nbs/50_conclusions.ipynb #cell-015
 def _perfect_link(sample, setup):
-    """CC of perfect uncertainties of this spread, and its range, whose digits ask for few draws;
-    no range where groups of many sizes cannot change places."""
+    "CC of perfect uncertainties of this spread: a range whose digits ask for few draws."
     check_shuffles(sample)
     most = 1999
     if setup.is_auto and sample.n > 10_000: most = 499 if sample.n <= 100_000 else 99
     few = setup.shuffles | {"n_resamples": min(setup.n_resamples, most)}
-    try: perfect = consistency_of(sample, statistic="cc", **few)
-    except NothingToTest:
-        rows = Sample(sample.error, sample.uncertainty)
-        return consistency_of(rows, statistic="cc", **few), None
-    return perfect, perfect.null_interval
+    return consistency_of(sample, statistic="cc", **few)
 
 # %% ../nbs/50_conclusions.ipynb #cell-015s
 def _link(sample, setup):
     "Do larger errors come with larger uncertainties, as much as they should?"
     test = link_of(sample, **setup.stopping(sample, 1, 0.2))
-    perfect, span = _perfect_link(sample, setup)
-    cc, status, direction, is_less = test.statistic, "undecided", None, False
-    is_weak, reach = cc < perfect.null_mean / 2, f"about {perfect.null_mean:.2f}"
-    given = "did not depend on u"
-    if span is None: given += ", rows of one group taken as independent"
-    if span is not None:
-        is_less = cc < span.low
-        reach = f"{span.low:.2f} to {span.high:.2f}".replace("-", "−")
+    perfect = _perfect_link(sample, setup)
+    cc, span, status, direction = test.statistic, perfect.null_interval, "undecided", None
+    is_weak, is_less = cc < perfect.null_mean / 2, cc < span.low
+    reach = f"{span.low:.2f} to {span.high:.2f}".replace("-", "−")
     against = monte_carlo_pvalue(cc, test.null_distribution, "less")
     if is_weak and against <= setup.level / 5: status, direction = "invalid", "reversed"
     elif is_weak and is_less: status = "invalid"
-    elif test.pvalue <= setup.level and not (is_weak and span is None): status = "valid"
+    elif test.pvalue <= setup.level: status = "valid"
     says, short = {"reversed": ("Larger errors come with smaller uncertainties",
                                 "Reversed: larger errors come with smaller u"),
                    "invalid": ("Larger errors hardly come with larger uncertainties",
@@ -565,7 +556,7 @@ def _link(sample, setup):
                       reason="precision" if status == "undecided" else None, pvalue=pvalue,
                       sentence=f"{says} (rank correlation CC = {cc:.2f}".replace("-", "−")
                                + f", p = {pvalue:.2g}; it would be {reach} if scaled "
-                               f"errors {given}).",
+                               "errors did not depend on u).",
                       confidence_interval=span, result=test,
                       test="rank correlation of |E| and u, one-sided, "
                            f"{_drawn(test)} shuffles of |E|")

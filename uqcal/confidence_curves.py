@@ -149,7 +149,7 @@ def _null_curves(points, distribution, n, rng, **options):
     in an arbitrary unit."""
     if distribution is None:
         plan = _shuffled_means, points.z, (points.s, points.count, points.kept)
-        hypothesis = hypothesis_of(points.sample, True, "a curve")
+        hypothesis = hypothesis_of(points.sample, "signs", "a curve")
         means = under_hypothesis(plan, points.sample, points.order, hypothesis, n,
                                  centre=points.z.mean(), rng=rng, **options)
         means = np.maximum(means, 0)  # signs can make the sum of a few values negative
@@ -490,7 +490,7 @@ def curve_of(
     return ConfidenceCurve(
         statistic=float((value - reference).mean()), pvalue=_area_pvalue(value, curves),
         alternative="two-sided", n=sample.n, n_resamples=n_resamples,
-        method=(METHODS[hypothesis_of(sample, True, "a curve")].format("scaled") if is_empirical
+        method=(METHODS[hypothesis_of(sample, "signs", "a curve")].format("scaled") if is_empirical
                 else f"simulated {name} errors"),
         n_groups=None if sample.groups is None else sample.groups.labels.size,
         null_distribution=(curves - reference).mean(axis=1), metric=metric, distribution=name,

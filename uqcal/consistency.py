@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .groups import (check_group_number, exchangeable_share, sign_spread, under_group_shuffles,
-                          under_signs)
+from .groups import (check_group_number, exchangeable_share, sign_spread, under_group_loans,
+                          under_group_shuffles, under_signs)
 from .inputs import check_choice, check_count, printable
 from .kernels import kernel
 from .references import zeta_score
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'LINEAR', 'METHODS', 'NothingToTest', 'check_shuffles', 'check_groups', 'binned_plan', 'shuffle_plan',
+__all__ = ['STATISTICS', 'METHODS', 'UNEQUAL', 'NothingToTest', 'check_shuffles', 'check_groups', 'binned_plan', 'shuffle_plan',
            'hypothesis_of', 'under_hypothesis', 'Stretch', 'ConsistencyTest', 'consistency_test', 'consistency_of',
            'LinkTest', 'link_test', 'link_of']
 
@@ -342,40 +342,43 @@ def shuffle_plan(
     return _shuffled_range, excess, (along.is_end,)
 
 # %% ../nbs/23_consistency.ipynb #cell-011
-LINEAR = ("kuiper", "kuiper-rank", "correlation")
 METHODS = {"shuffles": "shuffled {} errors", "group shuffles": "shuffled groups of {} errors",
-           "signs": "random signs of groups of {} errors"}
+           "signs": "random signs of groups of {} errors",
+           "loans": "groups that lend each other {} errors"}
+UNEQUAL = {"kuiper": "signs", "kuiper-rank": "signs", "correlation": "signs", "cc": "loans"}
 
 # %% ../nbs/23_consistency.ipynb #cell-011-a
 def hypothesis_of(sample: Sample,  # errors and uncertainties
-                  is_linear: bool,  # whether the statistic is a function of sums of centred values
+                  unequal: str | None,  # what serves where groups are of many sizes: "signs" (sums
+                                        # of centred values), "loans" (ranks) or None for nothing
                   name: str,  # what the caller calls the statistic
-                  ) -> str:  # "shuffles", "group shuffles" or "signs"
+                  ) -> str:  # "shuffles", "group shuffles", "signs" or "loans"
     """How sets are drawn in which nothing is wrong.
 
     Parameters
     ----------
     sample : Sample
         Errors and uncertainties.
-    is_linear : bool
-        Whether the statistic is a function of sums of centred values.
+    unequal : str | None
+        What serves where groups are of many sizes: "signs" (sums of centred values),
+        "loans" (ranks) or None for nothing.
     name : str
         What the caller calls the statistic.
 
     Returns
     -------
     str
-        "shuffles", "group shuffles" or "signs".
+        "shuffles", "group shuffles", "signs" or "loans".
 
     Raises
     ------
-    ValueError
-        Where groups are of too many sizes for a statistic that is not linear.
+    NothingToTest
+        Where groups are of too many sizes, and nothing serves then.
     """
     if sample.groups is None: return "shuffles"
     share = exchangeable_share(sample.groups)
     if share >= 0.75: return "group shuffles"
-    if is_linear: return "signs"
+    if unequal: return unequal
     raise NothingToTest(f"groups must be of equal sizes for {name}, so that they can change "
                         f"places: only {100 * share:.0f} % of the rows are in a group as large as "
                         "another one; use consistency_test with statistic='kuiper'",
@@ -386,7 +389,7 @@ def under_hypothesis(
     plan: tuple,  # kernel, values, fixed, as from `shuffle_plan`
     sample: Sample,  # errors and uncertainties
     order: np.ndarray,  # the row that each value belongs to, shape (n,)
-    hypothesis: str,  # "shuffles", "group shuffles" or "signs"
+    hypothesis: str,  # "shuffles", "group shuffles", "signs" or "loans"
     n_resamples: int,  # number of sets
     *,
     centre: float = 0.0,  # what the values scatter about, for "signs"
@@ -403,7 +406,7 @@ def under_hypothesis(
     order : np.ndarray
         The row that each value belongs to, shape (n,).
     hypothesis : str
-        "shuffles", "group shuffles" or "signs".
+        "shuffles", "group shuffles", "signs" or "loans".
     n_resamples : int
         Number of sets.
     centre : float, default 0.0
@@ -420,7 +423,8 @@ def under_hypothesis(
     group = sample.groups.codes[order]
     if hypothesis == "signs":
         return under_signs(*plan, group, n_resamples, centre=centre, **work)
-    return under_group_shuffles(*plan, group, n_resamples, **work)
+    draw = under_group_loans if hypothesis == "loans" else under_group_shuffles
+    return draw(*plan, group, n_resamples, **work)
 
 # %% ../nbs/23_consistency.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
@@ -883,7 +887,7 @@ def consistency_of(
         raise ValueError(f"statistic={name!r} needs an order, and by holds {along.labels.size} "
                          "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
                          "give numbers")
-    hypothesis = hypothesis_of(sample, name in LINEAR, f"statistic={name!r}")
+    hypothesis = hypothesis_of(sample, UNEQUAL.get(name), f"statistic={name!r}")
     plan = shuffle_plan(name, sample, along, n_bins)
     value = _finite(float(as_observed(*plan)), name)
     alternative = "two-sided" if two_sided else "greater"
@@ -1081,7 +1085,7 @@ def link_of(
             raise NothingToTest(f"{name} must vary for a rank correlation: the {n} {words} are all "
                                 f"{order.labels[0]:.6g}", f"all {words} are equal")
     check_groups(sample)
-    n_resamples, hypothesis = affordable(n_resamples, n), hypothesis_of(sample, True, "the link")
+    n_resamples, hypothesis = affordable(n_resamples, n), hypothesis_of(sample, "signs", "the link")
     plan = _rank_plan(sample.by_error_size.ranks, sample.by_uncertainty.ranks)
     value = float(as_observed(*plan))
     if hypothesis == "shuffles" and 50_000 < n < 2**22:  # half the memory holds the same ranks

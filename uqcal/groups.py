@@ -16,7 +16,7 @@ from .sample import Ordering
 
 # %% auto #0
 __all__ = ['LEAST_GROUPS', 'check_group_number', 'under_signs', 'sign_spread', 'under_group_shuffles', 'exchangeable_share',
-           'group_draws', 'without_groups', 'group_gaps']
+           'under_group_loans', 'group_draws', 'without_groups', 'group_gaps']
 
 # %% ../nbs/16_groups.ipynb #cell-041
 LEAST_GROUPS = 6  # with fewer, no test of level 5 % can reject
@@ -254,6 +254,79 @@ def exchangeable_share(groups: Ordering,  # rows group by group, from `Sample.gr
     """
     size, index = np.unique(groups.counts, return_inverse=True)
     return float(groups.counts[np.bincount(index)[index] > 1].sum() / groups.n)
+
+# %% ../nbs/16_groups.ipynb #92433bd2
+@kernel
+def _lent(values, member, start, owner, smaller, draw, state):
+    "Each group with values of others; what one has too few of, the next one adds."
+    inner, out, used = values[member], np.empty(values.size), 0
+    shuffle_within(inner, start, state)
+    for g in range(start.size - 1):
+        at = start[g]
+        while at < start[g + 1]:
+            need = start[g + 1] - at
+            few = smaller[need]
+            x = int(draw[used] * (few * need + values.size - start[few]))
+            lender = x // need if x < few * need else owner[start[few] + x - few * need]
+            first, size = start[lender], start[lender + 1] - start[lender]
+            for k in range(min(need, size)):
+                out[member[at + k]] = inner[first + k]
+            at, used = at + size, used + 1
+    return out
+
+# %% ../nbs/16_groups.ipynb #ac280dec
+def _lent_rows(kernel, values, fixed, member, start, n, rng):
+    size, state = np.diff(start), shuffle_state(rng)
+    owner = np.repeat(np.arange(size.size), size)
+    smaller = np.searchsorted(size, np.arange(size[-1] + 1))  # groups of fewer rows than that
+    draws = (rng.random(values.size) for _ in range(n))
+    return np.array([kernel(_lent(values, member, start, owner, smaller, draw, state), 0, state,
+                            *fixed)[0] for draw in draws])
+
+# %% ../nbs/16_groups.ipynb #3a8ab27d
+def under_group_loans(
+    kernel: Callable,  # compiled: a row for the values, then one a shuffle
+    values: np.ndarray,  # what is lent, shape (n,)
+    fixed: tuple,  # what stays in place
+    group: np.ndarray,  # the group of each value, whole numbers from 0, shape (n,)
+    n_resamples: int,  # number of sets
+    *,
+    rng: int | np.random.Generator | None = None,  # seed or generator
+    n_jobs: int = 1,  # parallel jobs, −1 for all cores
+    progress: bool = False,  # show a bar on standard error
+    is_enough: Callable | None = None,  # as for `uqcal.resampling.run_chunks`
+) -> np.ndarray:  # a row for each set
+    """A statistic of ranks, after groups of any sizes lent each other their values, many times.
+
+    Parameters
+    ----------
+    kernel : Callable
+        Compiled: a row for the values, then one a shuffle.
+    values : np.ndarray
+        What is lent, shape (n,).
+    fixed : tuple
+        What stays in place.
+    group : np.ndarray
+        The group of each value, whole numbers from 0, shape (n,).
+    n_resamples : int
+        Number of sets.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `uqcal.resampling.run_chunks`.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each set.
+    """
+    task = functools.partial(_lent_rows, kernel, values, fixed, *_by_size(group)[:2])
+    return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
+                      progress=progress, description="loans", is_enough=is_enough)
 
 # %% ../nbs/16_groups.ipynb #cell-056
 @kernel
