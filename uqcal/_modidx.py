@@ -1247,6 +1247,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.factors._table': ('factors.html#_table', 'uqcal/factors.py'),
                                'uqcal.factors._tail_index': ('factors.html#_tail_index', 'uqcal/factors.py'),
                                'uqcal.factors._tail_of': ('factors.html#_tail_of', 'uqcal/factors.py'),
+                               'uqcal.factors._tailed': ('factors.html#_tailed', 'uqcal/factors.py'),
                                'uqcal.factors._task': ('factors.html#_task', 'uqcal/factors.py'),
                                'uqcal.factors._units': ('factors.html#_units', 'uqcal/factors.py'),
                                'uqcal.factors._worth': ('factors.html#_worth', 'uqcal/factors.py'),

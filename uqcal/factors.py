@@ -711,6 +711,13 @@ def _decimals(interval):
     width = interval.high - interval.low
     return 2 if not 0 < width < np.inf else int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
 
+# %% ../nbs/27_factors.ipynb #6a287bc8
+def _tailed(found, then):
+    "A sentence on limits of 95 %, where enough points show that tails are heavy."
+    if found.n < 500 or found.tail_index > 3.5 or found.confidence != 0.95: return ""
+    return (" Tails may be as heavy as those of Student's t with four degrees of freedom, for "
+            f"which {then}.")
+
 # %% ../nbs/27_factors.ipynb #cell-058b
 def _average_sentence(test):
     if test.reason: return f"Whether errors have the stated size can't be judged: {test.reason}."
@@ -720,12 +727,13 @@ def _average_sentence(test):
     if test.is_heavy:
         return (f"E{size}, but their tails are too heavy for a mean square to be judged: a few "
                 "points make up most of it.")
+    worth = _tailed(test, "such limits hold in about 93 of 100 sets")
     if test.pvalue > 1 - test.confidence:
-        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}."
+        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}.{worth}"
     heavy = test.pvalue_if_heavy
     also = "" if heavy is None or heavy <= test.pvalue else (
         f"; were their tails like Student's t3, p = {heavy:.1g}")
-    return f"E{size}, p = {test.pvalue:.2g}{also}."
+    return f"E{size}, p = {test.pvalue:.2g}{also}.{worth}"
 
 # %% ../nbs/27_factors.ipynb #cell-058c
 def _plot_average(test, ax):
@@ -1070,9 +1078,7 @@ def _factors_sentence(found):
 # %% ../nbs/27_factors.ipynb #cell-096b
 def _worth(found):
     "What limits are worth where enough points show that tails are heavy, as a sentence."
-    if found.n < 500 or found.tail_index > 3.5 or found.confidence != 0.95: return ""
-    return (" Tails may be as heavy as those of Student's t with four degrees of freedom, for "
-            "which such limits hold in as few as 92 of 100 sets.")
+    return _tailed(found, "such limits hold in as few as 92 of 100 sets")
 
 # %% ../nbs/27_factors.ipynb #cell-103
 def _plot_factors(found, ax):

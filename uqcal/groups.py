@@ -257,31 +257,22 @@ def exchangeable_share(groups: Ordering,  # rows group by group, from `Sample.gr
 
 # %% ../nbs/16_groups.ipynb #92433bd2
 @kernel
-def _lent(values, member, start, owner, smaller, draw, state):
-    "Each group with values of others; what one has too few of, the next one adds."
-    inner, out, used = values[member], np.empty(values.size), 0
+def _lent(values, member, start, lender, state):
+    "Each group with values of its lender, in random order, over again where they are too few."
+    inner, out = values[member], np.empty(values.size)
     shuffle_within(inner, start, state)
-    for g in range(start.size - 1):
-        at = start[g]
-        while at < start[g + 1]:
-            need = start[g + 1] - at
-            few = smaller[need]
-            x = int(draw[used] * (few * need + values.size - start[few]))
-            lender = x // need if x < few * need else owner[start[few] + x - few * need]
-            first, size = start[lender], start[lender + 1] - start[lender]
-            for k in range(min(need, size)):
-                out[member[at + k]] = inner[first + k]
-            at, used = at + size, used + 1
+    for g in range(lender.size):
+        first, size = start[lender[g]], start[lender[g] + 1] - start[lender[g]]
+        for k in range(start[g + 1] - start[g]):
+            out[member[start[g] + k]] = inner[first + k % size]
     return out
 
 # %% ../nbs/16_groups.ipynb #ac280dec
 def _lent_rows(kernel, values, fixed, member, start, n, rng):
-    size, state = np.diff(start), shuffle_state(rng)
-    owner = np.repeat(np.arange(size.size), size)
-    smaller = np.searchsorted(size, np.arange(size[-1] + 1))  # groups of fewer rows than that
-    draws = (rng.random(values.size) for _ in range(n))
-    return np.array([kernel(_lent(values, member, start, owner, smaller, draw, state), 0, state,
-                            *fixed)[0] for draw in draws])
+    owner, state = np.repeat(np.arange(start.size - 1), np.diff(start)), shuffle_state(rng)
+    lenders = owner[rng.integers(0, owner.size, size=(n, start.size - 1))]
+    return np.array([kernel(_lent(values, member, start, lender, state), 0, state, *fixed)[0]
+                     for lender in lenders])
 
 # %% ../nbs/16_groups.ipynb #3a8ab27d
 def under_group_loans(
