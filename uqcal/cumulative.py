@@ -366,8 +366,9 @@ def _plot_graph(graph, ax, expectation):
         ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":",
                 zorder=1.4)
     if expectation is not None:
-        ax.annotate("dashed: expectation", (0.98, 0.03), xycoords="axes fraction", ha="right",
-                    color="#A66F00")
+        at, side = (0.97, "top") if 2 * graph.ordinate[-1] < low + high else (0.03, "bottom")
+        ax.annotate("dashed: expectation", (0.98, at), xycoords="axes fraction", ha="right",
+                    va=side, color="#A66F00")
     words = {"calibration": "cumulative (outcome − stated)",
              "subpopulation": "cumulative (members − everyone)", "comparison": "cumulative (a − b)"}
     ax.set_xticks(*_score_ticks(graph))
