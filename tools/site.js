@@ -19,6 +19,10 @@ function frame() {
     if (formula.classList.contains("wide-math")) formula.classList.toggle("wide-math", formula.scrollWidth > formula.clientWidth);
     else if (formula.getBoundingClientRect().width > formula.parentElement.clientWidth && formula.parentElement.clientWidth) formula.classList.add("wide-math");
   }
+  for (const table of document.querySelectorAll("main table.caption-top")) {  // code in cells breaks where the table doesn't fit otherwise
+    table.classList.remove("tight");
+    table.classList.toggle("tight", table.scrollWidth > table.clientWidth + 1);
+  }
   for (const box of document.querySelectorAll(FRAMES)) {
     const scrolls = /auto|scroll/.test(getComputedStyle(box).overflowX) && box.scrollWidth > box.clientWidth + 1;
     if (scrolls === box.classList.contains("scrolls")) continue;
