@@ -67,16 +67,17 @@ BEHIND = {
     ("coverage", "MAPIE"): "Both make a few passes over three columns; uqcal's look for crossed bounds too.",
     ("mean width", "MAPIE"): "The peer takes the absolute width of bounds that are crossed, uqcal refuses them: one more pass beside the subtraction.",
     ("Winkler score", "MAPIE"): "Both make a few passes over three columns; uqcal's look for crossed bounds too.",
+    ("coverage-width criterion", "MAPIE"): "Both make a few passes over three columns; uqcal's look for crossed bounds too.",
+    ("coverage by width, 10 groups", "MAPIE"): "Both sort the widths; uqcal's groups never part widths that differ by rounding alone, and it looks for crossed bounds.",
+    ("conformal sets", "MAPIE"): "uqcal looks whether each row sums to one, and for rows that are copies of others.",
     ("coverage of sets", "MAPIE"): "Both pick one truth value for each row; uqcal looks whether each label is a class.",
     ("conformal intervals, per uncertainty", "crepes"): "crepes checks nothing. " + COPIES,
     ("conformal intervals, by group", "crepes"): "uqcal's groups have names, which are read and looked up as Python's text; here crepes gets whole numbers. " + COPIES,
     ("conformal intervals of one width", "MAPIE"): COPIES,
     ("conformal bounds", "MAPIE"): COPIES,
     ("CRPS", "scoringrules"): FEW,
-    ("CRPS, Student", "scoringrules"): FEW,
     ("interval score", "scoringrules"): FEW,
     ("Brier score", "model-diagnostics"): "uqcal gives the score of each point, the peer the mean alone; and uqcal looks whether outcomes are 0 or 1.",
-    ("log loss", "model-diagnostics"): "uqcal gives the score of each point, the peer the mean alone; and uqcal looks whether outcomes are 0 or 1.",
     ("ECE, 10 bins", "relplot"): "The peer adds up differences by one division for each point; uqcal's bins may have any edges, count points and outcomes apart, and are checked.",
     ("length scale", "MAPIE"): FEW,
     ("ENCE, 20 bins", "netcal"): "uqcal sorts by u, for bins that hold equally many points; bins of equal width need no sort.",
@@ -535,6 +536,7 @@ def ended(table):
 def drawn(table):
     "The ratios against the number of points, a panel for each kind of call; returns the figure."
     import matplotlib.pyplot as plt
+    from matplotlib.patheffects import withStroke
     figure, panels = plt.subplots(3, 2, figsize=(9.5, 11.5), sharex=True, sharey=True, layout="constrained")
     for kind, ax in zip(KINDS, panels.flat):
         lines = [(name, line.sort_values("n")) for name, line in table[table["kind"] == kind].groupby(["what", "peer"], sort=False)]
@@ -551,7 +553,8 @@ def drawn(table):
             height = np.log10(line["ratio"].iloc[-1])
             height = max([height, *(one + 0.56 for one in placed)])
             placed.append(height)
-            ax.annotate(f"{name[0]}\n{name[1]}", (line["n"].iloc[-1], line["ratio"].iloc[-1]), (3e7, 10**height), color=colour, fontsize=8, va="center", arrowprops={"arrowstyle": "-", "color": "0.8", "lw": 0.6})
+            ax.annotate(f"{name[0]}\n{name[1]}", (line["n"].iloc[-1], line["ratio"].iloc[-1]), (3e7, 10**height), color=colour, fontsize=8, va="center",
+                        arrowprops={"arrowstyle": "-", "color": "0.8", "lw": 0.6}, path_effects=[withStroke(linewidth=2.5, foreground="w")], zorder=5)
         ax.set(xscale="log", yscale="log", xlim=(7e2, 2e13), ylim=(0.03, 1e5), title=kind, xticks=SIZES)
     for ax in panels[-1]: ax.set_xlabel("points")
     for ax in panels[:, 0]: ax.set_ylabel("peer's time / uqcal's time")
