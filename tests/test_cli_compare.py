@@ -146,5 +146,10 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):
         assert said["comparisons"][0]["null_scale"] == pytest.approx(graph.null_scale, rel=1e-10) and "is not asked" in said["headline"]
     said = run(capsys, "part-*.csv", *NAMES, "--dask")
     assert said.startswith("part-*.csv: 600 rows in 2 parts, read twice") and "No pair of groups is asked" in said and max(map(len, said.splitlines())) <= 80
-    for args, says in ((["--everyone"], "--everyone can't be had with --dask"), (["--a", "other"], "give both --a and --b"), (["--a", "x", "--b", "other"], "'control', 'other', 'treated', got 'x'")):
+    graph = subpopulation_graph(table.healed, table.propensity, table.arm == "other", sample_weight=table.w, method="asymptotic")
+    said = json.loads(run(capsys, "part-*.csv", *NAMES, "--weight", "w", "--a", "other", "--dask", "--json", "-"))
+    assert said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10) and "group other and everyone" in said["headline"]
+    said = run(capsys, "part-*.csv", *NAMES, "--everyone", "--dask")
+    assert "read 3 times" in said and "No group is asked" in said and "Everyone includes each group" in said and "\ngroup" in said
+    for args, says in ((["--everyone", "--a", "other"], "leave out"), (["--b", "other"], "--b needs --a"), (["--a", "x", "--b", "other"], "'control', 'other', 'treated', got 'x'")):
         assert says in run(capsys, "part-*.csv", *NAMES, "--dask", *args, code=2)

@@ -8,7 +8,7 @@ import dask.array as da
 import dask.dataframe as dd
 
 from uqcal import partition_comparison
-from uqcal.cumulative import comparison_graph
+from uqcal.cumulative import comparison_graph, subpopulation_graph
 from uqcal.partition_comparison import comparison_of_partitions, comparisons_of_partitions
 from uqcal.screening import screen
 
@@ -72,6 +72,42 @@ def test_pairs_share_the_passes_and_are_adjusted_as_in_memory(small_ranges):
     assert "no pair of groups is asked" in found.sentence and found.to_frame()["kuiper_pvalue_holm"].isna().all()
 
 
+def against_everyone(table, a="a"):
+    return subpopulation_graph(table["response"], table["score"], table["group"] == a, sample_weight=table["weight"] if "weight" in table else None, method="asymptotic")
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weights"])
+@pytest.mark.parametrize(("score", "group", "response"), [("plain", "halves", "real"), ("plain", "rare", "binary"), ("plain", "clumps", "binary"), ("ties", "halves", "binary"), ("plain", "gap", "real"),
+                                                          ("mixed", "halves", "probability"), ("mixed", "rare", "real"), ("constant", "halves", "binary"), ("ties", "rare", "one class"), ("close", "halves", "real")])
+def test_a_group_and_everyone_have_the_numbers_of_memory(score, group, response, weighted, small_ranges):
+    """Mutations: a bin that ends at the range instead of at the middle between members, the middle given to the wrong side, a bin left before its noise is known,
+    the rows before the first member forgotten, members left out of everyone, a middle that rounds up to the next member."""
+    made = {"binary": (rng.random(N) < 0.4) * 1.0, "real": 1e6 + rng.normal(size=N), "one class": np.ones(N), "probability": 0.2 + 0.7 * rng.random(N)}[response]
+    scores = SCORES | {"close": 1 + rng.integers(0, 40, N) * np.finfo(float).eps}
+    groups = GROUPS | {"gap": np.isin(np.argsort(np.argsort(SCORES["plain"])), [3, 5, 20, 21, 300, 304, 380])}
+    table = pd.DataFrame({"response": made, "score": scores[score], "group": np.where(groups[group], "a", "b")})
+    if weighted: table["weight"] = rng.exponential(size=N)
+    found = comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", weight="weight" if weighted else None)
+    assert_same(found, against_everyone(table))
+    assert found.n == N and found.n_a == groups[group].sum() and found.n_passes == 3 and found.b is None
+
+
+def test_each_group_against_everyone_is_the_screening(small_ranges):
+    "P-values too, and a group of one row that counts among everyone. Mutation: the others' weights not looked at, the lonely one left out of everyone."
+    n = 6000
+    table = pd.DataFrame({"response": (rng.random(n) < 0.5) * 1.0, "score": rng.random(n), "group": rng.choice(["p", "q", "r"], n), "weight": 1.0})
+    table.loc[0, "group"] = "lonely"
+    table["response"] = np.where(table["group"] == "q", (rng.random(n) < 0.58) * 1.0, table["response"])
+    found = comparisons_of_partitions(dealt(table, [2500]), weight="weight", against="all")
+    whole = screen(table, response="response", score="score", groups="group", method="asymptotic", against="all").to_frame().set_index("a")
+    rows = found.to_frame().set_index("a").sort_index()
+    names = ["kuiper_pvalue", "average_difference", "null_scale", "n_steps"]
+    np.testing.assert_allclose(rows[names].astype(float), whole.loc[rows.index, names].astype(float), rtol=1e-8)
+    assert found.skipped == (("lonely", None),) and found.n == n
+    assert "of 3 groups differ from everyone" in found.sentence and "1 group can't be compared (a single row)" in found.sentence
+    assert any("Everyone includes each group" in one for one in found.cautions)
+
+
 def test_p_values_of_pairs_are_those_of_the_screening():
     table = pd.DataFrame({"response": (rng.random(6000) < 0.5) * 1.0, "score": rng.random(6000), "group": rng.choice(["p", "q", "r"], 6000)})
     table["response"] = np.where(table["group"] == "q", (rng.random(6000) < 0.56) * 1.0, table["response"])
@@ -85,10 +121,10 @@ def test_few_numbers_are_carried_from_range_to_range():
     "A member of the rare group in 2,000 rows. Mutation: rows of a long block kept."
     n, rows = 40_000, partition_comparison
     parts = rows._counted(rows._Rows(rng.random(n), (rng.random(n) > 5e-4).astype(int), rng.integers(0, 2, n) * 1.0, np.ones((n, 4))))
-    for weighted in (False, True):
+    for weighted, following in ((False, None), (True, None), (False, 2.0), (True, 2.0)):
         going = rows._Going.begin()
         for start in range(0, n, 2000):
-            going = rows._go_on(going, parts.where(slice(start, start + 2000)), 1, 5, weighted, False)
+            going = rows._go_on(going, parts.where(slice(start, start + 2000)), 0, 5, weighted, False, following)
             assert going.kind.size < 150 and sum(one.score.size for one in going.rows) < 150
 
 
@@ -137,6 +173,9 @@ def test_refusals_name_the_part_and_the_place(table, says):
 
 
 def test_pairs_need_groups_that_can_be_compared():
+    with pytest.raises(ValueError, match="against must be"): comparisons_of_partitions(arrays(), against="some")
+    with pytest.raises(ValueError, match="two different labels or more, got 'a' alone"): comparison_of_partitions(arrays(group=["a"] * 4), "a")
+    with pytest.raises(ValueError, match="group 'b' must hold more than one row"): comparison_of_partitions(arrays(group=["a", "a", "a", "b"]), "a")
     with pytest.raises(ValueError, match="2 to 50 different labels, got 1 .'a'"): comparisons_of_partitions(arrays(group=["a"] * 4))
     with pytest.raises(ValueError, match="no two groups have scores that interleave"): comparisons_of_partitions(arrays(group=["a", "a", "b", "b"]))
 

@@ -1890,15 +1890,19 @@ def _read_groups(file, names, labels, how=None):
     return table, pd.DataFrame(columns | {role: table.columns[name]
                                           for role, name in zip(("group", "cluster"), labels)})
 
+# %% ../nbs/70_cli.ipynb #cf59da99
+def _check_sides(a, b, everyone):
+    if b is not None and a is None: raise ValueError("--b needs --a")
+    if everyone and (a is not None or b is not None):
+        raise ValueError("--everyone compares all groups; leave out --a and --b, or give --a alone "
+                         "for one group")
+
 # %% ../nbs/70_cli.ipynb #cell-051b
 def _compared_groups(groups, a, b, everyone):
     "Two labels, a label and None for everyone, or None for all."
     from uqcal.inputs import check_choice
     known = sorted(set(groups))
-    if b is not None and a is None: raise ValueError("--b needs --a")
-    if everyone and (a is not None or b is not None):
-        raise ValueError("--everyone compares all groups; leave out --a and --b, or give --a alone "
-                         "for one group")
+    _check_sides(a, b, everyone)
     for option, label in (("--a", a), ("--b", b)):
         if label is not None: check_choice(label, option, known)
     if len(known) < 2:
@@ -2068,18 +2072,17 @@ def _comparison_numbers(result, apart=None):
 # %% ../nbs/70_cli.ipynb #cell-057d
 def _comparison_in_parts(context):
     "Compare groups of a table that is read in parts: the whole of --dask."
-    params = _only(context, "response", "score", "group", "a", "b")
+    params = _only(context, "response", "score", "group", "a", "b", "everyone")
     columns = _differing([params[name] for name in ("response", "score", "group", "weight")])
     sides = params["a"], params["b"]
-    if (sides[0] is None) != (sides[1] is None):
-        raise ValueError("--dask compares two groups, or all pairs: give both --a and --b, or "
-                         "neither")
+    _check_sides(*sides, params["everyone"])
     _check_outputs(None, params["jobs"], json=params["json_file"])
     from uqcal.partition_comparison import comparison_of_partitions, comparisons_of_partitions
     named = dict(zip(("response", "score", "group", "weight"), columns),
                  progress=_shown(params["progress"]))
     with _in_parts(params, list(filter(None, columns)), [columns[2]]) as table:
-        found = (comparisons_of_partitions(table, **named) if sides[0] is None
+        found = (comparisons_of_partitions(table, against="all" if params["everyone"] else "pairs",
+                                           **named) if sides[0] is None
                  else comparison_of_partitions(table, *sides, **named))
     is_pair = sides[0] is not None or len(found.comparisons) == 1 and not found.skipped
     result = found.comparisons[0] if is_pair and sides[0] is None else found
@@ -2087,17 +2090,20 @@ def _comparison_in_parts(context):
     sentence = result.sentence[0].upper() + result.sentence[1:].rstrip(".") + "."
     numbers = [{key: None if isinstance(value, float) and not np.isfinite(value) else value
                 for key, value in row.items()} for row in result.to_frame().to_dict("records")]
+    first = 1 if is_pair or params["everyone"] else 2
     _tell_of_parts(params, columns, result, [
-        _wrapped(sentence, _width()), _aligned(rows, range(1 if is_pair else 2, len(rows[0]))),
+        _wrapped(sentence, _width()), _aligned(rows, range(first, len(rows[0]))),
         *(_wrapped(one, _width()) for one in result.cautions)], comparisons=numbers,
         skipped=[] if is_pair else list(result.skipped), cautions=list(result.cautions))
 
 # %% ../nbs/70_cli.ipynb #cell-057d-b
 def _pairs_of_parts(result):
-    "The twenty pairs with the smallest p-values as text."
+    "The twenty comparisons with the smallest p-values as text."
     def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
-    return [("a", "b", "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)"), *(
-        (str(row["a"]), str(row["b"]), f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
+    who = ("group",) if result.comparisons[0].b is None else ("a", "b")
+    return [(*who, "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)"), *(
+        (*(str(row[side]) for side in "ab"[:len(who)]), f"{row['n_a']:,}" if len(who) == 1 else
+         f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
          f"{row['average_difference']:.3g}", f"{row['kuiper'] / row['null_scale']:.3f}"
          if row["null_scale"] else "no noise", *(_p(row[f"kuiper_pvalue{by}"])
                                                  for by in ("", "_holm", "_bh")))

@@ -5,6 +5,8 @@
 # %% ../nbs/65_partition_comparison.ipynb #cell-007
 from __future__ import annotations
 
+import functools
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +20,7 @@ from .kernels import kernel
 from .partitions import bars_of_parts, in_part, over_parts, parts_of
 from .rates import MatchedAverages, matched_difference
 from .resampling import holm
-from .results import Interval, Result, new_axes, three_digits
+from .results import Interval, Result, new_axes, plain_text, three_digits
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -152,7 +154,7 @@ def _settled(size, least, twice):
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-019
 _ROWS, _WEIGHT, _SUM, _SQUARE, _NOISE, _PEAK = range(6)  # of a group in a block: rows, Σw, Σwy,
-                                                         # Σw², Σw²v, peakedness over rows
+                                                         # Σw², Σw²v, Σ(w²v)² times peakedness
 
 
 @kernel
@@ -237,7 +239,7 @@ def _variance_at(blocks, kind, e, weights, which):
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-025
 (_TOTAL, _AT, _MEAN_A, _MEAN_B, _STEPS, _PUBLISHED, _ONES_A, _ONES_B, _VARIANCE, _SQUARES,
- _MEMBERS) = range(11)
+ _MEMBERS, _PART, _MEAN, _MEAN_SQUARE) = range(14)
 
 
 @kernel
@@ -253,6 +255,7 @@ def _walk(blocks, kind, ends, m, start, stop, is_end, sums, high_low, marks):
             if weights[k - 1] > 0 and _is_step(kind, e + k, m, is_end):
                 weights[k] = _step(blocks, kind, e + k)[0]
         sums[_TOTAL] += weight
+        sums[_PART] += weight
         sums[_AT] += weight * (mean_a - mean_b)
         sums[_MEAN_A] += weight * mean_a
         sums[_MEAN_B] += weight * mean_b
@@ -265,9 +268,61 @@ def _walk(blocks, kind, ends, m, start, stop, is_end, sums, high_low, marks):
         sums[_SQUARES] += part * part
         if kind[e] == _TIED:
             for g in (_A, _B):
-                own = weight**2 * _variance_of(blocks, e, g, 2)
-                sums[_MEMBERS] += own**2 * blocks[e, g, _PEAK] * _variance_of(blocks, e, g, g)
+                sums[_MEMBERS] += (weight / blocks[e, g, _WEIGHT])**4 * blocks[e, g, _PEAK]
         else: sums[_MEMBERS] += part * part
+        if (e - start) % every == 0 and n < marks.shape[0]:
+            marks[n] = ends[e, 1], sums[_TOTAL], sums[_AT]
+            n += 1
+    return n
+
+# %% ../nbs/65_partition_comparison.ipynb #bc186ff3
+@kernel
+def _into_bins(score, is_other, columns, bins, ends, m, block, following):
+    """Add sorted rows to the bins of the members' scores nearest to them, and say to which each was
+    added; return the number of bins."""
+    at = 0
+    for i in range(score.size):
+        while True:
+            while at < score.size and (is_other[at] or m > 0 and score[at] <= ends[m - 1, 1]):
+                at += 1
+            ahead = score[at] if at < score.size else following
+            if m > 0:
+                here = ends[m - 1, 1]
+                border = here + 0.5 * (ahead - here)
+                if border >= ahead and ahead < np.inf: border = here
+                if score[i] <= border: break
+            bins[m], ends[m] = 0.0, ahead
+            m += 1
+        block[i] = m - 1
+        for c in range(4):
+            bins[m - 1, int(is_other[i]), c] += columns[i, c]
+    return m
+
+# %% ../nbs/65_partition_comparison.ipynb #4b6e7945
+@kernel
+def _walk_bins(bins, ends, start, stop, sums, high_low, marks):
+    "Go on with the walk of members against everyone over bins start to stop − 1, as `_walk` does."
+    every, n = max(-((start - stop) // marks.shape[0]), 1), 0
+    for e in range(start, stop):
+        own, other = bins[e, _A], bins[e, _B]
+        weight, everyone = own[_WEIGHT], own[_WEIGHT] + other[_WEIGHT]
+        mean, share = (own[_SUM] + other[_SUM]) / everyone, weight / everyone
+        sums[_TOTAL] += weight
+        sums[_PART] += weight * (1 - share)
+        sums[_AT] += own[_SUM] - weight * mean
+        sums[_MEAN_A] += (1 - share) * own[_SUM]
+        sums[_MEAN_B] += share * other[_SUM]
+        sums[_STEPS] += 1
+        sums[_PUBLISHED] += weight**2
+        sums[_MEAN] += weight**2 * mean
+        sums[_MEAN_SQUARE] += weight**2 * mean**2
+        high_low[0], high_low[1] = max(high_low[0], sums[_AT]), min(high_low[1], sums[_AT])
+        sums[_ONES_A] += (1 - share)**2 * own[_SQUARE]
+        sums[_ONES_B] += share**2 * other[_SQUARE]
+        part = (1 - share)**2 * own[_NOISE] + share**2 * other[_NOISE]
+        sums[_VARIANCE] += part
+        sums[_SQUARES] += part * part
+        sums[_MEMBERS] += (1 - share)**4 * own[_PEAK] + share**4 * other[_PEAK]
         if (e - start) % every == 0 and n < marks.shape[0]:
             marks[n] = ends[e, 1], sums[_TOTAL], sums[_AT]
             n += 1
@@ -308,7 +363,7 @@ class _Going(NamedTuple):
         "Before the first score."
         none, nobody = np.empty(0), np.empty(0, np.int64)
         rows = _Rows(none, nobody, none, np.empty((0, 4)))
-        return cls(np.zeros(11), np.zeros(2), (), np.empty((0, 2, 6)), nobody.astype(np.int8),
+        return cls(np.zeros(14), np.zeros(2), (), np.empty((0, 2, 6)), nobody.astype(np.int8),
                    np.empty((0, 2)), (rows, rows), (nobody, nobody), 0)
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-029
@@ -324,19 +379,23 @@ def _add_noise(rows, block, blocks, weighted, is_end):
     if weighted and start >= 0: start = _reached(size, start, -1, 10)
     stop, peak = first[settled], _peakedness(rows.response, count, *sized)
     fresh = np.flatnonzero(block[:stop] >= 0)
-    np.add.at(blocks[:, _NOISE], block[fresh], rows.columns[fresh, _SQUARE] * noise[fresh])
-    blocks[block[fresh], _PEAK] = peak[fresh]
+    each, at = rows.columns[fresh, _SQUARE] * noise[fresh], block[fresh]
+    np.add.at(blocks[:, _NOISE], at, each)
+    np.add.at(blocks[:, _PEAK], at, each**2 / count[fresh] * peak[fresh])
     return first[max(start, 0)], stop
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-030
-def _go_on(going, rows, b, n_marks, weighted, is_end):
-    "The walk of two groups after a further range of scores."
-    m, is_b = going.kind.size, rows.code == b
+def _go_on(going, rows, a, n_marks, weighted, is_end, following=None):
+    """The walk of group a and the other rows after a further range of scores; `following` is where
+    the next member lies beyond it, if the others are everyone."""
+    m, is_b = going.kind.size, rows.code != a
     blocks, kind, ends = (np.concatenate([old, np.zeros((rows.score.size, *old.shape[1:]),
                                                         old.dtype)])
                           for old in (going.blocks, going.kind, going.ends))
     block = np.empty(rows.score.size, np.int64)
-    m = _into_blocks(rows.score, is_b, rows.columns, blocks, kind, ends, m, block)
+    if following is None:
+        m = _into_blocks(rows.score, is_b, rows.columns, blocks, kind, ends, m, block)
+    else: m = _into_bins(rows.score, is_b, rows.columns, blocks, ends, m, block, following)
     left, places, known = [], [], m
     for side, mine in enumerate((~is_b, is_b)):
         held = _Rows(*(np.concatenate(pair) for pair in zip(going.rows[side], rows.where(mine))))
@@ -345,18 +404,22 @@ def _go_on(going, rows, b, n_marks, weighted, is_end):
         if stop < place.size: known = min(known, place[stop])
         left.append(held.where(slice(start, None)))
         places.append(np.where(np.arange(start, place.size) < stop, -1, place[start:]))
-    stop = m if is_end else max(min(m - 4, known - 1), going.first)
+    late, reach = (3, 1) if following is None else (0, 0)
+    stop = m if is_end else max(min(m - 1 - late, known - reach), going.first)
     sums, high_low, marks = going.sums.copy(), going.high_low.copy(), np.empty((n_marks, 3))
-    n = _walk(blocks, kind, ends, m, going.first, stop, is_end, sums, high_low, marks)
+    if following is None:
+        n = _walk(blocks, kind, ends, m, going.first, stop, is_end, sums, high_low, marks)
+    else: n = _walk_bins(blocks, ends, going.first, stop, sums, high_low, marks)
     kept = max(stop - 1, 0)
     return _Going(sums, high_low, (*going.marks, marks[:n].copy()), blocks[kept:m].copy(),
                   kind[kept:m].copy(), ends[kept:m].copy(), tuple(left), tuple(
                       np.where(one < 0, -1, one - kept) for one in places), stop - kept)
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-030b
-def _walked(goings, rows, asked, n_marks, is_end):
-    "All walks after a further range."
-    return [_go_on(going, rows.where((rows.code == a) | (rows.code == b)), b, n_marks, weighted,
+def _walked(goings, rows, asked, following, n_marks, is_end):
+    "All walks after a further range; `following` has the next score of each group beyond it."
+    return [_go_on(going, rows, a, n_marks, weighted, is_end, following[a]) if b is None else
+            _go_on(going, rows.where((rows.code == a) | (rows.code == b)), a, n_marks, weighted,
                    is_end) for going, (a, b, weighted) in zip(goings, asked)]
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-032
@@ -425,15 +488,18 @@ def _few(values):
     low, high = values.min(), values.max()
     return np.unique(np.append(values[(values > low) & (values < high)][:1], [low, high]))
 
+# %% ../nbs/65_partition_comparison.ipynb #3bd6f9d6
+def _joined(one, other):
+    return _Side(one.n + other.n, _few(np.append(one.responses, other.responses)),
+                 min(one.lightest, other.lightest), max(one.heaviest, other.heaviest))
+
 # %% ../nbs/65_partition_comparison.ipynb #cell-034d
 def _both(sides, others):
     "What two parts say of their groups."
     said = dict(sides)
     for label, new in others.items():
         old = said.get(label)
-        said[label] = new if old is None else _Side(
-            old.n + new.n, _few(np.append(old.responses, new.responses)),
-            min(old.lightest, new.lightest), max(old.heaviest, new.heaviest))
+        said[label] = new if old is None else _joined(old, new)
     if len(said) > _MOST_LABELS:
         raise ValueError(f"there must be at most {_MOST_LABELS:,} different groups, got more")
     return said
@@ -463,6 +529,24 @@ def _dealt(columns, place, options):
     return pd.DataFrame(dict(zip(_COLUMNS, (*rows[:3], *rows.columns.T)))).assign(
         range=np.searchsorted(cuts, rows.score))
 
+# %% ../nbs/65_partition_comparison.ipynb #baa67bf0
+def _lowest(columns, place, options):
+    "The lowest score of each group in each range, in one part; shape (ranges, groups)."
+    names, number, cuts = options
+    read, lowest = _read(columns, place, names), np.full((len(cuts) + 1, len(number)), np.inf)
+    if read is None: return None
+    _, s, labels, code, _ = read
+    code = np.array([number[label] for label in labels])[code]
+    np.minimum.at(lowest, (np.searchsorted(cuts, s), code), s)
+    return (lowest,)
+
+# %% ../nbs/65_partition_comparison.ipynb #7912b750
+def _following(parts, cuts, names, number):
+    "The lowest score of each group beyond each range, infinite where there is none."
+    (lowest,) = over_parts(parts, _lowest, (np.minimum,), names, number, cuts)
+    beyond = np.minimum.accumulate(lowest[::-1], axis=0)[::-1]
+    return np.vstack([beyond[1:], np.full_like(beyond[:1], np.inf)])
+
 # %% ../nbs/65_partition_comparison.ipynb #cell-036c
 def _in_ranges(parts, cuts, options):
     "A promise for each range of scores: its rows, out of all parts."
@@ -487,7 +571,7 @@ class _Told(Result):
 
     @property
     def n(self) -> int:
-        "Rows of both groups."
+        "Rows of both groups; of the table, where a group is compared with everyone."
         return self.n_a + self.n_b
 
     @property
@@ -527,18 +611,18 @@ class _Told(Result):
 # %% ../nbs/65_partition_comparison.ipynb #cell-039
 @dataclass(frozen=True, kw_only=True)
 class PartitionedComparison(_Told):
-    """Two groups at like scores in a table of many parts; what `comparison_of_partitions` returns.
+    """Two groups at like scores, or a group and everyone, in a table of many parts; what `comparison_of_partitions` returns.
 
     Attributes
     ----------
     a : str
         The first group.
-    b : str
-        The second.
+    b : str | None
+        The second; None for everyone.
     n_a : int
         Rows of the first.
     n_b : int
-        Rows of the second.
+        Rows of the second; where b is everyone, those that are not in a.
     n_steps : float
         Number of steps; where scores are tied, the steps they stand for.
     average_difference : float
@@ -571,9 +655,9 @@ class PartitionedComparison(_Told):
         difference.
     """
     a: str  # the first group
-    b: str  # the second
+    b: str | None  # the second; None for everyone
     n_a: int  # rows of the first
-    n_b: int  # rows of the second
+    n_b: int  # rows of the second; where b is everyone, those that are not in a
     n_steps: float  # number of steps; where scores are tied, the steps they stand for
     average_difference: float  # first minus second over all scores, in the unit of the response
     confidence_interval: Interval  # of the average difference, at 95 %
@@ -591,15 +675,25 @@ class PartitionedComparison(_Told):
     graph: pd.DataFrame = field(repr=False)  # the graph at some hundred scores: score, share of
                                              # the weight up to it, cumulative difference
 
+# %% ../nbs/65_partition_comparison.ipynb #cecc6c3b
+def _named(found):
+    "Both sides as they are told."
+    return printable(found.a), "everyone" if found.b is None else printable(found.b)
+
+# %% ../nbs/65_partition_comparison.ipynb #20041b0b
+def _graph_name(found):
+    return "subpopulation_graph" if found.b is None else "comparison_graph"
+
 # %% ../nbs/65_partition_comparison.ipynb #cell-040
 def _sentence(found):
-    first, second = printable(found.a), printable(found.b)
-    who, on_average = f"groups {first} and {second}", found.average_pvalue <= 0.05
+    (first, second), on_average = _named(found), found.average_pvalue <= 0.05
+    who = f"group{'' if found.b is None else 's'} {first} and {second}"
     if found.kuiper_pvalue is None:
         told = f"{who} differ on average" if on_average else (
             f"no average difference between {who} is found")
         asked = (". Whether they differ over some stretch of scores is not asked, since too few "
-                 "steps, or too few events, carry the graph; comparison_graph shuffles, in memory.")
+                 f"steps, or too few events, carry the graph; {_graph_name(found)} shuffles, in "
+                 "memory.")
     else:
         asked = f", Kuiper's p = {found.kuiper_pvalue:.2g}."
         if found.kuiper_pvalue <= 0.05:
@@ -619,8 +713,9 @@ _APART = ("Rows are taken as independent of each other; rows that belong togethe
 _ROUNDED = ("The different scores are few: the p-values of Kuiper and Kolmogorov–Smirnov tend to "
             "be too large, so that a difference which is found stands, and one which is not may "
             "be there.")
-_LEFT = ("Not asked of a table in partitions: over which stretch of scores groups lie furthest "
-         "apart, and a group against everyone.")
+_LEFT = "Not asked of a table in partitions: over which stretch of scores they lie furthest apart."
+_INCLUDED = ("Everyone includes each group, so that one that is far off can make others differ; a "
+             "pair of groups knows nothing of a third.")
 
 
 def _cautions(found):
@@ -647,9 +742,29 @@ def _plot_comparison(found, ax):
                                                                     graph["score"])]
     ax.set_xticks(at, shown)
     ax.set(xlim=(0, 1), xlabel="score (its own unit)",
-           ylabel=f"cumulative ({found.a} − {found.b}), unit of the response")
+           ylabel=plain_text("cumulative ({} − {}), unit of the response".format(*_named(found))))
     ax.secondary_xaxis("top").set_xlabel("share of the weight; slope = average difference")
     return ax
+
+# %% ../nbs/65_partition_comparison.ipynb #f7abfec0
+def _matched(sums, responses, origin, unit):
+    "The averages that are compared, the responses on the way from their least to their largest."
+    least, most, part = float(responses.min()), float(responses.max()), sums[_PART]
+    width = 1.0 if least == most and least in (0.0, 1.0) else most - least
+    is_two_valued = bool(np.unique(responses).size == 2 or least == most and width > 0)
+    if part <= 1e-9 * sums[_TOTAL]: return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, is_two_valued)
+    rates = [(mean / part * unit + origin - least) / (most - least) if most > least else 0.0
+             for mean in sums[[_MEAN_A, _MEAN_B]]]
+    rates = [float(np.clip(rate, 0, 1)) for rate in rates]
+    numbers = [float(part**2 / ones) for ones in sums[[_ONES_A, _ONES_B]]]
+    return MatchedAverages(rates[0], numbers[0], rates[1], numbers[1],
+                           float(width * part / sums[_TOTAL]), is_two_valued)
+
+# %% ../nbs/65_partition_comparison.ipynb #d620ec26
+def _mean_noise(sums, origin, unit):
+    "Σ W² P (1 − P) over the steps of members against everyone, P between 0 and 1."
+    square, mean, both = sums[[_PUBLISHED, _MEAN, _MEAN_SQUARE]]
+    return max(origin * (1 - origin) * square + unit * (1 - 2 * origin) * mean - unit**2 * both, 0)
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-043
 _FEWEST = 500  # steps from which the limit serves, as in memory
@@ -660,32 +775,25 @@ def _answer(going, names, sides, units, n_partitions):
     sums, (high, low), total = going.sums, going.high_low, going.sums[_TOTAL]
     if total == 0: return None
     responses, (origin, unit, _) = np.concatenate([one.responses for one in sides]), units
-    least, most = float(responses.min()), float(responses.max())
-    width = 1.0 if least == most and least in (0.0, 1.0) else most - least
-    rates = [(mean / total * unit + origin - least) / (most - least) if most > least else 0.0
-             for mean in sums[[_MEAN_A, _MEAN_B]]]
-    rates = [float(np.clip(rate, 0, 1)) for rate in rates]
-    numbers = [float(total**2 / ones) for ones in sums[[_ONES_A, _ONES_B]]]
     value, variance = float(sums[_AT] / total * unit), float(sums[_VARIANCE] / total**2 * unit**2)
-    interval, pvalue = matched_difference(MatchedAverages(
-        rates[0], numbers[0], rates[1], numbers[1], width,
-        np.unique(responses).size == 2 or least == most and width > 0), value, variance)
+    interval, pvalue = matched_difference(_matched(sums, responses, origin, unit), value, variance)
     size, null_scale = (float((high - low) / total * unit), float(max(high, -low) / total * unit)
                         ), float(np.sqrt(variance))
     steps, members = (sums[_VARIANCE]**2 / squares if squares > 0 else 0.0
                       for squares in sums[[_SQUARES, _MEMBERS]])
     tails = [float(null.sf(one / null_scale)) if max(steps, members) >= _FEWEST else None
              for null, one in zip((kuiper_null, kolmogorov_smirnov_null), size)]
-    bounded = 0 <= least <= most <= 1
+    is_bounded = 0 <= responses.min() and responses.max() <= 1
+    published = (sums[_PUBLISHED] if names[1] is not None else _mean_noise(sums, origin, unit))
     return PartitionedComparison(
         a=names[0], b=names[1], n_a=sides[0].n, n_b=sides[1].n, n_steps=float(sums[_STEPS]),
         average_difference=value, confidence_interval=interval, average_pvalue=pvalue,
         kuiper=size[0], kolmogorov_smirnov=size[1], null_scale=null_scale,
-        scale=float(np.sqrt(sums[_PUBLISHED]) / total) if bounded else np.nan,
+        scale=float(np.sqrt(published) / total) if is_bounded else np.nan,
         kuiper_pvalue=tails[0], kolmogorov_smirnov_pvalue=tails[1],
         is_rounded=bool(tails[0] is not None and steps < _FEWEST),
         graph=_graph(going.marks, total, unit), n_partitions=n_partitions,
-        n_passes=2)
+        n_passes=2 + (names[1] is None))
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-043b
 def _graph(marks, total, unit):
@@ -696,14 +804,16 @@ def _graph(marks, total, unit):
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-045
 def _all_walks(frame, names, choose, progress):
-    "The answers for the pairs that are chosen once the groups are known, and these pairs."
+    """The answers for the pairs that are chosen once the groups are known, and these pairs; None
+    stands for everyone."""
     parts = parts_of(frame, [name for name in names if name is not None])
     with bars_of_parts(progress):
         found = over_parts(parts, _surveyed, (_both, lambda *two: np.concatenate(two)), names)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         known, cuts = found[0], _cuts(found[1])
         pairs = choose(known)
-        groups = {label: known[label] for pair in pairs for label in pair}
+        is_everyone = any(b is None for _, b in pairs)
+        groups = known if is_everyone else {label: known[label] for pair in pairs for label in pair}
         responses = np.concatenate([one.responses for one in groups.values()])
         heaviest, lightest = max(one.heaviest for one in groups.values()), min(
             one.lightest for one in groups.values())
@@ -713,32 +823,47 @@ def _all_walks(frame, names, choose, progress):
         origin = responses.min()
         units = origin, 2.0**np.frexp(np.ptp(responses))[1], heaviest
         number = {label: k for k, label in enumerate(groups)}
-        asked = [(number[a], number[b], _is_weighted(known[a], known[b])) for a, b in pairs]
+        sides = [(known[a], _others(known, a) if b is None else known[b]) for a, b in pairs]
+        asked = [(number[a], number.get(b), _is_weighted(*two))
+                 for (a, b), two in zip(pairs, sides)]
+        following = (_following(parts, cuts, names, number) if is_everyone else
+                     [None] * (len(cuts) + 1))
         ranges = _in_ranges(parts, cuts, (names, number, cuts, units))
-        walks = _one_by_one(ranges, asked)
-    return [_answer(one, pair, [known[label] for label in pair], units, len(parts))
-            for one, pair in zip(walks, pairs)], pairs
+        walks = _one_by_one(ranges, asked, following)
+    return [_answer(one, pair, two, units, len(parts))
+            for one, pair, two in zip(walks, pairs, sides)], pairs
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-045b
 def _is_weighted(*sides):
     return min(one.lightest for one in sides) < max(one.heaviest for one in sides)
 
+# %% ../nbs/65_partition_comparison.ipynb #4400f35d
+def _others(sides, a):
+    "What is known of everyone: the rows that are not in group a, the responses and weights of all."
+    every = functools.reduce(_joined, sides.values())
+    return every._replace(n=every.n - sides[a].n)
+
 # %% ../nbs/65_partition_comparison.ipynb #cell-045c
-def _one_by_one(ranges, asked):
+def _one_by_one(ranges, asked, following):
     "The walks of all pairs at their end."
     from dask import delayed
     going, n_marks = [_Going.begin()] * len(asked), max(1000 // len(ranges), 5)
-    for k, rows in enumerate(ranges, 1):
-        going = delayed(_walked)(going, delayed(_in_order)(rows), asked, n_marks,
+    for k, (rows, beyond) in enumerate(zip(ranges, following), 1):
+        going = delayed(_walked)(going, delayed(_in_order)(rows), asked, beyond, n_marks,
                                  k == len(ranges))
     return going.compute()
+
+# %% ../nbs/65_partition_comparison.ipynb #75d571af
+def _refuse_lonely(label):
+    raise ValueError(f"group {label!r} must hold more than one row: how widely its responses "
+                     "scatter can't be told from one")
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-046
 def comparison_of_partitions(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
                  # chunks
     a: str,  # the label of the first group, as text
-    b: str,  # the label of the second
+    b: str | None = None,  # the label of the second; None compares the first with everyone
     *,
     response: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
@@ -746,7 +871,7 @@ def comparison_of_partitions(
     weight: str | None = None,  # the column of weights > 0; None for equal ones
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparison:  # `.sentence`, `.kuiper`, `.confidence_interval`, `.plot()`
-    """Cumulative differences between two groups of a table that no memory holds.
+    """Cumulative differences between two groups of a table that no memory holds, or between one and everyone.
 
     Parameters
     ----------
@@ -755,8 +880,8 @@ def comparison_of_partitions(
         chunks.
     a : str
         The label of the first group, as text.
-    b : str
-        The label of the second.
+    b : str | None, optional
+        The label of the second; None compares the first with everyone.
     response : str, default "response"
         The column of responses, 0 and 1 or real numbers.
     score : str, default "score"
@@ -777,20 +902,20 @@ def comparison_of_partitions(
     ------
     ValueError, TypeError
         For bad input, with the partition in which it is, for scores that never interleave
-        and for a group of a single row; ImportError without Dask.
-
-    References
-    ----------
-    Tygert (2021b).
+        and for a group of a single row; ImportError without Dask. Sources: Tygert (2021b),
+        and (2021a) for everyone.
     """
     def _asked(sides):
         "The two groups, if they are there."
-        for name, label in (("a", a), ("b", b)): check_choice(label, name, sorted(sides))
+        for name, label in (("a", a), ("b", b)):
+            if name == "a" or b is not None: check_choice(label, name, sorted(sides))
         if a == b: raise ValueError(f"a and b must differ, both are {a!r}")
+        if b is None and len(sides) == 1:
+            raise ValueError(f"{group} must hold two different labels or more, got {a!r} alone")
         for label in (a, b):
-            if sides[label].n == 1:
-                raise ValueError(f"group {label!r} must hold more than one row: how widely its "
-                                 "responses scatter can't be told from one")
+            if label is not None and sides[label].n == 1: _refuse_lonely(label)
+        if b is None and _others(sides, a).n == 1:
+            _refuse_lonely(next(label for label in sides if label != a))
         return [(a, b)]
     (found,), _ = _all_walks(frame, (response, score, group, weight), _asked, progress)
     if found is None:
@@ -798,17 +923,37 @@ def comparison_of_partitions(
                          "compare at")
     return found
 
+# %% ../nbs/65_partition_comparison.ipynb #5bfc333d
+def _sentence_of_all(found):
+    table, is_everyone = found.to_frame(), found.comparisons[0].b is None
+    asked, differ = table["kuiper_pvalue"].notna(), table["kuiper_pvalue_holm"] <= 0.05
+    told, what = [], "group" if is_everyone else "pair of groups"
+    if asked.any():
+        who = "groups" if is_everyone else "pairs of groups"
+        told.append(f"at like scores {differ.sum():,} of {asked.sum():,} {who} differ"
+                    + " from everyone" * is_everyone + ", at 5 % after Holm's correction")
+    if not asked.all():
+        k = int((~asked).sum())
+        left = f"{k:,} {'is' if k == 1 else 'are'} not asked" if told else f"no {what} is asked"
+        told.append(f"{left}, since too few steps carry their graphs")
+    if found.skipped:
+        why = ("a single row" if is_everyone else "scores that never interleave, or a group of a "
+               "single row")
+        k = len(found.skipped)
+        told.append(f"{k:,} {what.split()[0]}{'' if k == 1 else 's'} can't be compared ({why})")
+    return "; ".join(told)
+
 # %% ../nbs/65_partition_comparison.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True)
 class PartitionedComparisons(Result):
-    """All pairs of groups of a table of many parts; what `comparisons_of_partitions` returns.
+    """All pairs of groups of a table of many parts, or each against everyone; what `comparisons_of_partitions` returns.
 
     Attributes
     ----------
     comparisons : tuple[PartitionedComparison, ...]
-        The pairs, in the order of their p-values.
-    skipped : tuple[tuple[str, str], ...]
-        Pairs whose scores never interleave, or with a group of one row.
+        In the order of their p-values.
+    skipped : tuple[tuple[str, str | None], ...]
+        Those whose scores never interleave, or with a group of one row.
     n : int
         Rows of the groups.
     n_partitions : int
@@ -816,10 +961,10 @@ class PartitionedComparisons(Result):
     n_passes : int
         How many times all of them were read.
     """
-    comparisons: tuple[PartitionedComparison, ...] = field(repr=False)  # the pairs, in the order of
-                                                                        # their p-values
-    skipped: tuple[tuple[str, str], ...]  # pairs whose scores never interleave, or with a group of
-                                          # one row
+    comparisons: tuple[PartitionedComparison, ...] = field(repr=False)  # in the order of their
+                                                                        # p-values
+    skipped: tuple[tuple[str, str | None], ...]  # those whose scores never interleave, or with a
+                                                 # group of one row
     n: int  # rows of the groups
     n_partitions: int  # parts of the table
     n_passes: int  # how many times all of them were read
@@ -827,24 +972,18 @@ class PartitionedComparisons(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        table = self.to_frame()
-        asked, differ = table["kuiper_pvalue"].notna(), table["kuiper_pvalue_holm"] <= 0.05
-        told = [f"at like scores {differ.sum():,} of {asked.sum():,} pairs of groups differ, at "
-                "5 % after Holm's correction"] if asked.any() else []
-        if not asked.all():
-            left = f"{(~asked).sum():,} are not asked" if told else "no pair of groups is asked"
-            told.append(f"{left}, since too few steps carry their graphs")
-        if self.skipped: told.append(f"{len(self.skipped):,} pairs have no scores in common")
-        return "; ".join(told)
+        return _sentence_of_all(self)
 
     @property
     def cautions(self) -> tuple[str, ...]:
         "What could be misread in the numbers, and what was not asked."
         is_rounded = any(one.is_rounded for one in self.comparisons)
-        return (_APART, *([_ROUNDED] if is_rounded else []), _LEFT)
+        is_included = self.comparisons[0].b is None and len(self.comparisons) > 1
+        return (_APART, *([_INCLUDED] if is_included else []), *([_ROUNDED] if is_rounded else []),
+                _LEFT)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each pair, with p-values adjusted by Holm and by Benjamini and Hochberg.
+        """A row for each comparison, with p-values adjusted by Holm and by Benjamini and Hochberg.
 
         Returns
         -------
@@ -856,6 +995,11 @@ class PartitionedComparisons(Result):
         return table.assign(**{name: pd.Series(rule(p.to_numpy()) if p.size else [], p.index, float)
                                for name, rule in adjusted.items()})
 
+# %% ../nbs/65_partition_comparison.ipynb #407f019a
+def _rows_of(sides, pair):
+    a, b = pair
+    return sides[a].n, _others(sides, a).n if b is None else sides[b].n
+
 # %% ../nbs/65_partition_comparison.ipynb #cell-049
 def comparisons_of_partitions(
     frame: Any,  # as of `comparison_of_partitions`
@@ -864,9 +1008,10 @@ def comparisons_of_partitions(
     score: str = "score",  # the column of scores
     group: str = "group",  # the column of labels, at most 50 different ones
     weight: str | None = None,  # the column of weights > 0; None for equal ones
+    against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparisons:  # `.sentence`, `.to_frame()`, `.comparisons`
-    """Cumulative differences between all pairs of groups of a table that no memory holds.
+    """Cumulative differences between all pairs of groups of a table that no memory holds, or between each group and everyone.
 
     Parameters
     ----------
@@ -880,6 +1025,8 @@ def comparisons_of_partitions(
         The column of labels, at most 50 different ones.
     weight : str | None, optional
         The column of weights > 0; None for equal ones.
+    against : str, default "pairs"
+        "pairs" for all pairs, "all" for each group against everyone.
     progress : bool, default False
         Show bars on standard error.
 
@@ -894,22 +1041,21 @@ def comparisons_of_partitions(
         As `comparison_of_partitions`.
     ValueError
         For a single group, for more than 50 and where no two groups can be compared.
-
-    References
-    ----------
-    Tygert (2021b).
+        Sources: Tygert (2021b), and (2021a) for everyone.
     """
+    check_choice(against, "against", ("pairs", "all"))
     known, skipped = {}, []
 
     def _asked(sides):
-        "All pairs of groups with at least two rows."
+        "All pairs of groups with at least two rows, or these groups."
         known.update(sides)
         if not 2 <= len(sides) <= 50:
             raise ValueError(f"{group} must hold 2 to 50 different labels, got {len(sides)}"
                              + (f" ({next(iter(sides))!r})" if len(sides) == 1 else
-                                "; name two with a and b"))
-        pairs = [(a, b) for k, a in enumerate(sorted(sides)) for b in sorted(sides)[k + 1:]]
-        skipped.extend(one for one in pairs if min(sides[label].n for label in one) < 2)
+                                "; name one or two with a and b"))
+        pairs = ([(a, None) for a in sorted(sides)] if against == "all" else
+                 list(itertools.combinations(sorted(sides), 2)))
+        skipped.extend(one for one in pairs if min(_rows_of(sides, one)) < 2)
         return [one for one in pairs if one not in skipped]
     answers, pairs = _all_walks(frame, (response, score, group, weight), _asked, progress)
     found = sorted((one for one in answers if one is not None), key=lambda one: (
@@ -917,6 +1063,7 @@ def comparisons_of_partitions(
     skipped += [pair for pair, one in zip(pairs, answers) if one is None]
     if not found:
         raise ValueError("no two groups have scores that interleave, so there is nothing to "
-                         "compare")
+                         "compare" if against == "pairs" else "every group has a single row")
     return PartitionedComparisons(comparisons=tuple(found), skipped=tuple(skipped), n=sum(
-        side.n for side in known.values()), n_partitions=found[0].n_partitions, n_passes=2)
+        side.n for side in known.values()), n_partitions=found[0].n_partitions,
+        n_passes=found[0].n_passes)
