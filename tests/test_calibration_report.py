@@ -217,6 +217,18 @@ def test_a_tolerance_wide_beside_the_rate_is_not_the_last_word():
     assert found.verdict == "valid" and found.next_step == "Say which tolerance matters: 0.05 is wide where 0.001 is stated on average."
 
 
+def test_rare_events_are_never_called_good_to_use_by_a_wide_tolerance():
+    "Events a third as often as stated, by chance so few that the limit lies below what is stated. Mutation: the limit alone compared with the rate."
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        p = np.exp(rng.normal(np.log(0.0017), 0.6, 5000))
+        for times in (1, 1 / 3):
+            found = cal.calibration_report(rng.random(5000) < times * p, p, n_resamples=199, n_boot=9, rng=1)
+            assert found.verdict == "invalid" or "0.05 is wide" in found.next_step and "tolerance 0.05; probabilities there average 0.00" in found.sentence
+            small = cal.calibration_report(rng.random(5000) < times * p, p, n_resamples=199, n_boot=9, rng=1, tolerance=0.0005)
+            assert small.verdict != "valid"
+
+
 def test_an_interval_from_zero_never_stands_beside_a_fault_unexplained():
     "Nine events where three were stated: the interval of the ECE, which allows for any truth, begins at 0 while tests reject."
     rng, met = np.random.default_rng(3), 0

@@ -414,15 +414,17 @@ def _points_for(found, tolerance):
     return int(float(f"{found.n * np.exp(brentq(beyond, 0.0, most, xtol=1e-3)):.2g}"))
 
 # %% ../nbs/52_calibration.ipynb #cell-171c
-def _rare(largest):
-    "What is stated on average where the limit lies, if the limit is larger; otherwise None."
+def _rare(largest, tolerance=0.0):
+    """What is stated on average where the limit lies, if the limit is larger, or if it is rare and
+    the tolerance larger; otherwise None."""
     most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
-    return most if min(most, 1 - most) < largest.limit else None
+    rate = min(most, 1 - most)
+    return most if rate < largest.limit or rate < min(tolerance, _RARE) else None
 
 # %% ../nbs/52_calibration.ipynb #cell-171c-b
-def _beside_the_rate(largest):
+def _beside_the_rate(largest, tolerance=0.0):
     "What is stated where the limit lies, as part of a sentence; empty where it is no rare event."
-    rare = _rare(largest)
+    rare = _rare(largest, tolerance)
     if rare is None or 0.1 < rare < 0.9: return ""
     return f"; probabilities there average {_short(rare)}"
 
@@ -916,7 +918,7 @@ def _unseen(error, largest, tolerance):
         where = where.replace("a stretch", "any stretch")
         return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
                 f"probabilities by at most {limit} on average (tolerance {tolerance:g}"
-                f"{_beside_the_rate(largest)}), "
+                f"{_beside_the_rate(largest, tolerance)}), "
                 f"and the {ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
     needed = _enough(largest, tolerance)
     settle = "" if needed is None else (
@@ -962,7 +964,7 @@ def _next_step(report):
         more = "" if needed is None else f"Collect about {needed}, or say "
         return (f"{more or 'Say '}which mean difference does no harm: one beyond {beyond} is "
                 "excluded already.")
-    if (rare := _rare(largest)) is not None:
+    if (rare := _rare(largest, tolerance)) is not None:
         return (f"Say which tolerance matters: {tolerance:g} is wide where {_short(rare)} is "
                 "stated on average.")
     return ("Use these probabilities. Whether they hold in each group of cases is open; a "
@@ -992,7 +994,7 @@ def _next_call(report):
         name = {"Platt scaling": "PlattScaling", "beta scaling": "BetaScaling"}.get(
             report.mended_by, "HistogramBinning")
         return f"{name}().fit(y_prob, y_true{', sample_weight' * weighted})"
-    rare = None if report.verdict == "undecided" else _rare(largest)
+    rare = None if report.verdict == "undecided" else _rare(largest, tolerance)
     if report.verdict == "undecided" or rare is not None:
         other = min(rare, 1 - rare) / 2 if rare is not None else (
             2 * tolerance if tolerance < 0.5 else (1 + tolerance) / 2)
@@ -1088,7 +1090,9 @@ def _report_page(report, path, details):
                               write_whole)
 
     if path is not None: check_target(path)
-    open_status = "valid" if report.largest.limit <= report.tolerance else "undecided"
+    is_open = report.largest.limit > report.tolerance or (
+        report.verdict == "invalid" and _rare(report.largest, report.tolerance) is not None)
+    open_status = "undecided" if is_open else "valid"
     names = [*(test.name for test in report.tests), "ece"]
     findings = tuple(
         Finding(TITLES.get(name, "Calibration error"),
