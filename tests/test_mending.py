@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from uqcal.cli import main
-from uqcal.conclusions import draw_conclusions
+from uqcal.conclusions import AVERAGE, draw_conclusions
 from uqcal.factors import average_test
 from uqcal.mending import cross_fitted, make_folds, mend, score_table
 from uqcal.sample import Sample
@@ -312,6 +312,34 @@ def test_what_scores_no_better_is_no_mend():
         u = np.exp(rng.normal(0, 0.5, 400))
         found = mend(u * rng.standard_t(2.5, 400) / np.sqrt(5), u, rng=seed, **QUICK)
         if found.chosen != "as stated": assert found.scores.at[found.chosen, "gain"] > found.scores.at["as stated", "gain"]
+
+
+@pytest.mark.parametrize("small", [0.0, 0.01, 0.1])
+def test_zeros_among_normal_errors_are_no_heavy_tails(small):
+    "Mutation: Student's ruler kept, by which uncertainties shown to be too large are raised or left as stated."
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 21])
+        u = np.exp(rng.normal(0, 0.5, 500))
+        found = mend(u * rng.standard_normal(500) * np.where(rng.random(500) < 0.4, small, 1.0), u, rng=seed, **QUICK)
+        assert found.faults[0] and found.before[AVERAGE].estimate < 0.9 and not found.faults[1]
+        assert np.mean((found.error / found.uncertainty)**2) == pytest.approx(1, abs=0.05)
+
+
+def test_heavy_tails_keep_their_ruler():
+    "Mutation: normal scores wherever an average is invalid, which follow a few errors."
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 22])
+        u = np.exp(rng.normal(0, 0.5, 5000))
+        found = mend(u * rng.standard_t(4, 5000) / np.sqrt(2) * 0.6, u, rng=seed, **QUICK)
+        assert found.faults[0] and np.isfinite(found.dof) and "heavy tails" in found.scores.index[2]
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5])
+def test_what_a_correction_leaves_must_be_more_than_rounding(slope):
+    "Mutation: no look at what is left, which is then matched by uncertainties of 1e-16."
+    u = np.exp(np.random.default_rng(0).normal(0, 0.5, 200))
+    with pytest.raises(ValueError, match="error must vary for a mend: a correction of its bias leaves nothing"):
+        mend(0.3 + slope * u, u, rng=0, **QUICK)
 
 
 def test_errors_too_large_to_be_matched_are_named():

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 __all__ = ['conformal_threshold', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
 
 # %% ../nbs/31_conformal.ipynb #b73ea070
-from .coverage_counts import conformal_rank, promised_coverage
+from .coverage_counts import conformal_rank
 from .inputs import (check_choice, check_column, check_fraction, check_generator,
                           check_labels_agree, check_multiclass, plain_array, printable, read_labels,
                           read_vector)

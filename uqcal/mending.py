@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import special
 from sklearn.base import clone
 
 from .conclusions import (AVERAGE, BIAS, Conclusion, check_tolerance, conclusions_of,
@@ -219,13 +220,37 @@ def _part(sample, columns, rng):
     chosen = rank < (unit.max() + 1) * _SIZES / sample.n
     return sample.keep(chosen), {name: column[chosen] for name, column in columns.items()}
 
+# %% ../nbs/54_mending.ipynb #39008a60
+def _shifted(sample, columns, shifts):
+    "The sample after these corrections, refused where they leave nothing but rounding."
+    for one in shifts:
+        found = clone(one).fit_of(sample, columns).predict_of(sample.uncertainty, columns)
+        left = sample.error - found
+        if np.abs(left).max() <= 1e-9 * np.abs(found).max():
+            raise ValueError("error must vary for a mend: a correction of its bias leaves nothing, "
+                             "and no uncertainty fits such errors")
+        sample = sample.with_error(left)
+    return sample
+
+# %% ../nbs/54_mending.ipynb #a687f4ae
+def _goes_against(sample, average):
+    """Whether Student's distribution raises uncertainties that are shown to be too large, and would
+    have brought a larger error than the largest in nine sets of ten."""
+    if average.status != "invalid" or average.estimate > 1: return False
+    heavy = FactorScaling("student").fit_of(sample, {})
+    if heavy.dof_ == np.inf or heavy.factor_ <= 1: return False
+    unit = heavy.factor_ * np.sqrt(1 - 2 / heavy.dof_)
+    outside = 2 * special.stdtr(heavy.dof_, -np.abs(sample.scaled).max() / unit)
+    n = sample.n if sample.groups is None else sample.groups.labels.size
+    return bool(n * np.log1p(-outside) < np.log(0.1))
+
 # %% ../nbs/54_mending.ipynb #cell-059b
-def _held_scores(sample, columns, fold, models):
+def _held_scores(sample, columns, fold, models, may_be_heavy):
     "The log score of each held-out point, by candidate, and the degrees of freedom behind it."
     crossed = {name: cross_fitted(model, sample, columns, fold) for name, model in models.items()}
     error, mended, dof = crossed[next(iter(crossed))]
     normal, heavy = (log_score(error / mended), _by_fold(error / mended, dof))
-    is_heavy = np.mean(heavy) > np.mean(normal)
+    is_heavy = may_be_heavy and np.mean(heavy) > np.mean(normal)
     held = {name: (_by_fold(e / u, dof) if is_heavy else log_score(e / u)) - np.log(u)
             for name, (e, u, dof) in crossed.items()}
     return held, float(np.median(dof)) if is_heavy else float("inf")
@@ -243,11 +268,14 @@ def _rests_on_rows(found):
     return any(one.rows for one in found.values())
 
 # %% ../nbs/54_mending.ipynb #cell-061b
-def _faults(found, tolerance):
-    "How many answers are invalid, and one more where the average lies off without being decided."
-    average = found[AVERAGE]
+def _faults(found, before, tolerance):
+    """How many answers are invalid, and one more where the average lies off without being decided,
+    or is shown to lie farther off than before."""
+    average, was = found[AVERAGE], before[AVERAGE].estimate
     is_off = average.status == "undecided" and average.estimate is not None and not (
         1 / tolerance <= average.estimate <= tolerance)
+    is_off |= average.status == "invalid" and was is not None and (
+        abs(np.log(average.estimate)) > abs(np.log(was)))
     return sum(one.status == "invalid" for one in found.values()) + is_off
 
 # %% ../nbs/54_mending.ipynb #cell-061c
@@ -265,7 +293,7 @@ def _first_without_fault(table, models, judge, before, tolerance):
     seen = {}
     for name in dict.fromkeys([*near, "as stated"]):
         seen[name] = judge(models[name])
-        table.loc[name, "faults"] = _faults(seen[name][0], tolerance)
+        table.loc[name, "faults"] = _faults(seen[name][0], before, tolerance)
         if table.at[name, "faults"] == 0 and name in near: return name, seen[name]
     least = min(seen, key=lambda name: (table.at[name, "faults"], table.at[name, "gap"]))
     return least, seen[least]
@@ -348,7 +376,7 @@ def _next_step(found):
     if _rests_on_rows(found.before) or (not found.is_mended and not before):
         return next_step(found.before.values())
     if not found.is_mended:
-        return (f"No mend that was tried helps {enumerated(list(before))} on held-out points. Name "
+        return (f"No mend that scores well on held-out points mends {enumerated(list(before))}. Name "
                 "columns that may tell where errors are large (features), or mend the model.")
     rest = f" Still wrong: {enumerated(list(after))}; look for a column that explains it." * bool(
         after)
@@ -578,9 +606,11 @@ def mend_of(
     part, few = _part(sample, columns, rng)
     inner = make_folds(part, n_folds, rng)
     shifts = _chosen_shifts(part, few, inner, before)
-    heavy = likely_dof(part.scaled / np.sqrt(part.zms)) < 8
+    left = _shifted(part, few, shifts)
+    is_ruler = not _goes_against(left, before[AVERAGE])
+    heavy = is_ruler and likely_dof(part.scaled / np.sqrt(part.zms)) < 8
     models = {name: Mend(one, shifts) for name, one in _scalings(part, few, heavy).items()}
-    held, dof = _held_scores(part, few, inner, {"": Mend(AsStated())} | models)
+    held, dof = _held_scores(part, few, inner, {"": Mend(AsStated())} | models, is_ruler)
     table = score_table(held, held.pop(""), part.groups)
     table["is_near"], table["faults"] = table["gap"] <= table["gap_error"], -1
     chosen, (after, error, mended) = _first_without_fault(table, models, judged, before,
