@@ -847,6 +847,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                 'uqcal.coverage._report_page': ('coverage.html#_report_page', 'uqcal/coverage.py'),
                                 'uqcal.coverage._scored': ('coverage.html#_scored', 'uqcal/coverage.py'),
                                 'uqcal.coverage._settling': ('coverage.html#_settling', 'uqcal/coverage.py'),
+                                'uqcal.coverage._sum_variance': ('coverage.html#_sum_variance', 'uqcal/coverage.py'),
                                 'uqcal.coverage._swapped': ('coverage.html#_swapped', 'uqcal/coverage.py'),
                                 'uqcal.coverage._tried': ('coverage.html#_tried', 'uqcal/coverage.py'),
                                 'uqcal.coverage._value': ('coverage.html#_value', 'uqcal/coverage.py'),

@@ -38,6 +38,24 @@ if TYPE_CHECKING:
 # %% auto #0
 __all__ = ['effective_number', 'CoverageAlong', 'IntervalReport', 'shown_parts', 'interval_report']
 
+# %% ../nbs/55_coverage.ipynb #b645c0f1
+def _sum_variance(covered, code):
+    "The variance of a sum of covered rows by groups, equation (1), and its degrees of freedom."
+    size, excess = np.bincount(code), covered - covered.mean()
+    square = np.bincount(code, excess)**2
+    pairs = max(float(size @ (size - 1.0)), 1.0) * np.mean(excess**2)
+    rho = np.clip((square.sum() - excess @ excess) / pairs, 0, 1)
+    w, own = size / covered.size, size * (1 + (size - 1) * rho)
+    v = own.sum()
+    spread = own * (1 - 2 * w) + w**2 * v  # equation (2) of a group with itself
+    a = own / spread
+    # the sum of a a' cov² over all pairs, by products of sums, and what differs on the diagonal
+    first, second, both = a @ own**2, a @ w**2, a @ (own * w)
+    pairs = (2 * first * second + (v * second)**2 + 2 * both**2 - 4 * v * both * second
+             - np.sum((a * (2 * own * w - v * w**2))**2) + np.sum((a * spread)**2))
+    fewer = min(np.unique(code[one]).size for one in (covered, ~covered))
+    return float(a @ square), float(np.clip(v**2 / pairs, 1, max(1, 2 * (fewer - 1))))
+
 # %% ../nbs/55_coverage.ipynb #cell-007
 def effective_number(
     covered: np.ndarray,  # whether each row is covered, booleans, shape (n,)
@@ -69,12 +87,13 @@ def effective_number(
     code = np.unique(group, return_inverse=True)[1]
     count = int(code.max()) + 1
     if count == 1: return 1.0
-    excess = np.bincount(code, covered - share)
-    variance = excess @ excess * count / (count - 1) / n**2
-    if variance < 1e-12: return float(count)
+    if share in (0, 1): return float(count)
+    variance, freedom = _sum_variance(covered, code)
+    if variance < 1e-12 * n**2: return float(count)
     upper = (1 + confidence) / 2
-    loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(count - 1).ppf(upper))**2
-    return float(np.clip(share * (1 - share) / variance * loss, 1, n))
+    loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(freedom).ppf(upper))**2
+    most = n if count >= 10 else count
+    return float(np.clip(n**2 * share * (1 - share) / variance * loss, 1, most))
 
 # %% ../nbs/55_coverage.ipynb #cell-007b
 def _limits(covered, group, confidence):
@@ -206,7 +225,8 @@ def _parts(covered, group, along, confidence):
         rows.append(ends | {"count": own.size, "covered": int(own.sum()), "coverage": own.mean(),
                             "low": low, "high": high, "least": least, "most": most})
     table = pd.DataFrame(rows)
-    return table.assign(is_small=table["count"] < table["count"].mean() / 10)
+    tells = (table["least"] > covered.mean()) | (table["most"] < covered.mean())
+    return table.assign(is_small=(table["count"] < table["count"].mean() / 10) & ~tells)
 
 # %% ../nbs/55_coverage.ipynb #cell-013b
 def _along(covered, sample, along, name, stated, options):
@@ -329,7 +349,7 @@ def _along_answer(found, adjusted, feature, options):
         sentence = (f"Coverage depends on {name} (p = {adjusted:.2g}): {worst}, {best}.")
         short = f"coverage depends on {name}: {worst}, {best}"
     elif max(found.overall - span.low, span.high - found.overall) <= tolerance:
-        status, short = "valid", f"coverage is the same along {name}, within {reach}"
+        status, short = "valid", f"{which} along {name} it is the same, within {reach}"
         sentence = (f"No dependence on {name} is shown (p = {adjusted:.2g}); {which} the coverage "
                     f"lies between {limits}, within {reach} of that of all points.")
     else:
@@ -607,7 +627,10 @@ def _next_step(report):
     if report.verdict == "undecided":
         more = "points" if report.n_groups is None else "groups of rows"
         return f"Nothing is shown to be wrong; more {more} would tell what is still open."
-    return "Use them as they are, for points like these."
+    few = [len(one.result.parts) for one in report.conclusions.values()
+           if one.result is not None and one.result.parts["is_small"].any()]
+    rest = " Of groups of few points nothing is known: judge them on more of their own." * bool(few)
+    return f"Use them as they are, for points like these.{rest}"
 
 # %% ../nbs/55_coverage.ipynb #cell-026
 def shown_parts(report: IntervalReport,  # what `interval_report` returned
