@@ -137,3 +137,21 @@ def test_copies_that_nobody_named_count_once():
     blocks = mend_probabilities(np.tile(y, 3), np.tile(p.round(1), 3), rng=1, **QUICK)
     assert "the same 200 cases 3 times" in blocks.sentence
     assert "can't be told from other cases" in mend_probabilities(y, p.round(1), rng=1, **QUICK).sentence and "cases" not in mend_probabilities(y, p, rng=1, **QUICK).sentence.split("held-out cases")[0]
+
+
+@pytest.mark.parametrize("stated, true", [(0.3, 0.6), (0.1, 0.2), (0.7, 0.4)])
+def test_equal_scores_give_no_slope(stated, true):
+    "Mutation: a fit that takes rounding for variation, 1e12 times the log-odds, and makes 0 of 0.099 and 1 of 0.101."
+    y = (np.random.default_rng(2).random(600) < true).astype(int)
+    found = mend_probabilities(y, np.full(600, stated), rng=1, **QUICK)
+    near = found.model.predict(stated + np.array([-1e-3, -1e-9, 0, 1e-9, 1e-3]))
+    assert np.ptp(near) < 5e-3 and abs(near[2] - y.mean()) < 1e-6 and "times 1.00 (kept)" in found.sentence
+
+
+def test_scores_that_hardly_vary_give_no_slope():
+    "Mutation: Platt scaling tried, a slope of -21 ± 27 by which 0.1 becomes 1."
+    rng = np.random.default_rng(5)
+    p, y = rng.choice([0.30, 0.301], 1000), (rng.random(1000) < 0.6).astype(int)
+    found = mend_probabilities(y, p, rng=1, **QUICK)
+    assert list(found.scores.index) == ["as stated", "isotonic regression"]
+    np.testing.assert_allclose(found.model.predict([0.1, 0.3, 0.301, 0.9]), y.mean(), atol=0.03)

@@ -243,26 +243,37 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     if weights is None: weights = np.ones(y.size)
     used = weights > 0
     features, y, weights = features[used], y[used], weights[used]
-    one_class = bool(np.all(y == y[0]))
-    found = None if one_class else _newton(features, y, weights, start)
+    one_class, free = bool(np.all(y == y[0])), features * _independent(features)
+    found = None if one_class else _newton(free, y, weights, features @ start)
     smooth = (one_class or _is_doubtful(found, features, start)) and is_separable(features, y)
     if smooth:
         ones, zeros = weights @ y, weights @ (1 - y)
         targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
-        found = _newton(features, targets, weights, start)
-    elif found is None: found = _newton(features, y, weights, start)
+        found = _newton(free, targets, weights, features @ start)
+    elif found is None: found = _newton(free, y, weights, features @ start)
     return LogisticFit(coef=start + found.params, standard_error=np.asarray(found.bse),
                        smoothed=smooth, n=int(used.sum()))
 
 # %% ../nbs/14_logistic.ipynb #cell-019
-def _newton(features, targets, weights, start):
-    "statsmodels' fit of the departure from `start`."
+def _newton(features, targets, weights, offset):
+    "statsmodels' fit of the departure from what is given."
     import statsmodels.api as sm
     model = sm.GLM(targets, features, family=sm.families.Binomial(), freq_weights=weights,
-                   offset=features @ start)
+                   offset=offset)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")      # separation is looked for afterwards, and mended
         return model.fit(maxiter=100, tol=1e-13, tol_criterion="params")
+
+# %% ../nbs/14_logistic.ipynb #77af5eb4
+def _independent(features):
+    "Which columns add something to those after them."
+    kept = np.zeros(features.shape[1], bool)
+    for k in range(features.shape[1] - 1, -1, -1):
+        column = features[:, k]
+        basis = features[:, kept]
+        left = column - basis @ np.linalg.lstsq(basis, column, rcond=None)[0]
+        kept[k] = np.linalg.norm(left) > 1e-6 * np.linalg.norm(column)
+    return kept
 
 # %% ../nbs/14_logistic.ipynb #cell-019b
 def _is_doubtful(found, features, start):

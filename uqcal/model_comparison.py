@@ -316,12 +316,29 @@ def _dominant_rows(difference):
         if large.size: found |= set(top[:large[-1] + 1].tolist())
     return np.array(sorted(found), dtype=np.int64)
 
+# %% ../nbs/56_model_comparison.ipynb #a03f2a5e
+def _dominant_groups(unit):
+    "Groups that hold more than a fifth of all rows each."
+    count = np.bincount(unit)
+    return np.flatnonzero((count > 1) & (5 * count > unit.size))
+
+
+def _deciders(difference, unit, table):
+    "The rows that may decide alone, or whole groups of them, and what they are called."
+    large = _dominant_groups(unit)
+    if not large.size:
+        rows = _dominant_rows(difference)
+        return rows, table.row_names(rows, _MOST) if rows.size else ""
+    rows = np.flatnonzero(np.isin(unit, large))
+    names = enumerated([printable(name)[:20] for name in table.groups.labels[large]])
+    return rows, (f"group{'s' * (large.size > 1)} {names} ({rows.size:,} of {unit.size:,} rows)")
+
 # %% ../nbs/56_model_comparison.ipynb #cell-051b
 def _without(rows, difference, unit, **options):
     "The means of the other rows; None where too few points or groups are left."
     kept = np.delete(np.arange(unit.size), rows)
     left = np.unique(unit[kept], return_inverse=True)[1]
-    least = 3 if unit.max() + 1 == unit.size else 6
+    least = 3 if unit.max() + 1 == unit.size else 2
     if not rows.size or kept.size < 3 or left.max() + 1 < least: return None
     return mean_differences(difference[:, kept], left, **options)
 
@@ -467,7 +484,7 @@ def _rows_words(one, found, a, b, both):
     says = {"better": f"{front[0]} is better than {front[1]} by {left}",
             "alike": "they are alike", "the same": "they have the same score in every row",
             "undecided": f"nothing is decided, {front[0]} is ahead by {left}"}
-    verb = "decides" if found.rows.startswith("row ") else "decide"
+    verb = "decides" if found.rows.startswith(("row ", "group ")) else "decide"
     return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {found.rows} "
             f"{verb} alone. Left out: {says[one['without_verdict']]}. Kept: {a} is ahead by "
             f"{both}.")
@@ -576,6 +593,8 @@ def _next_step(found):
     pairs, first = found.pairs.to_dict("records"), found.models.index[0]
     mine = [one for one in pairs if one["a"] == first]
     if any(one["reason"] == "rows" for one in mine):
+        if found.rows.startswith("group"):
+            return f"Compare on {found.rows} and on all others apart: they do not say the same."
         return f"Look at {found.rows} first: corrected or left out, compare again."
     ahead = next((one["b"] for one in mine if _loses_when_mended(one, found)), None)
     if ahead is not None:
@@ -930,7 +949,7 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     found = mean_differences(difference, unit, rng=seed, **options)
     harmless, words = _harmless(scoring, models[names[0]])
     if tolerance is not None: harmless, words = float(tolerance), "the tolerance"
-    rows = _dominant_rows(difference)
+    rows, called = _deciders(difference, unit, table)
     other = _without(rows, difference, unit, rng=seed, **options)
     top, share = _largest_shares(difference)
     pairs = _judged(_pair_table(order, points, after, found, unit, share), found, other, harmless,
@@ -942,5 +961,5 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,
         score=scoring.name, best=names[0], confidence=options["confidence"], tolerance=harmless,
         tolerance_words=words, n_resamples=found.n_resamples,
-        rows="" if other is None else table.row_names(rows, _MOST), cautions=cautions,
+        rows="" if other is None else called, cautions=cautions,
         models=board, pairs=pairs, points=pd.DataFrame(points))

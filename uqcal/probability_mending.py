@@ -29,12 +29,18 @@ if TYPE_CHECKING:
 # %% auto #0
 __all__ = ['cross_fitted_map', 'ProbabilityMending', 'mend_probabilities']
 
-# %% ../nbs/58_probability_mending.ipynb #cell-007
+# %% ../nbs/58_probability_mending.ipynb #b8d87c7b
 _MAPS = {"as stated": None, "Platt scaling": PlattScaling, "beta scaling": BetaScaling,
          "isotonic regression": IsotonicCalibration}  # the simplest first
 _LEAST = 10  # events, and non-events, without which no map is fitted
 
 
+def _maps_for(y, p):
+    "The maps to try: without slopes where the scores vary too little to tell one within ± 1."
+    if PlattScaling().fit(p, y).standard_error_[0] < 1: return _MAPS
+    return {name: kind for name, kind in _MAPS.items() if "scaling" not in name}
+
+# %% ../nbs/58_probability_mending.ipynb #cell-007
 def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predict`; None for none
                      y: np.ndarray,  # outcomes, 0 or 1, shape (n,)
                      p: np.ndarray,  # stated probabilities, shape (n,)
@@ -337,7 +343,7 @@ def mend_probabilities(
 # %% ../nbs/58_probability_mending.ipynb #cell-020
 def _mended(y, p, labels, unit, fold, before, judged, warnings):
     "The result of `mend_probabilities` for checked columns."
-    crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in _MAPS.items()}
+    crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in _maps_for(y, p).items()}
     held = {name: _log_scores(y, q) for name, q in crossed.items()}
     table = score_table(held, held["as stated"],
                         None if labels is None else Ordering.of(unit.astype(float)))

@@ -85,6 +85,7 @@ class _Map(Storable):
 # %% ../nbs/44_recalibration.ipynb #cell-010
 def _with_error(estimate, error):
     "A number with its standard error, for a sentence."
+    if error == 0: return f"{three_digits(estimate)} (kept)".replace("-", "−")
     return f"{three_digits(estimate)} ± {three_digits(error)}".replace("-", "−")
 
 # %% ../nbs/44_recalibration.ipynb #cell-010b
