@@ -520,3 +520,34 @@ def test_a_graph_says_whether_it_found_a_difference():
         for graph in found:
             assert (graph.kuiper_pvalue <= 0.05) == (apart > 0) and says in graph.sentence.split(":")[0], graph.sentence
             assert f"p = {graph.kuiper_pvalue:.2g}" in graph.sentence and f"{graph.average_difference:.4g}".replace("-", "−") in graph.sentence
+
+
+def test_scores_that_are_not_alike_are_said_not_to_be():
+    "Both groups calibrated, one at a single score: 22 % of p-values are below 5 %. Mutations: no parabola, no level for each group."
+    like, unlike = 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 3])
+        s = rng.beta(2, 5, 600)
+        graph = comparison_graph((rng.random(600) < s).astype(float), s, (rng.random(600) < 0.5).astype(float), np.full(600, 0.5), rng=seed, n_resamples=199)
+        like += graph.sentence.startswith("at like scores the two groups differ")
+        unlike += graph.sentence.startswith("at scores that are not alike, which may explain it, the two groups differ")
+        assert graph.scores_may_explain == ("not alike" in graph.sentence)
+    assert like <= 8 and unlike >= 4
+    s, t = np.random.default_rng(1).beta(2, 5, (2, 600))
+    for shift in (0.15, -0.15):  # a true difference at dense scores stays one, and so does one at a single score that all hold
+        rng = np.random.default_rng(4)
+        assert comparison_graph((rng.random(600) < s).astype(float), s, (rng.random(600) < t + shift).astype(float), t, rng=1).sentence.startswith("at like scores the two groups differ")
+        assert not comparison_graph((rng.random(600) < 0.5).astype(float), np.full(600, 0.5), (rng.random(600) < 0.5 + shift).astype(float), np.full(600, 0.5), rng=1).scores_may_explain
+    everyone, member = np.r_[s, np.full(600, 0.5)], np.arange(1200) >= 600
+    graph = subpopulation_graph((np.random.default_rng(1).random(1200) < everyone).astype(float), everyone, member, rng=1)
+    assert graph.scores_may_explain and "not alike, which may explain it, the subpopulation differs" in graph.sentence
+
+
+@pytest.mark.parametrize("make", [lambda w: np.tile(w[:, None], 80), lambda w: np.zeros((w.size, 80)), lambda w: np.ones((w.size, 80)),
+                                  lambda w: w[:, None] * np.linspace(0.5, 1.5, 80)])
+def test_replicate_weights_that_say_nothing_are_refused(make):
+    "Mutation: they are taken, and leave a null scale of zero, beside which all differs."
+    rng = np.random.default_rng(1)
+    s, w = rng.random((2, 300)), rng.uniform(1, 3, (2, 300))
+    with pytest.raises(ValueError, match="replicate_weights must differ from each other and from multiples of the weights"):
+        comparison_graph(s[0], s[0], s[1], s[1], weight_a=w[0], weight_b=w[1], replicate_weights=(make(w[0]), make(w[1])))

@@ -482,7 +482,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("zeros",):
         "scaling.AsStated.fit scaling.FactorScaling.fit scaling.LogLinearScaling.fit scaling.IsotonicScaling.fit scaling.GammaScaling.fit",
     ("one point", "zeros"): "scaling.Mend.fit",  # a line through one point leaves no error
-    ("ties", "one point", "two points", "zeros"): "mending.mend",  # fewer than ten different errors
+    ("ties", "constant", "one point", "two points", "zeros"): "mending.mend",  # fewer than ten different errors, or none but a bias
     ("one point", "two points", "zeros"):
         "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):

@@ -208,3 +208,14 @@ def test_the_sentence_names_who_differs_most_and_who_is_in_every_pair(against):
     assert ("b is in all 3" in found.sentence) == (against == "pairs")
     even = screen({"y": (rng.uniform(size=3000) < score) * 1.0, "s": score, "g": group}, response="y", score="s", groups="g", against=against, n_resamples=999, rng=1)
     assert "against" not in even.sentence
+
+
+def test_groups_at_scores_of_their_own_are_told_apart_from_those_that_differ():
+    "All calibrated, b at one score. Mutation: every significant row counts as one at like scores."
+    rng = np.random.default_rng(7)
+    score = np.r_[rng.beta(2, 5, 600), np.full(600, 0.5)]
+    frame = pd.DataFrame({"y": (rng.random(1200) < score).astype(float), "s": score, "g": np.repeat(["a", "b"], 600)})
+    found = screen(frame, response="y", score="s", groups="g", against="all", rng=1, n_resamples=999)
+    row = found.table.set_index("a").loc["b"]
+    assert row["kuiper_pvalue_holm"] < 0.05 and not row["scores_alike"] and not found.differ[found.table["a"] == "b"].any()
+    assert "differs from everyone at scores that are not alike, which may explain it: b against everyone" in found.sentence

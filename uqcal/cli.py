@@ -1939,13 +1939,15 @@ def _graph_headline(graph, sides):
     average = graph.slope(graph.score[0], graph.score[-1])
     low, high = map(three_digits, average.confidence_interval)
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
+    where = "At like scores"
     if graph.kuiper_pvalue <= 0.05:
+        if graph.scores_may_explain: where = "At scores that are not alike, which may explain it,"
         found = f"{who} differ" + (", though not on average" if average.pvalue > 0.05 else "")
     elif average.pvalue <= 0.05:
         found = (f"no stretch of scores shows that {who} differ, but their averages over all "
                  "scores do")
     else: found = f"no difference between {who} is found"
-    return (f"At like scores {found}: {first} minus {second} is {three_digits(average.value)} on "
+    return (f"{where} {found}: {first} minus {second} is {three_digits(average.value)} on "
             f"average (95 % interval {low} to {high}, p = {average.pvalue:.2g}), Kuiper's p = "
             f"{graph.kuiper_pvalue:.2g}.")
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'comparison_graph', 'least_scale', 'subpopulation_graph',
-           'ComparedGroups', 'compared_groups', 'PairedReliability', 'paired_reliability']
+           'kuiper_by_scores', 'scores_explain', 'ComparedGroups', 'compared_groups', 'PairedReliability',
+           'paired_reliability']
 
 # %% ../nbs/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +157,8 @@ class _Secants:
                       check_fraction(confidence, "confidence"))
 
 # %% ../nbs/43_cumulative.ipynb #b45f8441
+_UNLIKE = ("at scores that are not alike, which may explain it, the two groups differ",
+           "at scores that are not alike, which may explain it, the subpopulation differs")
 _FOUND = {"comparison": ("at like scores the two groups differ",
                          "at like scores Kuiper's test finds no difference between the groups"),
           "subpopulation": ("at like scores the subpopulation differs from everyone",
@@ -178,10 +181,17 @@ class _Shown:
         return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
 
     @property
+    def scores_may_explain(self) -> bool:
+        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not alike."""
+        if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
+        return scores_explain(self.kuiper, self.null_scale, self.follows())
+
+    @property
     def sentence(self) -> str:
         "Whether a difference is found, by Kuiper's test at 5 %, and the numbers."
         drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
         says = _FOUND[self.kind][not self.kuiper_pvalue <= 0.05]
+        if self.scores_may_explain: says = _UNLIKE[self.kind == "subpopulation"]
         return (f"{says}: {self.average_difference:.4g} on average, Kuiper {self.kuiper:.4g}, p = "
                 f"{self.kuiper_pvalue:.2g}, Kolmogorov–Smirnov {self.kolmogorov_smirnov:.4g}, p = "
                 f"{self.kolmogorov_smirnov_pvalue:.2g} ({self.method}{drawn}), null scale "
@@ -264,6 +274,8 @@ class CumulativeGraph(_Secants, _Shown, Result):
         Sets shuffled or drawn; None where there were none.
     averages : Callable
         Called as averages(first, last): the two averages over some steps.
+    follows : Callable | None
+        Called as follows(): Kuiper's statistic of a response that follows scores alone.
     """
     kind: str  # "calibration", "subpopulation" or "comparison"
     abscissa: np.ndarray = field(repr=False)  # A, shape (n_steps + 1,), share of the
@@ -290,6 +302,8 @@ class CumulativeGraph(_Secants, _Shown, Result):
     n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
     averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
                                                            # two averages over some steps
+    follows: Callable | None = field(default=None, repr=False, compare=False)  # called as
+    # follows(): Kuiper's statistic of a response that follows scores alone
 
 # %% ../nbs/43_cumulative.ipynb #cell-014
 def _slope(graph, first, last, confidence):
@@ -562,7 +576,7 @@ def _in_the_limit(kuiper, largest):
 
 # %% ../nbs/43_cumulative.ipynb #cell-037c
 def _independent_steps(kind, score, weight, rise, spread, n, scale, averages,
-                       significance=None):
+                       significance=None, follows=None):
     """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in
     the limit unless they are given."""
     total = weight.sum()
@@ -575,7 +589,7 @@ def _independent_steps(kind, score, weight, rise, spread, n, scale, averages,
     return CumulativeGraph(kind=kind, abscissa=_shares(weight), ordinate=ordinate, score=score,
                            covariance=covariance, n=n, n_steps=float(score.size),
                            scale=float(scale), null_scale=null_scale, kuiper=kuiper,
-                           averages=averages,
+                           averages=averages, follows=follows,
                            kolmogorov_smirnov=largest, **found._asdict())
 
 # %% ../nbs/43_cumulative.ipynb #cell-037d
@@ -1215,7 +1229,10 @@ def _graph_of(a, b, unit, bounded, width, asked, design=None):
         covariance=covariance * (widened * (unit / total)**2), n=a.key.size + b.key.size,
         n_steps=float(steps.sum()), scale=scale, null_scale=float(null_scale * unit),
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
-        averages=functools.partial(_group_averages, a, b, width), **found._asdict())
+        averages=functools.partial(_group_averages, a, b, width), **found._asdict(),
+        follows=functools.partial(
+            kuiper_by_scores, np.r_[a.response, b.response] * unit, np.r_[a.score, b.score],
+            np.arange(a.key.size + b.key.size) < a.key.size, np.r_[a.weight, b.weight]))
 
 # %% ../nbs/43_cumulative.ipynb #cell-123
 def _errors_of(a, b, design):
@@ -1431,7 +1448,11 @@ def _replicate_design(orders, weights, replicates, factor):
                          + " and ".join(str(table.shape[1]) for table in ratios))
     factor = (4 / ratios[0].shape[1] if factor is None
               else float(read_vector([factor], "replicate_factor", positive=True)[0]))
-    return _Design(np.empty(0, np.int64), 0, np.concatenate(ratios), factor)
+    found = np.concatenate(ratios)
+    if np.ptp(found, axis=0).max() < 1e-9 or np.ptp(found, axis=1).max() < 1e-9:
+        raise ValueError(f"{name} must differ from each other and from multiples of the weights, "
+                         "or they tell nothing of the design: all replicates are alike")
+    return _Design(np.empty(0, np.int64), 0, found, factor)
 
 # %% ../nbs/43_cumulative.ipynb #cell-128
 def _path_between(a, b, response):
@@ -1724,7 +1745,9 @@ def _subpopulation_of(everyone, member, asked, design=None):
     low, high = _range_of(y)
     return _independent_steps(
         "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
-        functools.partial(_member_averages, scaled, member, high - low), found)
+        functools.partial(_member_averages, scaled, member, high - low), found,
+        functools.partial(kuiper_by_scores, everyone.response, everyone.score, member,
+                          everyone.weight, against="all"))
 
 # %% ../nbs/43_cumulative.ipynb #cell-048c
 def _member_averages(everyone, member, width, first, last):
@@ -1739,6 +1762,75 @@ def _member_averages(everyone, member, width, first, last):
         if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
         found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
     return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
+
+# %% ../nbs/43_cumulative.ipynb #e7417fca
+def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
+                     score: np.ndarray,  # checked, shape (n,)
+                     is_a: np.ndarray,  # members of the first group, or subpopulation, shape (n,)
+                     weight: np.ndarray,  # checked, shape (n,), or empty
+                     against: str = "pairs",  # the others ("pairs"), or everyone ("all")
+                     ) -> float:  # in the unit of the response
+    """Kuiper's statistic of responses that follow the scores alone.
+
+    Parameters
+    ----------
+    response : np.ndarray
+        Checked, shape (n,).
+    score : np.ndarray
+        Checked, shape (n,).
+    is_a : np.ndarray
+        Members of the first group, or subpopulation, shape (n,).
+    weight : np.ndarray
+        Checked, shape (n,), or empty.
+    against : str, default "pairs"
+        The others ("pairs"), or everyone ("all").
+
+    Returns
+    -------
+    float
+        In the unit of the response.
+    """
+    order = np.lexsort((is_a, score))
+    response, score, is_a = response[order], score[order], is_a[order]
+    weight = weight[order] if weight.size else weight
+    unit = np.abs(score).max() or 1.0
+    x = score / unit - np.mean(score / unit)
+    x /= np.abs(x).max() or 1.0
+    level = np.abs(response).max() or 1.0
+    columns = np.column_stack([is_a, ~is_a, x, x**2]).astype(float)
+    fit = np.linalg.lstsq(columns, response / level, rcond=1e-10)[0]
+    follows = columns[:, 2:] @ fit[2:]
+    if against == "all":
+        path = _path_against_all(_Group(score, score, follows, weight), is_a, follows)
+    else:
+        a, b = (_Group(score[one], score[one], follows[one], weight[one] if weight.size else weight)
+                for one in (is_a, ~is_a))
+        path = _path_between(a, b, np.r_[a.response, b.response])
+    return float(level * np.ptp(np.r_[0.0, path]))
+
+# %% ../nbs/43_cumulative.ipynb #013e8164
+def scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the response
+                   null_scale: float,  # its null scale, same unit
+                   by_scores: float,  # `kuiper_by_scores`, same unit
+                   ) -> bool:
+    """Whether a difference that was found may come from scores that are not alike.
+
+    Parameters
+    ----------
+    kuiper : float
+        Kuiper's statistic, in the unit of the response.
+    null_scale : float
+        Its null scale, same unit.
+    by_scores : float
+        `kuiper_by_scores`, same unit.
+
+    Returns
+    -------
+    bool
+    """
+    if by_scores < kuiper / 4: return False
+    return bool(by_scores > kuiper / 2 or
+                kuiper - by_scores < kuiper_null.isf(0.05) * null_scale)
 
 # %% ../nbs/43_cumulative.ipynb #cell-130
 def _errors_of_all(everyone, member, design):

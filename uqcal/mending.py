@@ -376,7 +376,8 @@ def _next_step(found):
     if _rests_on_rows(found.before) or (not found.is_mended and not before):
         return next_step(found.before.values())
     if not found.is_mended:
-        return (f"No mend that scores well on held-out points mends {enumerated(list(before))}. Name "
+        return ("No mend that scores well on held-out points mends "
+                f"{enumerated(list(before))}. Name "
                 "columns that may tell where errors are large (features), or mend the model.")
     rest = f" Still wrong: {enumerated(list(after))}; look for a column that explains it." * bool(
         after)

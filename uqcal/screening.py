@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
-                              least_scale, subpopulation_graph)
+                              kuiper_by_scores, least_scale, scores_explain, subpopulation_graph)
 from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
@@ -52,7 +52,7 @@ class _ScreeningFields(Result):
     @property
     def differ(self) -> pd.Series:
         "Whether each comparison differs at 5 % after Holm's correction, more shuffles or not."
-        return (self.table["kuiper_pvalue_holm"] <= _LEVEL) & self.table["decided"]
+        return _significant(self.table) & self.table["scores_alike"]
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 10)
@@ -166,7 +166,7 @@ def _sentence(screening):
     "How many differ, how many are left open, how many were left out."
     table, some = screening.table, "groups" if screening.against == "all" else "pairs of groups"
     shown, left = table[screening.differ], table[~table["decided"]]
-    count = len(shown)
+    unlike, count = table[_significant(table) & ~table["scores_alike"]], len(shown)
     differ = "differ from everyone" if screening.against == "all" else "differ"
     how = "at 5 % after Holm's correction"
     parts = [f"at like scores {count:,} of {len(table):,} {some} {differ}, {how}"]
@@ -176,9 +176,14 @@ def _sentence(screening):
             f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
             f"{drawn}, and no others {differ}, {how}"]
     if count: parts.append(_farthest(shown))
+    if len(unlike):
+        which = differ if len(unlike) > 1 else differ.replace("differ", "differs", 1)
+        more = " more" * (count > 0)
+        parts.append(f"{len(unlike):,}{more} {which} at scores that are not alike, which may "
+                     f"explain it: {_farthest(unlike)}")
     if screening.against == "all" and count > 1:
         parts.append("everyone includes each group, so that one far off can make others differ")
-    if small := _too_small(screening, count + len(left)):
+    if small := _too_small(screening, count + len(left) + len(unlike)):
         parts.append(f"{small:,} {some.split()[0]} have too few members to show a difference of "
                      "any size")
     if screening.skipped:
@@ -296,8 +301,9 @@ def screen(
     table, skipped = _screening_table(found, groups.pieces, labels, np.bincount(codes))
     if method == "auto":
         table = _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress)
-    return Screening(table=_correct_pvalues(table), skipped=skipped, against=against,
-                     data=pd.DataFrame(columns, copy=False))
+    data = pd.DataFrame(columns, copy=False)
+    return Screening(table=_with_likeness(_correct_pvalues(table), data, against),
+                     skipped=skipped, against=against, data=data)
 
 # %% ../nbs/47_screen.ipynb #cell-006
 def _screen_columns(frame, names):
@@ -363,7 +369,8 @@ def _screening_table(found, pieces, labels, sizes):
                                   "null_scale": null_scale, "scale": scale})
     for name, distribution, values in (("kuiper", kuiper_null, kuiper),
                                        ("kolmogorov_smirnov", kolmogorov_smirnov_null, largest)):
-        table[f"{name}_scaled"], table[f"{name}_studentised"] = values / scale, [
+        with np.errstate(divide="ignore", invalid="ignore"): over = values / scale
+        table[f"{name}_scaled"], table[f"{name}_studentised"] = over, [
             x / unit if unit > 0 else np.inf if x > 0 else 0.0
             for x, unit in zip(values, null_scale)]
         table[f"{name}_pvalue"] = distribution.sf(table[f"{name}_studentised"].to_numpy())
@@ -491,6 +498,27 @@ def _is_open(table):
     low, high = np.where(table["method"] == "asymptotic", p, [np.minimum(p, least),
                                                               np.maximum(p, most)])
     return (holm(low) <= _LEVEL) & (holm(high) > _LEVEL)
+
+# %% ../nbs/47_screen.ipynb #cc74b1b3
+def _significant(table):
+    "Whether each comparison is significant after Holm's correction, more shuffles or not."
+    return (table["kuiper_pvalue_holm"] <= _LEVEL) & table["decided"]
+
+
+def _with_likeness(table, data, against):
+    "The table with a column that says of significant rows whether the compared scores are alike."
+    alike, members = np.ones(len(table), bool), data.groupby("group", sort=False).indices
+    columns = [data[name].to_numpy() if name in data else np.empty(0)
+               for name in ("response", "score", "weight")]
+    for k in np.flatnonzero(_significant(table)):
+        row = table.iloc[k]
+        first = members[row["a"]]
+        rows = (np.arange(len(data)) if against == "all" else np.r_[first, members[row["b"]]])
+        is_a = np.isin(rows, first, assume_unique=True)
+        response, score, weight = (one[rows] if one.size else one for one in columns)
+        by_scores = kuiper_by_scores(response, score, is_a, weight, against)
+        alike[k] = not scores_explain(row["kuiper"], row["null_scale"], by_scores)
+    return table.assign(scores_alike=alike)
 
 # %% ../nbs/47_screen.ipynb #cell-022c
 def _correct_pvalues(table):
