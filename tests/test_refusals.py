@@ -464,7 +464,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("ties", "constant", "one point", "two points", "one outcome"): "probability_mending.mend_probabilities probability_mending.mend_probabilities+cluster",  # too few of either
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
     ("ties", "constant", "one point", "two points", "zeros"):
-        "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups",
+        "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups mending.mend",
     ("constant", "one point"):
         "factors.average_test+groups factors.factors_along+groups distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
         "cumulative.comparison_graph cumulative.subpopulation_graph streams.RecalibratedClassifier.fit",
@@ -482,7 +482,6 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("zeros",):
         "scaling.AsStated.fit scaling.FactorScaling.fit scaling.LogLinearScaling.fit scaling.IsotonicScaling.fit scaling.GammaScaling.fit",
     ("one point", "zeros"): "scaling.Mend.fit",  # a line through one point leaves no error
-    ("ties", "constant", "one point", "two points", "zeros"): "mending.mend",  # fewer than ten different errors, or none but a bias
     ("one point", "two points", "zeros"):
         "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):

@@ -601,14 +601,12 @@ def mend_of(
                                **options)
         return found, error, mended
 
-    before = conclusions_of(sample, orders, **options)
-    fold = make_folds(sample, n_folds, rng)
+    before, fold = conclusions_of(sample, orders, **options), make_folds(sample, n_folds, rng)
     warnings += _told_rows(before)
     part, few = _part(sample, columns, rng)
     inner = make_folds(part, n_folds, rng)
     shifts = _chosen_shifts(part, few, inner, before)
-    left = _shifted(part, few, shifts)
-    is_ruler = not _goes_against(left, before[AVERAGE])
+    is_ruler = not _goes_against(_shifted(part, few, shifts), before[AVERAGE])
     heavy = is_ruler and likely_dof(part.scaled / np.sqrt(part.zms)) < 8
     models = {name: Mend(one, shifts) for name, one in _scalings(part, few, heavy).items()}
     held, dof = _held_scores(part, few, inner, {"": Mend(AsStated())} | models, is_ruler)
