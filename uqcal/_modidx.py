@@ -1568,6 +1568,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.mending._by_fold': ('mending.html#_by_fold', 'uqcal/mending.py'),
                                'uqcal.mending._check_enough': ('mending.html#_check_enough', 'uqcal/mending.py'),
                                'uqcal.mending._check_size': ('mending.html#_check_size', 'uqcal/mending.py'),
+                               'uqcal.mending._checked': ('mending.html#_checked', 'uqcal/mending.py'),
                                'uqcal.mending._chosen_shifts': ('mending.html#_chosen_shifts', 'uqcal/mending.py'),
                                'uqcal.mending._faults': ('mending.html#_faults', 'uqcal/mending.py'),
                                'uqcal.mending._first_without_fault': ('mending.html#_first_without_fault', 'uqcal/mending.py'),

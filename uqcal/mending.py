@@ -321,6 +321,13 @@ def _check_enough(sample):
                          f"{there}")
 
 # %% ../nbs/54_mending.ipynb #cell-063c
+def _checked(sample):
+    "The sample with repeats as groups, a warning of them, and a refusal of too few errors."
+    sample, warnings = _independent(sample)
+    _check_enough(sample)
+    return sample, warnings
+
+
 def _check_size(sample, mended):
     "Refuse errors so large that uncertainties to match have no square, naming the largest."
     if mended.max() <= 1e150: return
@@ -587,9 +594,8 @@ def mend_of(
         For fewer than ten rows, or groups, whose error is not zero.
     """
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    sample, warnings = _independent(sample)
+    sample, warnings = _checked(sample)
     options |= {"rng": rng, "tolerance": tolerance}
-    _check_enough(sample)
 
     def judged(model):
         "Conclusions on points that others mended by this model, with their errors and sizes."
