@@ -301,3 +301,14 @@ def test_all_rows_are_a_hundred_per_cent():
     u = np.exp(rng.standard_normal(400))
     found = find_causes(np.where(rng.random(400) < 0.5, -u, u), u)
     assert "400 of 400 rows (100 %)" in found[0].sentence
+
+
+@pytest.mark.parametrize("p", [(0.001, 0.03), (0.02, 0.98), (0.1, 0.1)])
+def test_outcomes_less_probabilities_are_sent_to_calibration(p):
+    "Mutation: mixed units, clipped errors and a bias that grows with u are named in right probabilities of rare events."
+    rng = np.random.default_rng(3)
+    p = rng.uniform(*p, 2000)
+    error, u = (rng.random(2000) < p) - p, np.sqrt(p * (1 - p))
+    assert [one.name for one in find_causes(error, u, least="possible")] == ["outcomes as errors"]
+    if p.min() > 0.01: assert [one.name for one in find_causes(error.round(4), u.round(4))] == ["outcomes as errors"]
+    assert "outcomes as errors" not in [one.name for one in find_causes(error, 2 * u)]

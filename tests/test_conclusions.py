@@ -808,3 +808,15 @@ def test_a_drift_is_no_reason_to_say_that_nothing_is_wrong():
     found = validate(u * rng.standard_normal(400) * np.linspace(0.4, 1.6, 400), u, n_boot=199, n_resamples=99, n_mc=20, rng=1)
     assert any(one.name == "drift" for one in found.causes)
     assert all(one.status != "invalid" for one in found.answers) and "along the file" in found.next_step
+
+
+def test_a_tiny_group_neither_widens_limits_nor_is_hidden():
+    "Mutation: limits over all groups in a sentence on all but the smallest, 5.5 in place of 0.2."
+    rng = np.random.default_rng(0)
+    u, kind = np.exp(rng.normal(0, 0.5, 500)), np.repeat(["a", "b"], [3, 497])
+    found = draw_conclusions(u * rng.standard_normal(500), u, features={"f": kind}, rng=0, n_boot=299, n_resamples=299)
+    bias = found["bias: f"]
+    assert bias.status == "valid" and "in each group but the smallest the mean of E/u is within 0." in bias.sentence
+    assert "Nothing wrong along f, but for small groups of f." in headline_of(found.values())
+    even = draw_conclusions(u * rng.standard_normal(500), u, features={"f": np.tile(["a", "b"], 250)}, rng=0, n_boot=299, n_resamples=299)
+    assert "small groups" not in headline_of(even.values())

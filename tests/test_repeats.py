@@ -7,6 +7,7 @@ from uqcal.causes import find_causes
 from uqcal.consistency import consistency_test
 from uqcal.datasets import catalogue, load_demo
 from uqcal.repeats import find_repeats, repeated_cases, repeats_of
+from uqcal.sample import Sample
 
 
 def drawn(n, seed=1):
@@ -171,3 +172,13 @@ def test_cases_that_are_copies_are_known():
     for rows in (np.tile(np.arange(400), 2), rng.permutation(np.repeat(np.arange(400), 3)), np.append(np.arange(400), rng.choice(400, 50, replace=False))):
         labels, told = repeated_cases(y[rows], p[rows])
         assert np.unique(labels).size == 400 and np.unique(np.column_stack([labels, rows]), axis=0).shape[0] == 400 and "count once" in told
+
+
+def test_errors_over_many_decades_are_not_taken_for_repeats():
+    "Mutation: all sizes rounded to 1e-12 of the median, of which what is smaller becomes zero."
+    rng = np.random.default_rng(1)
+    u = 10**rng.uniform(-12, 12, 1000)
+    error = u * rng.standard_normal(1000)
+    assert np.unique(np.abs(error)).size == 1000 and repeats_of(Sample(error, u)).repeats is None
+    again = np.r_[error[:100], error]
+    assert repeats_of(Sample(again, np.r_[u[:100], u])).repeated == 100

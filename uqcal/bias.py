@@ -322,6 +322,13 @@ class _BiasFields(SignificanceTest):
     # holds 95 % of the graphs of errors whose mean does not change; no rows for groups
     along: Ordering = field(repr=False, compare=False)  # the order of the points
 
+# %% ../nbs/26_bias.ipynb #84406ff3
+def _of_usual_size(test):
+    "The stretches, or groups of half the mean size or more, that limits over all are about."
+    count = test.stretches["count"].to_numpy()
+    if test.by != "groups": return test.stretches
+    return test.stretches[count >= 0.5 * count.mean()]
+
 # %% ../nbs/26_bias.ipynb #cell-051
 class _BiasNumbers(_BiasFields):
     "What follows from it in numbers."
@@ -346,8 +353,8 @@ class _BiasNumbers(_BiasFields):
 
     @property
     def stretch_interval(self) -> Interval | None:
-        "Holds the means of all stretches, or groups, that have limits; None where none has."
-        limits = self.stretches[["low", "high"]].replace([-np.inf, np.inf], np.nan)
+        "Holds the means of all stretches, or groups of half the mean size; None without limits."
+        limits = _of_usual_size(self)[["low", "high"]].replace([-np.inf, np.inf], np.nan)
         if limits.isna().all(axis=None): return None
         return Interval(float(limits["low"].min()), float(limits["high"].max()))
 
@@ -526,7 +533,7 @@ def _points_needed(test, tolerance, of):
         mean, low = np.array([test.estimate]), np.array([test.confidence_interval.low])
     elif test.stretches.empty:
         raise ValueError(f"of='stretches' needs stretches, and {test.n} points have none")
-    else: mean, low = test.stretches["mean"].to_numpy(), test.stretches["low"].to_numpy()
+    else: mean, low = _of_usual_size(test)[["mean", "low"]].to_numpy(float).T
     half, size = mean - low, np.abs(mean)
     has = np.isfinite(half)  # a group of one row has no limits, however many others there are
     if not has.any(): return float("inf")

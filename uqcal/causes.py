@@ -457,6 +457,17 @@ def _is_sorted(x):
     step = np.diff(x)
     return x.size >= 8 and x[0] != x[-1] and (np.all(step >= 0) or np.all(step <= 0))
 
+# %% ../nbs/29_causes.ipynb #d2838845
+def _outcomes(sample):
+    "Errors that are outcomes, 0 or 1, less probabilities."
+    size, u = np.abs(sample.error), sample.uncertainty
+    if sample.n < 8 or not np.all(size < 1): return []
+    is_own = np.abs(u - np.sqrt(size * (1 - size))) <= 2e-3 * u
+    if is_own.sum() < 0.95 * sample.n: return []
+    return _whole("outcomes as errors", "seen", f"In {_percent(is_own.sum(), sample.n)} u² is "
+                  "|E| (1 − |E|), as if each error were an outcome, 0 or 1, less its stated "
+                  "probability. Judge the probabilities themselves (uqcal calibration).")
+
 # %% ../nbs/29_causes.ipynb #cell-012c
 def _leaks(sample):
     "Uncertainties that are constant, or made from the errors themselves."
@@ -1069,6 +1080,7 @@ def causes_of(
 # %% ../nbs/29_causes.ipynb #cell-048b
 def _all_causes(sample):
     "Whatever is found: what explains a row first, so that it is set aside for what comes after."
+    if outcomes := _outcomes(sample): return outcomes
     first, rounded = _leaks(sample) + _signs(sample), _rounding(sample)
     found = first + _sentinels(sample) + rounded + _repeats(sample)
     if not rounded: found += _without(_piles(sample), found)

@@ -302,7 +302,7 @@ def _parts_table(stretches, name, by):
 
 # %% ../nbs/50_conclusions.ipynb #cell-046
 def _size(bias, unit="stated uncertainties"):
-    return f"{_digits(bias)} {unit}" if np.isfinite(bias) else "any size"
+    return f"{_digits(bias)} {unit}" if bias < 999.5 else "any size"
 
 # %% ../nbs/50_conclusions.ipynb #cell-046b
 def _brief(place):
@@ -313,7 +313,7 @@ def _brief(place):
 def _settle(points, n):
     "What it would take to decide."
     points = np.inf if points is None else float(points)
-    if not np.isfinite(points): return "many more points would be needed"
+    if not points < 1e10: return "many more points would be needed"
     if points <= n: return "a few more points might settle it"
     return f"about {float(f'{points:.2g}'):,.0f} such points might settle it"
 
@@ -536,7 +536,8 @@ def _link(sample, setup):
     perfect = _perfect_link(sample, setup)
     cc, span, status, direction = test.statistic, perfect.null_interval, "undecided", None
     is_weak, is_less = cc < perfect.null_mean / 2, cc < span.low
-    reach = f"{span.low:.2f} to {span.high:.2f}".replace("-", "−")
+    k = next((k for k in (2, 3) if (round(cc, k) < round(span.low, k)) == is_less), 4)
+    reach = f"{span.low:.{k}f} to {span.high:.{k}f}".replace("-", "−")
     against = monte_carlo_pvalue(cc, test.null_distribution, "less")
     if is_weak and against <= setup.level / 5: status, direction = "invalid", "reversed"
     elif is_weak and is_less: status = "invalid"
@@ -554,7 +555,7 @@ def _link(sample, setup):
     pvalue = against if direction else test.pvalue
     return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
                       reason="precision" if status == "undecided" else None, pvalue=pvalue,
-                      sentence=f"{says} (rank correlation CC = {cc:.2f}".replace("-", "−")
+                      sentence=f"{says} (rank correlation CC = {cc:.{k}f}".replace("-", "−")
                                + f", p = {pvalue:.2g}; it would be {reach} if scaled "
                                "errors did not depend on u).",
                       confidence_interval=span, result=test,
@@ -976,7 +977,8 @@ def headline_of(
                          f"{'; '.join(told)}"]
         parts += [f"{one[0].upper()}{one[1:]}" for one in told]
     parts += [one.short for one in wrong[:3] if one not in biases]
-    if wrong[3:]: parts.append(f"{len(wrong) - 3} more faults along features")
+    if wrong[3:]:
+        parts.append(f"{len(wrong) - 3} more fault{'s' * (len(wrong) > 4)} along features")
     told = _names(wrong)
     rest = [one for one in along if one.reason != "signs"]  # of which the first sentence speaks
     unclear = [name for name in _names(one for one in rest if one.status == "undecided")
@@ -984,7 +986,10 @@ def headline_of(
     faulty = _names(one for one in rest if one.status != "valid")
     fine = [name for name in _names(along) if name not in faulty]
     if unclear: parts.append(f"Not decided along {_listed(unclear)}")
-    if fine: parts.append(f"Nothing wrong along {_listed(fine)}")
+    if fine:
+        small = _names(one for one in along if one.feature in fine and _leaves_out(one))
+        parts.append(f"Nothing wrong along {_listed(fine)}"
+                     + f", but for small groups of {_listed(small)}" * bool(small))
     return " ".join(f"{part}." for part in parts)
 
 
@@ -1013,6 +1018,12 @@ def _who(answer):
 # %% ../nbs/50_conclusions.ipynb #cell-049d
 def _lower(text):
     return text[0].lower() + text[1:]
+
+# %% ../nbs/50_conclusions.ipynb #678b7d45
+def _leaves_out(answer):
+    "Whether limits leave out groups of less than half the mean size."
+    if answer.parts is None or getattr(answer.result, "by", None) != "groups": return False
+    return bool((answer.parts["count"] < 0.5 * answer.parts["count"].mean()).any())
 
 # %% ../nbs/50_conclusions.ipynb #cell-049e
 def _names(answers):

@@ -166,6 +166,16 @@ _FOUND = {"comparison": ("at like scores the two groups differ",
           "calibration": ("the responses differ from their scores",
                           "Kuiper's test finds no difference of the responses from their scores")}
 
+# %% ../nbs/43_cumulative.ipynb #cbb1f179
+class _Likeness:
+    "Whether the scores that a cumulative graph compares are alike."
+
+    @property
+    def scores_may_explain(self) -> bool:
+        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not alike."""
+        if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
+        return scores_explain(self.kuiper, self.null_scale, self.follows())
+
 # %% ../nbs/43_cumulative.ipynb #cell-036
 class _Shown:
     "A cumulative graph in numbers, words and a picture."
@@ -179,12 +189,6 @@ class _Shown:
     def kolmogorov_smirnov_scaled(self) -> float:
         "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
         return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
-
-    @property
-    def scores_may_explain(self) -> bool:
-        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not alike."""
-        if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
-        return scores_explain(self.kuiper, self.null_scale, self.follows())
 
     @property
     def sentence(self) -> str:
@@ -234,7 +238,7 @@ class _Shown:
 
 # %% ../nbs/43_cumulative.ipynb #cell-013
 @dataclass(frozen=True, kw_only=True)
-class CumulativeGraph(_Secants, _Shown, Result):
+class CumulativeGraph(_Secants, _Likeness, _Shown, Result):
     """Cumulative differences along the scores, their size and their significance; what the three graph functions return.
 
     Attributes

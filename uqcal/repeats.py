@@ -141,7 +141,8 @@ def _exact(sample, rng):
     error, none = sample.error, (None, 0, None)
     size = np.abs(error)
     unit = max(1e-12 * np.median(size[size > 0]), 1e-300 * size.max(), 5e-324) if size.any() else 1
-    size = Ordering.of(np.rint(size / unit))  # differences leave noise in the last digits
+    size = size / unit  # differences leave noise in the last digits of all but the smallest
+    size = Ordering.of(np.where(size < 1000, size, np.rint(size)))
     if size.labels.size == size.n:
         scaled = sample.by_scaled_size
         is_found = scaled.labels.size < sample.n and _is_repeated(

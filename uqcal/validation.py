@@ -352,7 +352,7 @@ _ANSWERS = {(AVERAGE, "valid"): "On average the score agrees with that of perfec
 _IN_THE_FILE = {"outlier", "unit in a row", "code for missing", "duplicate rows", "zero errors",
                 "uncertainty from error", "sorted columns", "swapped columns", "squared errors",
                 "absolute errors", "shifted rows", "reversed rows", "mixed units",
-                "unit in a group"}
+                "outcomes as errors", "unit in a group"}
 _OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
          "errors, which is not known.")
 
@@ -526,7 +526,7 @@ def _as_text(result):
     for one in shown[:5]:
         lines += textwrap.wrap(f"{one.question}: {one.status}. {one.sentence}", 100, max_lines=2,
                                subsequent_indent="  ", placeholder=" …")
-    if shown[5:]: lines.append(f"and {len(shown) - 5:,} more conclusions")
+    if shown[5:]: lines.append(f"and {len(shown) - 5:,} more conclusion{'s' * (len(shown) > 6)}")
     for one in result.scores.values():
         if one.interval is None: lines.append(f"{one.label}: {one.status}")
         else:
