@@ -314,7 +314,7 @@ def test_clusters_are_collected_and_not_points_of_the_same():
     cluster = np.repeat(np.arange(30), 10)
     p = rng.uniform(0.1, 0.9, 300)
     found = cal.calibration_report(rng.uniform(size=300) < p, p, cluster=cluster, n_resamples=199, n_boot=9, rng=1)
-    assert found.verdict == "undecided" and "such clusters would settle" in found.headline and "more such clusters" in found.next_step and "such points" not in found.headline
+    assert found.verdict == "undecided" and "such clusters might settle" in found.headline and "more such clusters" in found.next_step and "such points" not in found.headline
     number = int(found.headline.split("about ")[1].split(" such")[0].replace(",", ""))
     assert number == pytest.approx(found.largest.points_needed(0.05) / 10, rel=0.1)
 

@@ -29,7 +29,7 @@ from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
 from .resampling import holm
-from .results import (Interval, Result, as_text, enumerated, html_table, new_axes,
+from .results import (Interval, Result, as_text, counted, enumerated, html_table, new_axes,
                            three_digits)
 from .walk import Walk, walk_of, widening
 
@@ -565,7 +565,7 @@ def _how_often(ratio, verdict, n_scores):
     low, high = ratio.confidence_interval
     what = "Taken together" + ", not score by score" * (n_scores > 1)
     if low <= 1 <= high:
-        more = ": the fault does not show in this average" if verdict == "invalid" else ""
+        more = ": these limits alone do not show the fault" if verdict == "invalid" else ""
     else:
         more = "" if verdict == "invalid" else (
             "; that leaves out 1, but is one of several numbers looked at, and no fault by itself")
@@ -891,8 +891,8 @@ def _sizes(error, null, largest):
 # %% ../nbs/52_calibration.ipynb #cell-054c
 def _points(largest):
     "How many there are, in words."
-    clusters = "" if largest.n_clusters is None else f" of {largest.n_clusters:,} clusters"
-    return f"{largest.n:,} point{'s' * (largest.n != 1)}{clusters}"
+    clusters = "" if largest.n_clusters is None else f" of {counted(largest.n_clusters, 'cluster')}"
+    return f"{counted(largest.n, 'point')}{clusters}"
 
 # %% ../nbs/52_calibration.ipynb #cell-054d
 def _enough(largest, tolerance, besides=0):
@@ -922,7 +922,7 @@ def _unseen(error, largest, tolerance):
                 f"and the {ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
     needed = _enough(largest, tolerance)
     settle = "" if needed is None else (
-        f"; about {needed} would settle whether it is beyond {tolerance:g}")
+        f"; about {needed} might settle whether it is beyond {tolerance:g}")
     return (f"No fault of calibration was found in {n}, but a mean difference of up to {limit} "
             f"{where} could be there unseen{_beside_the_rate(largest)}{settle}. The {ece} could be "
             f"up to "
@@ -998,6 +998,7 @@ def _next_call(report):
     if report.verdict == "undecided" or rare is not None:
         other = min(rare, 1 - rare) / 2 if rare is not None else (
             2 * tolerance if tolerance < 0.5 else (1 + tolerance) / 2)
+        if not other > 0: return ""
         return f"calibration_report(y_true, y_prob{more}, tolerance={other:.2g})"
     columns = [*(["weight"] if weighted else []), *(["cluster"] if largest.n_clusters else [])]
     held = "".join(f', "{name}": {"sample_weight" if name == "weight" else name}'

@@ -128,6 +128,11 @@ def _left_out(table):
     said = {"where": "for which the condition does not hold", "missing": "without a value"}
     return " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
 
+# %% ../nbs/70_cli.ipynb #5426abab
+def _points(n):
+    "How many, in words."
+    return f"{n:,} point{'s' * (n != 1)}"
+
 # %% ../nbs/70_cli.ipynb #cell-016e
 def _first_words(table, count):
     "What was read, and what of it was left out."
@@ -488,7 +493,7 @@ def _details(data):
 def _tell(result, table, data, seed, report, json_file, file):
     "Print a validation and write what was asked for."
     mend = "" if _is_mended(table) else _mend_words(result, data, file)
-    text = "\n\n".join([_first_words(table, f"{result.sample.n:,} points"),
+    text = "\n\n".join([_first_words(table, _points(result.sample.n)),
                         _validation_text(result, _width()), *_closing(result, data, mend),
                         *(_not_asked(table, data) if result.conclusions else ())])
     _deliver(text, _validation_json(result, data, seed), report, json_file,
@@ -697,7 +702,7 @@ def _mending_text(found, table, width):
     rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
               "yes" if row["is_near"] else "", str(row["faults"]) if row["faults"] >= 0 else "")
              for name, row in found.scores.iterrows()]
-    parts = [_first_words(table, f"{found.n:,} points"), _wrapped(found.sentence, width),
+    parts = [_first_words(table, _points(found.n)), _wrapped(found.sentence, width),
              _wrapped(f"Before: {headline_of(found.before.values())}", width, rest="  ")]
     if found.is_mended:
         parts.append(_wrapped("After, each row mended by others: "
@@ -791,7 +796,7 @@ def _applied(source, path, roles, score, out, how):
     shift, mended = model.shift(u, features), model.transform(u, features)
     kept = [_write_rows(source, table, _mended_columns(table, shift, mended, roles), out, how)]
     told = [f"Mended: {model.sentence}.", *_never_seen(model, state["kinds"], features)]
-    _end_mend(_first_words(table, f"{mended.size:,} points") + "\n\n"
+    _end_mend(_first_words(table, _points(mended.size)) + "\n\n"
               + "\n\n".join(_wrapped(one, _width()) for one in told) + "\n", kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-097b
@@ -907,7 +912,7 @@ def _calibration(
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
     _write_calibration(result, data | _source_facts(table) | _contradicted(table, result), seed,
-                       report, json_file, _first_words(table, f"{y.size:,} points"),
+                       report, json_file, _first_words(table, _points(y.size)),
                        _scores_step(result, file, roles))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
@@ -1328,7 +1333,7 @@ def _tell_intervals(result, table, data, seed, report, json_file, file):
     rows = [tuple(shown.columns), *shown.itertuples(index=False, name=None)]
     size = "labels in a set" if result.n_classes else "width"
     more = "" if result.score is None else f", Winkler score {three_digits(result.score)}"
-    parts = [_first_words(table, f"{result.n:,} points"), _wrapped(result.headline, width)
+    parts = [_first_words(table, _points(result.n)), _wrapped(result.headline, width)
              + "\n\n" + _wrapped("Next: " + result.next_step.replace(
                  "(`.mend`)", "(--out, --model)"), width, rest="  "),
              *(_wrapped(f"{question}: {one.status}. {one.sentence}", width, rest="  ")
@@ -1431,7 +1436,7 @@ def _bounds_applied(source, path, lower, upper, out, how):
     rows = _write_rows(source, table, _bound_columns(made), out, how)
     open_ends = int(np.isinf(made).any(axis=1).sum())
     told = f"; {open_ends:,} of groups that it does not know get no limits" if open_ends else ""
-    typer.echo(_visible(_first_words(table, f"{len(made):,} points") + "\n\n" + _wrapped(
+    typer.echo(_visible(_first_words(table, _points(len(made))) + "\n\n" + _wrapped(
         f"Mended: {mend.sentence}{told}.", _width())))
     typer.echo(_visible(rows))
 
@@ -1866,7 +1871,7 @@ def _compare(
     columns = ", ".join(filter(None, (response, score, group, weight, cluster)))
     details = {"Data": table.source, "Columns": columns, "Seed": str(seed)} | _details(
         _source_facts(table))
-    points = f"{len(frame):,} points in {frame['group'].nunique():,} groups"
+    points = f"{_points(len(frame))} in {frame['group'].nunique():,} groups"
     from uqcal.page import write_whole
     _deliver(f"{_first_words(table, points)}\n\n{text}",
              _json(data=table.source, groups=sides, seed=seed, **_source_facts(table),
@@ -1971,7 +1976,8 @@ def _graph_details(graph):
     drawn = f" ({graph.n_resamples:,} resamples)" if graph.n_resamples else ""
     chance = ("chance alone makes such a stretch" if graph.kuiper_pvalue >= 0.05 else
               "picked as the largest, it is rather too large")
-    return (f"{graph.n:,} points make {graph.n_steps:,.0f} steps; p-values: "
+    steps = f"{graph.n_steps:,.0f} step{'s' * (graph.n_steps != 1)}"
+    return (f"{_points(graph.n)} make{'s' * (graph.n == 1)} {steps}; p-values: "
             f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
             f"{steep.value:.3g}; {chance}.".replace("-", "−"))
 
@@ -2290,7 +2296,7 @@ def _pair_rows(found):
 
 # %% ../nbs/70_cli.ipynb #5212610f-c
 def _models_text(found, table, width, calls):
-    points = f"{found.n:,} points" + (f" in {found.n_groups:,} groups" if found.n_groups else "")
+    points = _points(found.n) + (f" in {found.n_groups:,} groups" if found.n_groups else "")
     more = len(found.pairs) - 50
     parts = [_first_words(table, f"{points}, {len(found.models)} models"),
              _wrapped(found.sentence, width), _aligned(_model_rows(found), (1, 2, 3, 4)),

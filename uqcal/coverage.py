@@ -196,6 +196,7 @@ def _percent(share, level):
     "A share in percent, with as many decimals as the level asks for."
     digits = max(1, int(np.ceil(-np.log10(min(level, 1 - level)) - 0.5)))
     text = f"{100 * share:.{digits}f}"
+    if float(text) == 0 and share > 0: return f"below {10.0**-digits:.{digits}f}"
     if float(text) == 100 and share < 1: return f"above {100 - 10.0**-digits:.{digits}f}"
     return text
 

@@ -26,7 +26,7 @@ from .kernels import kernel
 from .rates import MatchedAverages, cases_of, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                               shuffle_last, shuffle_state, shuffle_within)
-from .results import Interval, Result, new_axes, visible_points
+from .results import Interval, Result, counted, new_axes, visible_points
 from .sample import stable_order
 from .walk import significance_of, sort_by_score, walk_of, widening
 
@@ -199,7 +199,8 @@ class _Shown:
         return (f"{says}: {self.average_difference:.4g} on average, Kuiper {self.kuiper:.4g}, p = "
                 f"{self.kuiper_pvalue:.2g}, Kolmogorov–Smirnov {self.kolmogorov_smirnov:.4g}, p = "
                 f"{self.kolmogorov_smirnov_pvalue:.2g} ({self.method}{drawn}), null scale "
-                f"{self.null_scale:.4g}; {self.n:,} points in {self.n_steps:,.4g} steps").replace(
+                f"{self.null_scale:.4g}; {counted(self.n, 'point')} in {self.n_steps:,.4g} "
+                f"step{'s' * (self.n_steps != 1)}").replace(
                     "-", "−")
 
     def to_frame(self) -> pd.DataFrame:

@@ -471,7 +471,7 @@ def _pair_words(one, found):
         return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both}, and "
                 f"{few} are too few for an interval.")
     settle = "" if pd.isna(one["n_needed"]) else (
-        f"; about {one['n_needed']:,} such points would settle it")
+        f"; about {one['n_needed']:,} such points might settle it")
     return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both}, and may "
             f"be better by up to {high} or worse by up to {text(-one['low'])} ({level}){settle}.")
 
@@ -612,7 +612,7 @@ def _next_step(found):
         points = f"about {max(needed):,}" if needed else "many more"
         return (f"Don't choose by this score between {_name(first)} and "
                 f"{enumerated([_name(one['b']) for one in open_[:3]])} yet; {points} such points "
-                "would settle it.")
+                "might settle it.")
     says = f"Use {_name(first)}." if not alike else (
         f"{_name(first)} and {enumerated(alike[:3])} do alike: choose by what they cost.")
     words = found.models["mend"].get(first, "") if "mend" in found.models else ""

@@ -21,7 +21,7 @@ __all__ = ['Alarm', 'MonitorReading', 'Detector', 'Bell', 'CalibrationMonitor', 
 from .inputs import check_binary, check_count
 from .kernels import kernel
 from .logistic import boxed, sigmoid
-from .results import Result, new_axes, three_digits
+from .results import Result, counted, new_axes, three_digits
 from .tickets import OnlineForecaster, Storable, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -269,7 +269,7 @@ class MonitorReading(Result):
         "The record in words."
         n, more = self.total.size, len(self.alarms) - 1
         if more < 0:
-            return (f"No alarm in {n:,} outcomes. Where {self.right}, alarms come at "
+            return (f"No alarm in {counted(n, 'outcome')}. Where {self.right}, alarms come at "
                     f"most once in {self.run_length:,} outcomes, on average.")
         return self.alarms[0].sentence + (f" {more:,} more followed." if more else "")
 

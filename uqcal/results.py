@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts sta
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'html_table', 'Result', 'as_text', 'SignificanceTest',
-           'new_axes', 'plot_null', 'plain_ticks', 'plain_text', 'visible_points']
+__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'counted', 'html_table', 'Result', 'as_text',
+           'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks', 'plain_text', 'visible_points']
 
 # %% ../nbs/01_results.ipynb #cell-017
 class Interval(NamedTuple):
@@ -115,6 +115,26 @@ def enumerated(words: list[str],  # phrases, in their order
         "a, b and c".
     """
     return f"{', '.join(words[:-1])} and {words[-1]}" if words[1:] else "".join(words)
+
+# %% ../nbs/01_results.ipynb #75f57453
+def counted(n: int,  # how many, ≥ 0
+            what: str,  # of what, one of them
+            ) -> str:  # "1 point", "2,040 points"
+    """A number of things in words.
+
+    Parameters
+    ----------
+    n : int
+        How many, ≥ 0.
+    what : str
+        Of what, one of them.
+
+    Returns
+    -------
+    str
+        "1 point", "2,040 points".
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 # %% ../nbs/01_results.ipynb #cell-024
 def html_table(frame: pd.DataFrame,  # any table; its cells and names may come from data

@@ -528,8 +528,13 @@ class IsotonicScaling(_Scaling):
         check_is_fitted(self)
         first, last = np.exp((self.level_ - self.centre_)[[0, -1]])
         if self.centre_.size == 1: return "made nearly equal, since errors do not rise with them"
+        factor = np.exp(self.level_ - self.centre_)
+        ends, between = sorted((first, last)), ""
+        if factor.max() > 1.05 * ends[1]: between = f", up to {three_digits(factor.max())} between"
+        if factor.min() < ends[0] / 1.05:
+            between += f", down to {three_digits(factor.min())} between"
         return (f"times {three_digits(first)} for the smallest to {three_digits(last)} for the "
-                f"largest, by a rising curve through {self.centre_.size} levels")
+                f"largest{between}, by a rising curve through {self.centre_.size} levels")
 
 # %% ../nbs/19_scaling.ipynb #76c9e400
 def _within(excess, cell, group):

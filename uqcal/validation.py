@@ -30,7 +30,8 @@ from .inputs import check_choices, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_of
 from .repeats import repeats_of
 from .resampling import affordable
-from .results import Interval, Result, enumerated, html_table, new_axes
+from .results import (Interval, Result, enumerated, html_table, new_axes,
+                           three_digits)
 from .sample import Sample, bin_means, equal_count_bins
 from .statistics import skewness_gm
 
@@ -220,6 +221,9 @@ def _heavy_tails(sample):
     return found
 
 # %% ../nbs/51_validation.ipynb #cell-038
+_FEW = 20  # independent points, below which an interval by resampling fails too often
+
+
 def _score(name, interval, references, sample, heavy):
     "A score with all that it rests on."
     known = {"known": _KNOWN[name]} if name in _KNOWN else {}
@@ -227,11 +231,15 @@ def _score(name, interval, references, sample, heavy):
     comparisons = tuple(_compare(name, interval, reference, distribution)
                         for distribution, reference in (known | references).items())
     is_grouped = sample.groups is not None and name in ("ence", "zmse")
-    status = "undecided" if is_grouped else _status(comparisons)
+    units = sample.n if sample.groups is None else sample.groups.labels.size
+    status = "undecided" if is_grouped or units < _FEW else _status(comparisons)
     doubt = " and ".join(f"{label} is {heavy[label]}" for label in _RESTS_ON.get(name, ())
                          if label in heavy)
     if doubt: doubt = f"It is not fit to decide here: the robust skewness of {doubt}."
     says = _sentence(name, interval, comparisons, status, is_grouped)
+    if units < _FEW:
+        says = (f"Not decided: {units} independent points are too few for a bootstrap interval to "
+                f"hold ({name.upper()} = {three_digits(interval.estimate)}).")
     return Score(statistic=name, status=status, estimate=interval.estimate, interval=interval,
                  sentence=f"{says} {doubt}".rstrip(), doubt=doubt or None,
                  confidence_interval=interval.confidence_interval, confidence=interval.confidence,
@@ -531,8 +539,9 @@ def _as_text(result):
         if one.interval is None: lines.append(f"{one.label}: {one.status}")
         else:
             low, high = one.confidence_interval
+            misses = "" if one.interval.contains_estimate else " (which misses it)"
             lines.append(f"{one.label} = {one.estimate:.3g}, {100 * one.confidence:g} % interval "
-                         f"{low:.3g} to {high:.3g}".replace("-", "−") + f": {one.status}"
+                         f"{low:.3g} to {high:.3g}".replace("-", "−") + f"{misses}: {one.status}"
                          f"{'; unfit: skewed squares' if one.doubt else ''}")
     more = {"cautions": result.cautions, "possible causes": result.causes}
     more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
