@@ -235,9 +235,10 @@ def _shifted(sample, columns, shifts):
 # %% ../nbs/54_mending.ipynb #a687f4ae
 def _goes_against(sample, average):
     """Whether Student's distribution raises uncertainties that are shown to be too large, and would
-    have brought a larger error than the largest in nine sets of ten."""
-    if average.status != "invalid" or average.estimate > 1: return False
+    have brought a larger error than the largest in nine sets of ten; or leaves next to nothing."""
     heavy = FactorScaling("student").fit_of(sample, {})
+    if not heavy.factor_ > 0.01 * np.sqrt(sample.zms): return True
+    if average.status != "invalid" or average.estimate > 1: return False
     if heavy.dof_ == np.inf or heavy.factor_ <= 1: return False
     unit = heavy.factor_ * np.sqrt(1 - 2 / heavy.dof_)
     outside = 2 * special.stdtr(heavy.dof_, -np.abs(sample.scaled).max() / unit)
@@ -269,14 +270,15 @@ def _rests_on_rows(found):
 
 # %% ../nbs/54_mending.ipynb #cell-061b
 def _faults(found, before, tolerance):
-    """How many answers are invalid, and one more where the average lies off without being decided,
-    or is shown to lie farther off than before."""
+    """How many answers are invalid, one more where the average lies off without being decided, and
+    one where it lies off, or is invalid, and farther off than before."""
     average, was = found[AVERAGE], before[AVERAGE].estimate
-    is_off = average.status == "undecided" and average.estimate is not None and not (
-        1 / tolerance <= average.estimate <= tolerance)
-    is_off |= average.status == "invalid" and was is not None and (
-        abs(np.log(average.estimate)) > abs(np.log(was)))
-    return sum(one.status == "invalid" for one in found.values()) + is_off
+    wrong = sum(one.status == "invalid" for one in found.values())
+    if average.estimate is None: return wrong
+    is_outside = not 1 / tolerance <= average.estimate <= tolerance
+    is_farther = was is not None and abs(np.log(average.estimate)) > abs(np.log(was)) + 1e-9
+    return (wrong + (is_outside and average.status == "undecided")
+            + (is_farther and (is_outside or average.status == "invalid")))
 
 # %% ../nbs/54_mending.ipynb #cell-061c
 def _first_without_fault(table, models, judge, before, tolerance):
@@ -288,7 +290,7 @@ def _first_without_fault(table, models, judge, before, tolerance):
     if not any(one.status == "invalid" for one in before.values()):
         first = "as stated" if _rests_on_rows(before) else near[0]
         found = judge(models[first])
-        is_worse = any(one.status == "invalid" for one in found[0].values())
+        is_worse = _faults(found[0], before, tolerance) > _faults(before, before, tolerance)
         return (first, found) if not is_worse else ("as stated", judge(models["as stated"]))
     seen = {}
     for name in dict.fromkeys([*near, "as stated"]):

@@ -703,7 +703,7 @@ def _sentence(found):
                     "scores do")
         else: told = f"no difference between {who} is found"
     low, high = map(three_digits, found.confidence_interval)
-    return (f"At like scores {told}: {first} minus {second} is "
+    return (f"At neighbouring scores {told}: {first} minus {second} is "
             f"{three_digits(found.average_difference)} on average (95 % interval {low} to {high}, "
             f"p = {found.average_pvalue:.2g}){asked}")
 
@@ -713,7 +713,8 @@ _APART = ("Rows are taken as independent of each other; rows that belong togethe
 _ROUNDED = ("The different scores are few: the p-values of Kuiper and Kolmogorov–Smirnov tend to "
             "be too large, so that a difference which is found stands, and one which is not may "
             "be there.")
-_LEFT = "Not asked of a table in partitions: over which stretch of scores they lie furthest apart."
+_LEFT = ("Not asked of a table in partitions: over which stretch of scores they lie furthest "
+         "apart, and whether scores that are compared with each other are alike.")
 _INCLUDED = ("Everyone includes each group, so that one that is far off can make others differ; a "
              "pair of groups knows nothing of a third.")
 
@@ -930,7 +931,7 @@ def _sentence_of_all(found):
     told, what = [], "group" if is_everyone else "pair of groups"
     if asked.any():
         who = "groups" if is_everyone else "pairs of groups"
-        told.append(f"at like scores {differ.sum():,} of {asked.sum():,} {who} differ"
+        told.append(f"at neighbouring scores {differ.sum():,} of {asked.sum():,} {who} differ"
                     + " from everyone" * is_everyone + ", at 5 % after Holm's correction")
     if not asked.all():
         k = int((~asked).sum())
