@@ -8,7 +8,9 @@ from uqcal.bin_scaling import extrapolate
 from uqcal.bootstrap import bca_interval, bca_intervals
 from uqcal.confidence_curves import confidence_curve
 from uqcal.consistency import NothingToTest, consistency_test, link_test, shuffle_plan, under_hypothesis
-from uqcal.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, without_groups
+from uqcal.bias import bias_test
+from uqcal.factors import average_test
+from uqcal.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, widening_of, without_groups
 from uqcal.resampling import as_observed
 from uqcal.sample import Ordering, Sample
 from uqcal.statistics import ence
@@ -210,3 +212,24 @@ def test_the_same_numbers_for_any_number_of_jobs():
     for groups in (GROUP, SIZES[:48]):
         one, two = (consistency_test(E[:48], U[:48], groups=groups, n_resamples=5000, rng=1, n_jobs=jobs) for jobs in (1, 2))
         assert one == two and np.array_equal(one.null_distribution, two.null_distribution)
+
+
+@pytest.mark.parametrize("sizes, share", [([2000] + [10] * 100, 0.3), ([200] + [2] * 100, 0.6), ([300] * 4 + [3] * 40, 0.0), ([40] * 5 + [1] * 60, 0.6)])
+def test_unequal_groups_keep_the_level_of_mean_and_average(sizes, share):
+    "150 sets: 5 % + 3.5 standard errors. Mutation: no widening, 10 to 40 % for one of the two."
+    group, wrong = np.repeat(np.arange(len(sizes)), sizes), np.zeros(2)
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 41])
+        z = np.sqrt(share) * rng.standard_normal(len(sizes))[group] + np.sqrt(1 - share) * rng.standard_normal(group.size)
+        wrong += [average_test(z, np.ones(z.size), groups=group, n_boot=299, rng=seed).pvalue <= 0.05,
+                  bias_test(z, np.ones(z.size), groups=group, n_resamples=299, rng=seed).mean_pvalue <= 0.05]
+    assert wrong.max() <= 150 * 0.05 + 3.5 * np.sqrt(150 * 0.05 * 0.95)
+
+
+def test_widening_is_for_unequal_groups_only():
+    "Mutations: no look at the sizes; a number below one; constants."
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(600)
+    assert widening_of(x, np.arange(600) // 5) == widening_of(x, np.arange(600) % 8) == widening_of(x, rng.integers(0, 60, 600)) == 1
+    few = np.minimum(np.arange(600) // 100, 5) * (np.arange(600) % 100 > 30)
+    assert widening_of(x, np.unique(few, return_inverse=True)[1]) > 1.2 and widening_of(np.ones(600), few) == 1

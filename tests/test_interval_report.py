@@ -84,15 +84,15 @@ def test_intervals_of_groups_hold_the_coverage():
 def test_the_variance_of_unequal_groups_is_that_of_matrices():
     "A slow twin: the residual-maker of a mean, with a working correlation within groups. Mutations: v for v², no diagonal, w for w²."
     rng = np.random.default_rng(9)
-    size = np.array([1, 2, 3, 5, 8, 13, 40, 2, 1, 7, 4, 30])
-    code = np.repeat(np.arange(12), size)
-    covered = rng.random(code.size) < rng.beta(4, 2, 12)[code]
+    size = np.tile([1, 2, 3, 5, 8, 13, 40, 2, 1, 7, 4, 30], 6)
+    code = np.repeat(np.arange(72), size)
+    covered = rng.random(code.size) < rng.beta(4, 2, 72)[code]
     excess = covered - covered.mean()
     same = code[:, None] == code
     rho = np.clip((excess @ same @ excess - excess @ excess) / ((same.sum() - code.size) * np.mean(excess**2)), 0, 1)
     working = np.where(same, rho, 0.0) + (1 - rho) * np.eye(code.size)
     maker = np.eye(code.size) - 1 / code.size
-    whole = np.eye(12)[:, code]
+    whole = np.eye(72)[:, code]
     spread = whole @ maker @ working @ maker @ whole.T
     weight = (whole @ working @ whole.T).diagonal() / spread.diagonal()
     variance = np.sum(weight * (whole @ excess)**2)
@@ -115,6 +115,32 @@ def test_one_dominant_group_does_not_decide(sizes):
         n, share = effective_number(np.abs(error) < 1.6449, group), np.mean(np.abs(error) < 1.6449)
         wrong += not stats.beta.ppf(0.025, share * n, n - share * n + 1) <= 0.9 <= stats.beta.isf(0.025, share * n + 1, n - share * n)
     assert wrong <= 200 * 0.05 + 3.5 * np.sqrt(200 * 0.05 * 0.95)
+
+
+@pytest.mark.parametrize("sizes", [[300] * 4 + [3] * 40, [100] * 5 + [1] * 15, [1000] * 5 + [1] * 45, [50] * 5 + [5] * 15])
+def test_few_large_groups_among_tiny_ones_count_as_few(sizes):
+    "200 sets, level 99 % too, where five groups of 1,000 were worst. Mutation: every group counts alike, 5 to 20 % wrong."
+    group, wrong = np.repeat(np.arange(len(sizes)), sizes), np.zeros(2)
+    for seed in range(200):
+        rng = np.random.default_rng([seed, 72])
+        error = np.abs(np.sqrt(0.5) * rng.standard_normal(len(sizes))[group] + np.sqrt(0.5) * rng.standard_normal(group.size))
+        for k, level in enumerate((0.9, 0.99)):
+            inside = error < stats.norm.ppf(0.5 + level / 2)
+            n, share = effective_number(inside, group), inside.mean()
+            wrong[k] += not stats.beta.ppf(0.025, share * n, n - share * n + 1) <= level <= (
+                1.0 if share == 1 else stats.beta.isf(0.025, share * n + 1, n - share * n))
+    assert wrong.max() <= 2
+
+
+def test_ten_to_twenty_groups_of_like_rows_carry_a_caution():
+    "Mutation: no caution; or one for independent rows, or for forty groups."
+    rng = np.random.default_rng(3)
+    for n_groups, share, told in ((12, 0.5, True), (12, 0.0, False), (40, 0.5, False)):
+        group = np.repeat(np.arange(n_groups), 60)
+        y = np.sqrt(share) * rng.standard_normal(n_groups)[group] + np.sqrt(1 - share) * rng.standard_normal(group.size)
+        bounds = np.column_stack([np.full(y.size, -1.6449), np.full(y.size, 1.6449)])
+        report = interval_report(y, bounds, 0.9, groups=group, rng=0, n_resamples=99)
+        assert any("few for rows as much alike" in one for one in report.cautions) == told
 
 
 def test_groups_left_out_are_said_in_the_headline():

@@ -325,6 +325,17 @@ def test_zeros_among_normal_errors_are_no_heavy_tails(small):
         assert np.mean((found.error / found.uncertainty)**2) == pytest.approx(1, abs=0.05)
 
 
+def test_files_of_zeros_are_not_mended_into_disaster():
+    "Four errors in five are zero, right on average. Mutation: Student's factor of next to nothing, 1e5 times too small on new points."
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 23])
+        u = np.exp(rng.normal(0, 0.5, 1000))
+        error = u * rng.standard_normal(1000) * np.where(rng.random(1000) < 0.8, 0.0, np.sqrt(5))
+        found = mend(error[:500], u[:500], rng=seed, **QUICK)
+        fresh = found.model.apply(np.zeros(500), u[500:])
+        assert np.sqrt(np.mean(((error[500:] - fresh[0]) / fresh[1])**2)) < 2.5
+
+
 def test_heavy_tails_keep_their_ruler():
     "Mutation: normal scores wherever an average is invalid, which follow a few errors."
     for seed in range(4):

@@ -474,14 +474,13 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point",):
         "coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
-        "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate",
+        "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.Mend.fit",  # a line through two points leaves no error
     ("certain",):
         "calibration_tests.kolmogorov_smirnov_test calibration_tests.kuiper_test calibration_tests.spiegelhalter_test "
         "calibration_tests.kolmogorov_smirnov_test+cluster calibration_tests.kuiper_test+cluster calibration_tests.spiegelhalter_test+cluster "
         "calibration_tests.binary_calibration_tests calibration_tests.binary_calibration_tests+cluster",
     ("zeros",):
         "scaling.AsStated.fit scaling.FactorScaling.fit scaling.LogLinearScaling.fit scaling.IsotonicScaling.fit scaling.GammaScaling.fit",
-    ("one point", "zeros"): "scaling.Mend.fit",  # a line through one point leaves no error
     ("one point", "two points", "zeros"):
         "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):

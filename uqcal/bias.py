@@ -17,6 +17,7 @@ import scipy
 
 from .consistency import NothingToTest
 from .distributions import read_number
+from .groups import widening_of
 from .inputs import (check_choice, check_count, check_fraction, check_generator, printable,
                           refuse)
 from .kernels import kernel
@@ -76,7 +77,8 @@ def _mean_test(z, group, n_resamples, confidence, rng, n_jobs, progress):
     n, mean = z.size, float(z.mean())
     total, count = np.bincount(group, z - mean), np.bincount(group).astype(np.float64)
     size = total.size
-    error = float(np.sqrt(total @ total * size / (size - 1)) / n)
+    error = float(np.sqrt(total @ total * size / (size - 1)) / n) * widening_of(z, group,
+                                                                                confidence)
     if error <= 1e-12 * abs(mean):  # all equal: the signs alone tell something
         pvalue = max(0.5**(size - 1), 1 / (n_resamples + 1)) if mean else 1.0
         return mean, 0.0, Interval(mean, mean), pvalue

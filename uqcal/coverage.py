@@ -21,6 +21,7 @@ from .conclusions import Conclusion, read_features, still_open
 from .conformal import ConformalBounds
 from .consistency import NothingToTest, consistency_of
 from .coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
+from .groups import sum_variance
 from .inputs import (check_column, check_count, check_fraction, check_generator,
                           check_labels_agree, plain_array, printable, read_vector)
 from .intervals import check_bounds, check_statement, regression_mwi_score
@@ -37,24 +38,6 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['effective_number', 'CoverageAlong', 'IntervalReport', 'shown_parts', 'interval_report']
-
-# %% ../nbs/55_coverage.ipynb #b645c0f1
-def _sum_variance(covered, code):
-    "The variance of a sum of covered rows by groups, equation (1), and its degrees of freedom."
-    size, excess = np.bincount(code), covered - covered.mean()
-    square = np.bincount(code, excess)**2
-    pairs = max(float(size @ (size - 1.0)), 1.0) * np.mean(excess**2)
-    rho = np.clip((square.sum() - excess @ excess) / pairs, 0, 1)
-    w, own = size / covered.size, size * (1 + (size - 1) * rho)
-    v = own.sum()
-    spread = own * (1 - 2 * w) + w**2 * v  # equation (2) of a group with itself
-    a = own / spread
-    # the sum of a a' cov² over all pairs, by products of sums, and what differs on the diagonal
-    first, second, both = a @ own**2, a @ w**2, a @ (own * w)
-    pairs = (2 * first * second + (v * second)**2 + 2 * both**2 - 4 * v * both * second
-             - np.sum((a * (2 * own * w - v * w**2))**2) + np.sum((a * spread)**2))
-    fewer = min(np.unique(code[one]).size for one in (covered, ~covered))
-    return float(a @ square), float(np.clip(v**2 / pairs, 1, max(1, 2 * (fewer - 1))))
 
 # %% ../nbs/55_coverage.ipynb #cell-007
 def effective_number(
@@ -85,15 +68,28 @@ def effective_number(
     n, share = covered.size, covered.mean()
     if group is None: return float(n)
     code = np.unique(group, return_inverse=True)[1]
-    count = int(code.max()) + 1
-    if count == 1: return 1.0
-    if share in (0, 1): return float(count)
-    variance, freedom = _sum_variance(covered, code)
-    if variance < 1e-12 * n**2: return float(count)
+    size = np.sort(np.bincount(code))
+    if size.size == 1: return 1.0
+    whole = float(n**2 / (size @ size))
+    if share in (0, 1): return whole
+    variance, freedom = sum_variance(covered, code)
+    if variance < 1e-12 * n**2: return whole
+    fewer = min(np.unique(code[one]).size for one in (covered, ~covered))
+    freedom = min(freedom, max(1, 2 * (fewer - 1)))
     upper = (1 + confidence) / 2
     loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(freedom).ppf(upper))**2
-    most = n if count >= 10 else count
+    most = n if size[:-1].sum()**2 >= 9 * (size[:-1] @ size[:-1]) else whole
     return float(np.clip(n**2 * share * (1 - share) / variance * loss, 1, most))
+
+# %% ../nbs/55_coverage.ipynb #few-groups
+def _few_groups(covered, group):
+    "A caution where ten to twenty groups of one size, or groups worth as many, are much alike."
+    size = np.bincount(group)
+    n_groups = covered.size**2 / (size @ size)
+    if not 9 <= n_groups <= 20 or effective_number(covered, group) > covered.size / 2: return []
+    return [f"The rows say as much as {n_groups:.0f} groups, which are few for rows as much alike: "
+            "limits of the coverage as a whole may hold in fewer sets than stated, in about nine "
+            "of ten."]
 
 # %% ../nbs/55_coverage.ipynb #cell-007b
 def _limits(covered, group, confidence):
@@ -850,6 +846,7 @@ def _judged(y_true, stated, level, checked, given, options):
         cautions = [*told, *cautions]
     if bounds is not None: cautions += _far_row(y, bounds, level)
     group = None if missed.groups is None else missed.groups.codes
+    if group is not None: cautions += _few_groups(covered, group)
     promised = promised_coverage(level, options["n_calibration"])
     asked = _asked_along(missed, size, checked, given, options)
     whole = group if stretches is None else stretches

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
 
+from .groups import widening_of
 from .inputs import check_count, check_fraction, check_generator, printable
 from .kernels import kernel
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
@@ -868,6 +869,8 @@ def average_of(
     with np.errstate(divide="ignore", invalid="ignore"):
         (log, error), _ = units.observed(stretches)
         log = log + np.log(sample.zms)
+        if sample.groups is not None:
+            error = error * widening_of(sample.scaled**2, sample.groups.codes, confidence)
         if n_calibration: error = error * np.sqrt(1 + sample.n / n_calibration)
         statistic = float(_studentised(log, error)[0])
     limits = _limits(rows[:, :1], [0], 1 - confidence)

@@ -9,14 +9,16 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
+from scipy import special
 
 from .kernels import kernel
 from .resampling import chunk_size, run_chunks, shuffle_state, shuffle_within
 from .sample import Ordering
 
 # %% auto #0
-__all__ = ['LEAST_GROUPS', 'check_group_number', 'under_signs', 'sign_spread', 'under_group_shuffles', 'exchangeable_share',
-           'under_group_loans', 'group_draws', 'without_groups', 'group_gaps']
+__all__ = ['LEAST_GROUPS', 'check_group_number', 'under_signs', 'sign_spread', 'sum_variance', 'widening_of',
+           'under_group_shuffles', 'exchangeable_share', 'under_group_loans', 'group_draws', 'without_groups',
+           'group_gaps']
 
 # %% ../nbs/16_groups.ipynb #cell-041
 LEAST_GROUPS = 6  # with fewer, no test of level 5 % can reject
@@ -162,6 +164,79 @@ def sign_spread(values: np.ndarray,  # shape (n,), of mean zero
     total = np.bincount(group, values)
     factor = total.size / (total.size - 1)
     return np.sqrt(factor * _sign_variance(values, group, total, start, cumulative))
+
+# %% ../nbs/16_groups.ipynb #unequal-variance
+def sum_variance(
+    values: np.ndarray,  # shape (n,), not all equal
+    group: np.ndarray,  # the group of each row, whole numbers from 0, shape (n,)
+) -> tuple[float, float]:  # V and its degrees of freedom
+    """The variance of a sum of values, from whole groups of any sizes, equation (3).
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Shape (n,), not all equal.
+    group : np.ndarray
+        The group of each row, whole numbers from 0, shape (n,).
+
+    Returns
+    -------
+    tuple[float, float]
+        `V` and its degrees of freedom.
+
+    References
+    ----------
+    Bell and McCaffrey (2002).
+    """
+    size, excess = np.bincount(group), values - values.mean()
+    square = np.bincount(group, excess)**2
+    pairs = max(float(size @ (size - 1.0)), 1.0) * np.mean(excess**2)
+    rho = np.clip((square.sum() - excess @ excess) / pairs, 0, 1)
+    w, own = size / values.size, size * (1 + (size - 1) * rho)
+    v = own.sum()
+    spread = own * (1 - 2 * w) + w**2 * v  # equation (3) of a group with itself
+    a = own / spread
+    # the sum of a a' cov² over all pairs, by products of sums, and what differs on the diagonal
+    first, second, both = a @ own**2, a @ w**2, a @ (own * w)
+    pairs = (2 * first * second + (v * second)**2 + 2 * both**2 - 4 * v * both * second
+             - np.sum((a * (2 * own * w - v * w**2))**2) + np.sum((a * spread)**2))
+    return float(a @ square), max(1.0, float(v**2 / pairs))
+
+
+# %% ../nbs/16_groups.ipynb #unequal-widening
+def widening_of(
+    values: np.ndarray,  # what is averaged, shape (n,)
+    group: np.ndarray,  # the group of each row, whole numbers from 0, shape (n,)
+    confidence: float = 0.95,  # level of the limits, in (0, 1)
+) -> float:  # 1 where groups are worth twenty of one size, or are of one size
+    """By what limits of a mean, resampled by whole groups, have to move apart for unequal sizes.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        What is averaged, shape (n,).
+    group : np.ndarray
+        The group of each row, whole numbers from 0, shape (n,).
+    confidence : float, default 0.95
+        Level of the limits, in (0, 1).
+
+    Returns
+    -------
+    float
+        1 where groups are worth twenty of one size, or are of one size.
+
+    References
+    ----------
+    Equation (3).
+    """
+    size, excess = np.bincount(group), values - values.mean()
+    if size.min() == size.max() or group.size**2 >= 20 * (size @ size): return 1.0
+    usual = float(np.sum(np.bincount(group, excess)**2)) * size.size / (size.size - 1)
+    if not usual > 1e-24 * max(values @ values, 1e-300): return 1.0
+    variance, freedom = sum_variance(values, group)
+    far, near = (special.stdtrit(one, (1 + confidence) / 2) for one in (freedom, size.size - 1))
+    return float(max(1.0, np.sqrt(variance / usual) * far / near))
+
 
 # %% ../nbs/16_groups.ipynb #cell-052
 @kernel

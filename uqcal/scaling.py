@@ -937,8 +937,12 @@ class _Steps(_Fitted):
         self.shifts_, self.n_ = [], sample.n
         for one in self.shifts:
             self.shifts_.append(clone(one).fit_of(sample, columns))
-            sample = sample.with_error(sample.error - self.shifts_[-1].predict_of(
-                sample.uncertainty, columns))
+            found = self.shifts_[-1].predict_of(sample.uncertainty, columns)
+            left = sample.error - found
+            if found.any() and np.abs(left).max() <= 1e-9 * np.abs(found).max():
+                raise ValueError("error must vary for a mend: a correction of its bias leaves "
+                                 "nothing, and no uncertainty fits such errors")
+            sample = sample.with_error(left)
         self.scaling_ = clone(self.scaling).fit_of(sample, columns)
         self._remember(dict.fromkeys(name for one in [*self.shifts_, self.scaling_]
                                      for name in one.names_), columns)
