@@ -922,6 +922,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.cumulative._Significance': ('cumulative.html#_significance', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._add_score': ('cumulative.html#_add_score', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._against_all': ('cumulative.html#_against_all', 'uqcal/cumulative.py'),
+                                  'uqcal.cumulative._bends': ('cumulative.html#_bends', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._between_clusters': ('cumulative.html#_between_clusters', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._bin_rows': ('cumulative.html#_bin_rows', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._block': ('cumulative.html#_block', 'uqcal/cumulative.py'),

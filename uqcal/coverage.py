@@ -627,6 +627,10 @@ def _next_step(report):
     few = [len(one.result.parts) for one in report.conclusions.values()
            if one.result is not None and one.result.parts["is_small"].any()]
     rest = " Of groups of few points nothing is known: judge them on more of their own." * bool(few)
+    if any(one.result is not None and not one.result.by_group
+           for one in report.conclusions.values()):
+        rest += (" A fault of fewer points than a fifth may hide: name such points as a group, "
+                 "and judge again.")
     return f"Use them as they are, for points like these.{rest}"
 
 # %% ../nbs/55_coverage.ipynb #cell-026

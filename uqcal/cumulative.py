@@ -1768,6 +1768,14 @@ def _member_averages(everyone, member, width, first, last):
         found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
     return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
 
+# %% ../nbs/43_cumulative.ipynb #e7417fcb
+def _bends(x):
+    "How far sorted scores lie beyond those at which the curve may bend, shape (n, 0 to 8)."
+    count = min(8, x.size // 50)
+    places = np.arange(1, count + 1) / (count + 1)
+    return np.maximum(x[:, None] - np.unique(np.quantile(np.unique(x), places)), 0)
+
+
 # %% ../nbs/43_cumulative.ipynb #e7417fca
 def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
                      score: np.ndarray,  # checked, shape (n,)
@@ -1802,16 +1810,19 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
     x = score / unit - np.mean(score / unit)
     x /= np.abs(x).max() or 1.0
     level = np.abs(response).max() or 1.0
-    columns = np.column_stack([is_a, ~is_a, x, x**2]).astype(float)
-    fit = np.linalg.lstsq(columns, response / level, rcond=1e-10)[0]
-    follows = columns[:, 2:] @ fit[2:]
-    if against == "all":
-        path = _path_against_all(_Group(score, score, follows, weight), is_a, follows)
-    else:
-        a, b = (_Group(score[one], score[one], follows[one], weight[one] if weight.size else weight)
-                for one in (is_a, ~is_a))
-        path = _path_between(a, b, np.r_[a.response, b.response])
-    return float(level * np.ptp(np.r_[0.0, path]))
+    some, left = slice(None, None, max(1, x.size // 50_000)), []  # enough for a dozen numbers
+    parabola = np.column_stack([is_a, ~is_a, x, x**2]).astype(float)
+    for columns in (parabola, np.column_stack([parabola, _bends(x)])):
+        fit = np.linalg.lstsq(columns[some], response[some] / level, rcond=1e-10)[0]
+        follows = columns[:, 2:] @ fit[2:]
+        if against == "all":
+            path = _path_against_all(_Group(score, score, follows, weight), is_a, follows)
+        else:
+            a, b = (_Group(score[one], score[one], follows[one],
+                           weight[one] if weight.size else weight) for one in (is_a, ~is_a))
+            path = _path_between(a, b, np.r_[a.response, b.response])
+        left.append(np.ptp(np.r_[0.0, path]))
+    return float(level * max(left))
 
 # %% ../nbs/43_cumulative.ipynb #013e8164
 def scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the response
