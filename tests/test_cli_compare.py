@@ -100,7 +100,8 @@ def test_a_pair_that_differs_is_shown_however_small(tmp_path, capsys):
     pd.concat(groups).to_csv("rare.csv", index=False)
     table = run(capsys, "rare.csv", "--n-resamples", "199")
     assert "1 of 29 pairs of groups differ" in table and any(line.split()[:2] == ["rareA", "rareB"] for line in table.splitlines())
-    assert "9 more" in table
+    assert "9 more" in table and "with everyone (--everyone), 10 in place of 29" in " ".join(table.split())
+    assert "Fewer questions" not in run(capsys, "rare.csv", "--everyone", "--n-resamples", "199")
 
 
 def test_a_stretch_that_chance_makes_is_called_so(tmp_path, capsys):

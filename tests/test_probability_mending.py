@@ -127,6 +127,15 @@ def test_the_command_refuses(tmp_path, monkeypatch, capsys, words, message):
     assert run(monkeypatch, "mend", "cases.csv", *words) == 2 and message in capsys.readouterr().err
 
 
+def test_the_command_names_the_column_of_few_events(tmp_path, monkeypatch, capsys):
+    "Mutation: the message of Python's argument, y_true, which the command does not have."
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"healed": (np.arange(200) < 5).astype(int), "p": np.random.default_rng(1).random(200)}).to_csv("few.csv", index=False)
+    assert run(monkeypatch, "mend", "few.csv", "--outcome", "healed", "--score", "p") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "healed must hold at least ten events for a mend" in told and "y_true" not in told
+
+
 def test_copies_that_nobody_named_count_once():
     "Mutation: no look at repeats, so that each copy teaches the others its outcome."
     y, p = made(200, 9)
@@ -148,10 +157,29 @@ def test_equal_scores_give_no_slope(stated, true):
     assert np.ptp(near) < 5e-3 and abs(near[2] - y.mean()) < 1e-6 and "times 1.00 (kept)" in found.sentence
 
 
-def test_scores_that_hardly_vary_give_no_slope():
-    "Mutation: Platt scaling tried, a slope of -21 ± 27 by which 0.1 becomes 1."
-    rng = np.random.default_rng(5)
-    p, y = rng.choice([0.30, 0.301], 1000), (rng.random(1000) < 0.6).astype(int)
-    found = mend_probabilities(y, p, rng=1, **QUICK)
-    assert list(found.scores.index) == ["as stated", "isotonic regression"]
-    np.testing.assert_allclose(found.model.predict([0.1, 0.3, 0.301, 0.9]), y.mean(), atol=0.03)
+@pytest.mark.parametrize("stated", [(0.30, 0.301), np.linspace(0.299, 0.301, 500)], ids=["two", "many"])
+def test_scores_that_hardly_vary_give_no_slope(stated):
+    "Mutations: Platt scaling with its slope, -21 ± 27, by which 0.1 becomes 1; isotonic steps alone, from 0.2 to 0.53 where all are alike."
+    rng, kept = np.random.default_rng(5), 0
+    for _ in range(5):
+        p, y = rng.choice(stated, 1000), (rng.random(1000) < 0.6).astype(int)
+        found = mend_probabilities(y, p, rng=1, **QUICK)
+        assert list(found.scores.index) == ["as stated", "Platt scaling", "isotonic regression"]
+        kept += "times 1.00 (kept)" in found.sentence and found.after.verdict != "invalid"
+        if found.chosen == "Platt scaling":
+            np.testing.assert_allclose(found.model.predict([0.3, 0.301]), y.mean(), atol=0.01)
+            assert found.model.predict(0.1) < 0.35 and found.model.predict(0.9) > 0.95
+    assert kept >= 4
+
+
+def test_a_slope_may_be_kept():
+    "Mutations: the slope fitted all the same; words taken for a switch."
+    y, p = made(400, 3)
+    shifted = PlattScaling(fit_slope=False).fit(p, y)
+    assert shifted.coef_[0] == 1 and shifted.standard_error_[0] == 0 and "times 1.00 (kept)" in shifted.sentence
+    np.testing.assert_allclose(shifted.predict(p).mean(), y.mean(), atol=1e-9)
+    again = PlattScaling.from_dict(shifted.to_dict())
+    assert again.fit_slope is False and again.predict(0.2) == shifted.predict(0.2)
+    assert np.isfinite(PlattScaling(fit_slope=False).fit([0.2, 0.4], [1, 1]).coef_).all()
+    with pytest.raises(TypeError, match="fit_slope must be True or False, got 'no'"):
+        PlattScaling(fit_slope="no").fit(p, y)

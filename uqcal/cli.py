@@ -819,7 +819,10 @@ def _mend_scores(source, columns, out, model, how, options):
     if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal.page import write_whole
     from uqcal.probability_mending import mend_probabilities
-    found = mend_probabilities(y, p, cluster=table.columns.get(cluster), **options)
+    try:
+        found = mend_probabilities(y, p, cluster=table.columns.get(cluster), **options)
+    except ValueError as wrong:
+        raise ValueError(str(wrong).replace("y_true", outcome)) from wrong
     rows = [("", "gain in log score", "± ", "near the best", "held-out verdict")]
     rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
               "yes" if row["is_near"] else "", row["verdict"])
@@ -2023,7 +2026,11 @@ def _screening_marks(screening, n_rows):
     marks = [text for text, some in (
         ("* beyond all shuffles, by the tail of the limit", (shown["method"] == "tail").any()),
         ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
-    return ["; ".join(marks)] if marks else []
+    lines, groups = ["; ".join(marks)] if marks else [], screening.data["group"].nunique()
+    if screening.against == "pairs" and len(screening.table) >= 2 * groups:
+        lines.append(f"Fewer questions: each group with everyone (--everyone), {groups:,} in place "
+                     f"of {len(screening.table):,}.")
+    return lines
 
 # %% ../nbs/70_cli.ipynb #cell-209
 def _apart(result, options):

@@ -214,6 +214,8 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
                  # shape (n,); ones unless given
                  start: np.ndarray | None = None,  # parameters of the identity map, shape (d,);
                  # zeros unless given
+                 fitted: np.ndarray | None = None,  # which columns to fit, while others stay at
+                 # `start`, shape (d,); all unless given
                  ) -> LogisticFit:  # `.coef`, `.standard_error`, `.smoothed`, `.n`
     """Fit a logistic map by maximum likelihood, or by Platt's targets where that has no maximum.
 
@@ -229,6 +231,8 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
         As how many points each one counts, ≥ 0, shape (n,); ones unless given.
     start : np.ndarray | None, optional
         Parameters of the identity map, shape (d,); zeros unless given.
+    fitted : np.ndarray | None, optional
+        Which columns to fit, while others stay at `start`, shape (d,); all unless given.
 
     Returns
     -------
@@ -243,9 +247,10 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     if weights is None: weights = np.ones(y.size)
     used = weights > 0
     features, y, weights = features[used], y[used], weights[used]
-    one_class, free = bool(np.all(y == y[0])), features * _independent(features)
+    one_class = bool(np.all(y == y[0]))
+    free = features * (_independent(features) & (True if fitted is None else fitted))
     found = None if one_class else _newton(free, y, weights, features @ start)
-    smooth = (one_class or _is_doubtful(found, features, start)) and is_separable(features, y)
+    smooth = (one_class or _is_doubtful(found, features, start)) and is_separable(free, y)
     if smooth:
         ones, zeros = weights @ y, weights @ (1 - y)
         targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))

@@ -267,33 +267,36 @@ def _rests_on_rows(found):
 # %% ../nbs/54_mending.ipynb #cell-061b
 def _faults(found, before, tolerance):
     """How many answers are invalid, one more where the average lies off without being decided, and
-    one where it lies off, or is invalid, and farther off than before."""
+    as many as there are where it lies off, or is invalid, and farther off than before."""
     average, was = found[AVERAGE], before[AVERAGE].estimate
     wrong = sum(one.status == "invalid" for one in found.values())
     if average.estimate is None: return wrong
     is_outside = not 1 / tolerance <= average.estimate <= tolerance
     is_farther = was is not None and abs(np.log(average.estimate)) > abs(np.log(was)) + 1e-9
     return (wrong + (is_outside and average.status == "undecided")
-            + (is_farther and (is_outside or average.status == "invalid")))
+            + len(found) * (is_farther and (is_outside or average.status == "invalid")))
 
 # %% ../nbs/54_mending.ipynb #cell-061c
 def _first_without_fault(table, models, judge, before, tolerance):
     """The simplest near the best after which nothing is invalid, else the one with the fewest
     faults, in doubt the one that scores best; and what it was judged by."""
-    as_stated = table.at["as stated", "gain"]  # what gains nothing over it is no mend
-    near = [name for name in models if table.at[name, "is_near"] and (
-        name == "as stated" or table.at[name, "gain"] > as_stated)]
+    better = [name for name in models if name == "as stated" or (  # what gains nothing mends not
+        table.at[name, "gain"] > table.at["as stated", "gain"])]
+    near = [name for name in better if table.at[name, "is_near"]]
     if not any(one.status == "invalid" for one in before.values()):
         first = "as stated" if _rests_on_rows(before) else near[0]
         found = judge(models[first])
         is_worse = _faults(found[0], before, tolerance) > _faults(before, before, tolerance)
         return (first, found) if not is_worse else ("as stated", judge(models["as stated"]))
     seen = {}
-    for name in dict.fromkeys([*near, "as stated"]):
-        seen[name] = judge(models[name])
-        table.loc[name, "faults"] = _faults(seen[name][0], before, tolerance)
-        if table.at[name, "faults"] == 0 and name in near: return name, seen[name]
-    least = min(seen, key=lambda name: (table.at[name, "faults"], table.at[name, "gap"]))
+    for those in ([*near, "as stated"], better):
+        for name in those:
+            if name in seen: continue
+            seen[name] = judge(models[name])
+            table.loc[name, "faults"] = _faults(seen[name][0], before, tolerance)
+            if table.at[name, "faults"] == 0: return name, seen[name]
+        least = min(seen, key=lambda name: (table.at[name, "faults"], table.at[name, "gap"]))
+        if least != "as stated": break
     return least, seen[least]
 
 # %% ../nbs/54_mending.ipynb #cell-063
@@ -355,8 +358,8 @@ def _told(found):
     row = found.scores.loc[found.chosen]
     if not found.is_mended:
         if before:
-            says = (f"{enumerated(list(before))} invalid, and no candidate that is near the best "
-                    "and scores better has fewer faults on held-out points")
+            says = (f"{enumerated(list(before))} invalid, and no candidate that scores better has "
+                    "fewer faults on held-out points")
         elif _rests_on_rows(found.before):
             says = "no fault is shown, and what a few rows decide is no ground for a mend"
         elif not found.scores.at["as stated", "is_near"]:

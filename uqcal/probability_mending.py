@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,10 @@ _LEAST = 10  # events, and non-events, without which no map is fitted
 
 
 def _maps_for(y, p):
-    "The maps to try: without slopes where the scores vary too little to tell one within ± 1."
+    "The maps to try: no slope is fitted where the scores vary too little to tell one within ± 1."
     if PlattScaling().fit(p, y).standard_error_[0] < 1: return _MAPS
-    return {name: kind for name, kind in _MAPS.items() if "scaling" not in name}
+    maps = _MAPS | {"Platt scaling": partial(PlattScaling, fit_slope=False)}
+    return {name: kind for name, kind in maps.items() if name != "beta scaling"}
 
 # %% ../nbs/58_probability_mending.ipynb #cell-007
 def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predict`; None for none
@@ -343,7 +345,8 @@ def mend_probabilities(
 # %% ../nbs/58_probability_mending.ipynb #cell-020
 def _mended(y, p, labels, unit, fold, before, judged, warnings):
     "The result of `mend_probabilities` for checked columns."
-    crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in _maps_for(y, p).items()}
+    maps = _maps_for(y, p)
+    crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
     held = {name: _log_scores(y, q) for name, q in crossed.items()}
     table = score_table(held, held["as stated"],
                         None if labels is None else Ordering.of(unit.astype(float)))
@@ -351,7 +354,7 @@ def _mended(y, p, labels, unit, fold, before, judged, warnings):
     rests_on_rows = _rests_on_rows(y, p, labels, before, judged)
     chosen, after = _first_without_fault(table, before, crossed,
                                          lambda q: judged(y, q, labels), rests_on_rows)
-    kind = _MAPS[chosen]
+    kind = maps[chosen]
     return ProbabilityMending(
         model=None if kind is None else kind().fit(p, y), chosen=chosen, before=before, after=after,
         outcome=y, score=p, mended=crossed[chosen], scores=table, n_folds=int(fold.max()) + 1,

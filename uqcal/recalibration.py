@@ -121,7 +121,8 @@ class _Scaling(_Map):
             differ.
         """
         y, p, weights = _weighted(y_true, y_prob, sample_weight)
-        found = fit_logistic(self._features(p), y, weights=weights, start=np.array(self._identity))
+        found = fit_logistic(self._features(p), y, weights=weights, start=np.array(self._identity),
+                             fitted=self._fitted())
         self.coef_, self.standard_error_ = found.coef, found.standard_error
         self.smoothed_, self.n_ = found.smoothed, p.size
         return self
@@ -145,6 +146,8 @@ class _Scaling(_Map):
         terms = [_with_error(*pair) for pair in zip(self.coef_, self.standard_error_)]
         return self._words.format(*terms) + " by smoothed outcomes" * bool(self.smoothed_)
 
+    def _fitted(self): return None  # which parameters are fitted; all of them
+
     def _forecast(self, p):  # terms are added in one order, for one score or many
         return sigmoid(sum(c * x for c, x in zip(self.coef_, self._features(p).T)))
 
@@ -152,13 +155,28 @@ class _Scaling(_Map):
 class PlattScaling(_Scaling):
     """Recalibrate by σ(a·logit p + b), scores clipped at 1e-5; (1, 0) is identity.
 
+    Parameters
+    ----------
+    fit_slope : bool, default True
+        False keeps a = 1: the log-odds are only shifted.
+
     References
     ----------
     Platt (1999).
     """
     _identity, _names, _words = (1.0, 0.0), ("a", "b"), "log-odds times {}, plus {}"
 
+    def __init__(self,
+                 fit_slope: bool = True,  # False keeps a = 1: the log-odds are only shifted
+                 ):
+        self.fit_slope = fit_slope
+
     def _features(self, p): return platt_features(p)
+
+    def _fitted(self):
+        if not isinstance(self.fit_slope, (bool, np.bool_)):
+            raise TypeError(f"fit_slope must be True or False, got {self.fit_slope!r}")
+        return np.array([self.fit_slope, True])
 
 # %% ../nbs/44_recalibration.ipynb #cell-015b
 class BetaScaling(_Scaling):
