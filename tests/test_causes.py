@@ -312,3 +312,20 @@ def test_outcomes_less_probabilities_are_sent_to_calibration(p):
     assert [one.name for one in find_causes(error, u, least="possible")] == ["outcomes as errors"]
     if p.min() > 0.01: assert [one.name for one in find_causes(error.round(4), u.round(4))] == ["outcomes as errors"]
     assert "outcomes as errors" not in [one.name for one in find_causes(error, 2 * u)]
+
+
+def test_uncertainties_over_many_decades_rank_errors_by_themselves():
+    "Mutation: a rank correlation of 0.9999 taken for sorted columns, though scaled errors are drawn for each row."
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        u = 10.0**rng.uniform(-140, 140, 600)
+        e = u * rng.standard_normal(600)
+        order = np.argsort(u)
+        assert "sorted columns" not in {one.name for rows in (slice(None), order) for one in find_causes(e[rows], u[rows])}
+        narrow = np.exp(rng.normal(0, 0.5, 600))
+        wide = 10.0**rng.uniform(-6, 6, 600)
+        for v in (narrow, wide):
+            size, stated = np.sort(np.abs(v * rng.standard_normal(600))), np.sort(v)
+            for rows in (slice(None), rng.permutation(600)):  # over many decades the ratio is nearly constant, and that is told
+                told = {one.name for one in find_causes(size[rows], stated[rows])}
+                assert told & ({"sorted columns"} if v is narrow else {"sorted columns", "uncertainty from error"})

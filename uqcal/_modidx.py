@@ -414,6 +414,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                               'uqcal.causes._pile': ('causes.html#_pile', 'uqcal/causes.py'),
                               'uqcal.causes._piles': ('causes.html#_piles', 'uqcal/causes.py'),
                               'uqcal.causes._populations': ('causes.html#_populations', 'uqcal/causes.py'),
+                              'uqcal.causes._ranks_of_others': ('causes.html#_ranks_of_others', 'uqcal/causes.py'),
                               'uqcal.causes._ranks_with': ('causes.html#_ranks_with', 'uqcal/causes.py'),
                               'uqcal.causes._repeats': ('causes.html#_repeats', 'uqcal/causes.py'),
                               'uqcal.causes._rounding': ('causes.html#_rounding', 'uqcal/causes.py'),

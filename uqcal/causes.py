@@ -457,6 +457,13 @@ def _is_sorted(x):
     step = np.diff(x)
     return x.size >= 8 and x[0] != x[-1] and (np.all(step >= 0) or np.all(step <= 0))
 
+# %% ../nbs/29_causes.ipynb #a17c30d5
+def _ranks_of_others(sample):
+    "How well uncertainties rank errors where each row has the scaled error of quite another."
+    order = sample.by_uncertainty.order
+    size = np.roll(np.abs(sample.scaled[order]), sample.n // 2) * sample.uncertainty[order]
+    return rank_correlation(Ordering.of(size), Ordering.of(sample.uncertainty[order]))
+
 # %% ../nbs/29_causes.ipynb #d2838845
 def _outcomes(sample):
     "Errors that are outcomes, 0 or 1, less probabilities."
@@ -484,11 +491,12 @@ def _leaks(sample):
                       f"{three_digits(ratio)} times |E|, as if the uncertainties had been made "
                       "from the errors themselves.", factor=None)
     ranks = rank_correlation(sample.by_error_size, sample.by_uncertainty)
-    if n >= 12 and ranks > 0.999:
+    others_would = _ranks_of_others(sample) > 0.999
+    if n >= 12 and ranks > 0.999 and not others_would:
         return _whole("sorted columns", "seen", "The uncertainties rank the errors without a "
                       "fault, as if the two columns had been sorted one by one.")
     both = _is_sorted(u) and (_is_sorted(sample.error) or _is_sorted(np.abs(sample.error)))
-    if both:
+    if both and not others_would:
         return _whole("sorted columns", "seen", "Errors and uncertainties are both in the order "
                       "of their values, as if the two columns had been sorted one by one.")
     low, high = np.quantile(np.log(size[size > 0]), [0.1, 0.9])
