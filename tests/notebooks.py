@@ -9,6 +9,7 @@ import contextlib
 import html
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -78,13 +79,15 @@ def execute(notebook, folder, timeout=1800, prepared=None):
     for cell in notebook.cells:
         if cell.cell_type == "code": cell.outputs, cell.execution_count = [], None
     specs = KernelSpecManager(kernel_dirs=[], ensure_native_kernel=True)  # no kernel that a user may have installed
-    kernel = (_CopiedKernelManager if prepared else AsyncKernelManager)(kernel_name="python3", kernel_spec_manager=specs)
-    kernel.address = prepared
     profile = ROOT / ".cache" / "ipython"  # nor a user's startup files, nor another place for figures than the notebook
     profile.mkdir(parents=True, exist_ok=True)
     environment = {key: value for key, value in os.environ.items() if key != "MPLBACKEND"} | {"IPYTHONDIR": str(profile)}
-    client = NotebookClient(notebook, km=kernel, timeout=timeout, resources={"metadata": {"path": str(folder)}})
-    client.execute(env=environment, cleanup_kc=True)  # a kernel of our own would outlive the notebook
+    with tempfile.TemporaryDirectory() as sockets:  # files, where there are such: a port that is free now may be another's a moment later
+        place = {"transport": "ipc", "ip": str(Path(sockets) / "s")} if hasattr(socket, "AF_UNIX") else {}
+        kernel = (_CopiedKernelManager if prepared else AsyncKernelManager)(kernel_name="python3", kernel_spec_manager=specs, **place)
+        kernel.address = prepared
+        client = NotebookClient(notebook, km=kernel, timeout=timeout, resources={"metadata": {"path": str(folder)}})
+        client.execute(env=environment, cleanup_kc=True)  # a kernel of our own would outlive the notebook
     return notebook
 
 

@@ -491,12 +491,13 @@ def _leaks(sample):
                       f"{three_digits(ratio)} times |E|, as if the uncertainties had been made "
                       "from the errors themselves.", factor=None)
     ranks = rank_correlation(sample.by_error_size, sample.by_uncertainty)
-    others_would = _ranks_of_others(sample) > 0.999
-    if n >= 12 and ranks > 0.999 and not others_would:
+    perfect = n >= 12 and ranks > 0.999
+    both = _is_sorted(u) and (_is_sorted(sample.error) or _is_sorted(np.abs(sample.error)))
+    by_others = (perfect or both) and _ranks_of_others(sample) > 0.999
+    if perfect and not by_others:
         return _whole("sorted columns", "seen", "The uncertainties rank the errors without a "
                       "fault, as if the two columns had been sorted one by one.")
-    both = _is_sorted(u) and (_is_sorted(sample.error) or _is_sorted(np.abs(sample.error)))
-    if both and not others_would:
+    if both and not by_others:
         return _whole("sorted columns", "seen", "Errors and uncertainties are both in the order "
                       "of their values, as if the two columns had been sorted one by one.")
     low, high = np.quantile(np.log(size[size > 0]), [0.1, 0.9])
