@@ -346,7 +346,8 @@ class _BiasNumbers(_BiasFields):
         units = self.n_groups or self.n
         is_skewed = units <= 2000 and abs(self.skewness) > max(0.15, 2 / np.sqrt(units))
         if not is_skewed or self.by == "groups" or self.along.is_constant: return ""
-        return "Scaled errors look skewed: limits over stretches may then fail in one set of four."
+        return ("Scaled errors look skewed: limits over stretches may then fail in one set of "
+                "four, and the test of a change in one of twelve.")
 
     @property
     def relative_bias(self) -> float:
@@ -364,8 +365,7 @@ class _BiasNumbers(_BiasFields):
     def adjusted_pvalues(self) -> tuple[float, float]:
         "The p-values of the mean and of its change, after Holm's correction."
         if self.along.is_constant: return self.mean_pvalue, 1.0
-        mean, change = holm([self.mean_pvalue, self.pvalue]).tolist()
-        return mean, change
+        return tuple(holm([self.mean_pvalue, self.pvalue]).tolist())
 
     @property
     def mean_is_biased(self) -> bool:

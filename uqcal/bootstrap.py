@@ -108,8 +108,8 @@ class BootstrapInterval(Result):
                 f"[{low:.4g}, {high:.4g}], z₀ = {self.z0:.2f}".replace("-", "−")
                 + f", {self.n_boot} resamples"
                 + ("" if self.n_groups is None else f" of {self.n_groups:,} groups")
-                + ("; resampling shifts this statistic so far that the limits often miss its true "
-                   "value" if abs(self.z0) > 0.4 else ""))
+                + ("; resampling shifts this statistic so far that the limits may miss its true "
+                   "value in one set of two" if abs(self.z0) > 0.4 else ""))
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:

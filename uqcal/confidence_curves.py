@@ -294,7 +294,7 @@ class ConfidenceCurve(SignificanceTest):
         return (f"{self.metric.upper()} of {self.n:,} points {self.value[0]:.4g}, of the most "
                 f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
                 f"{self.distribution} reference {area} [{low}, {high}], "
-                f"{'too short an interval for tails as heavy as here, ' * self.is_heavy}"
+                f"{'too short for tails as heavy as here: nine of ten hold, ' * self.is_heavy}"
                 f"p = {self.pvalue:.2g}"
                 + ("." if self.n_groups is None else f" ({self.n_groups:,} groups)."))
 
