@@ -5,7 +5,7 @@ rows, beside the numbers of the first and the last in memory.
     python benchmarks/partitions.py 1e8 2e8              other numbers; a row takes some 25 bytes of the folder for temporary files
     python benchmarks/partitions.py --json 1e6           a table as JSON on standard output, the words on standard error
 
-Two workers of Dask, one thread each, with at most 4 GB together. Memory is the resident memory of all processes, watched 20 times in a second. CPU seconds are
+Two workers of Dask, one thread each, with at most 4 GB together; then one and two threads of a single process, on probabilities and errors (not with --json). Memory is the resident memory of all processes, watched 20 times in a second. CPU seconds are
 those of all processes together, so that others on the machine hardly change them."""
 import functools
 import json
@@ -137,7 +137,23 @@ def in_memory(folder):
     return {"numbers": found, **cost}
 
 
+def by_threads(folder, number=1):
+    "Probabilities and errors in this process, by so many threads, twice; the second run counts."
+    import dask
+    import dask.dataframe as dd
+    from uqcal.partitions import calibration_of_partitions, errors_of_partitions
+
+    def work():
+        "Probabilities, then errors."
+        calibration_of_partitions(dd.read_parquet(folder, columns=["outcome", "score"], split_row_groups=2), rng=1)
+        return errors_of_partitions(dd.read_parquet(folder, columns=["error", "uncertainty"], split_row_groups=2))
+    with dask.config.set(scheduler="threads", num_workers=number):
+        for _ in range(2): found, cost = watched(work)
+    return {"partitions": found.n_partitions, **cost}
+
+
 HOW = {"partitions": by_partitions, "errors": errors_by_partitions, "groups": groups_by_partitions, "in memory": in_memory, "groups in memory": groups_in_memory}
+THREADS = {"1 thread": 1, "2 threads": 2}
 
 
 def main(arguments):
@@ -148,11 +164,14 @@ def main(arguments):
         with tempfile.TemporaryDirectory() as folder:
             write_rows(folder, rows)
             found = {how: measured(__file__, f"{how}|{folder}") for how in HOW if "in memory" not in how or rows <= IN_MEMORY}
+            if not as_json: found |= {how: measured(__file__, f"{how}|{folder}") for how in THREADS}
         for how, one in found.items():
             say(f"{rows:>13,} rows, {how:16}: {one['seconds']:7.1f} s, {one['cpu_seconds']:7.1f} CPU s, {one['peak_gb']:5.2f} GB at most"
                 + (f", read {one['passes']} times in {one['partitions']} parts" if "passes" in one else ""))
+            if how in THREADS: continue
             made.append({"how": how, "rows": rows, "cpu_seconds": round(one["cpu_seconds"], 1), "peak_gb": round(one["peak_gb"], 2),
                          "partitions": one.get("partitions", 1), "passes": one.get("passes", 1)})
+        if not as_json: say(f"{'':13} two threads of one process are {found['1 thread']['seconds'] / found['2 threads']['seconds']:.2f} times as fast as one")
         if "in memory" in found:
             apart = max(abs(value - found[how]["numbers"][name]) for how, whole in (("partitions", "in memory"), ("groups", "groups in memory"))
                         for name, value in found[whole]["numbers"].items())
@@ -163,7 +182,7 @@ def main(arguments):
 if __name__ == "__main__":
     if "--child" in sys.argv:
         how, folder = sys.argv[-1].split("|", 1)
-        print(json.dumps(HOW[how](folder)))
+        print(json.dumps(by_threads(folder, THREADS[how]) if how in THREADS else HOW[how](folder)))
         sys.stdout.flush()
         os._exit(0)
     main(sys.argv[1:])
