@@ -86,6 +86,24 @@ def test_rows_get_the_forecasts_of_the_class(kind, method, size):
     assert summary.rows == summary.learnt == 400 and (method is None or summary.method == method)
 
 
+def test_the_gain_has_its_error_and_none_is_claimed_for_right_rows():
+    "Against plain sums; and forty tables of right uncertainties, where maps can only lose. Mutation: no error, or the sign turned."
+    said = []
+    for seed in range(40):
+        rng = np.random.default_rng([32, seed])
+        u = np.exp(0.5 * rng.standard_normal(300))
+        lines = [f"{t},{a!r},{b!r}" for t, (a, b) in enumerate(zip(u.tolist(), (u * rng.standard_normal(300)).tolist()))]
+        found, summary = run("errors", lines)
+        said.append(summary.sentence)
+    made_, (given, y) = made("errors", found)[:, 0], stated("errors", lines)
+    gain = np.log(given / made_) + (y / given)**2 / 2 - (y / made_)**2 / 2
+    error = max(np.sum(gain**2), np.sum(2 * np.log(given / made_)**2))**0.5 / 300
+    np.testing.assert_allclose([summary.gain, summary.gain_error], [gain.mean(), error], rtol=1e-3)  # six digits are written
+    assert not any("a gain beyond chance" in one for one in said) and sum("a loss beyond chance" in one for one in said) <= 6
+    assert "a gain beyond chance" in run("errors", [f"{t},1,{3 * (-1)**t}" for t in range(100)])[1].sentence
+    assert "the normal log score is the same" in run("errors", ["a,1.0,2.0"])[1].sentence
+
+
 @pytest.mark.parametrize("kind", RUN)
 def test_what_is_written_has_not_seen_its_own_outcome(kind):
     lines = rows(kind)

@@ -23,7 +23,7 @@ from uqcal.calibeating import tops
 from uqcal.mixture import OnlineMixture
 from uqcal.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.cli import main
-from uqcal.streams import RecalibratedClassifier, RecalibratedOnline, make_forecaster, recalibrate_rows
+from uqcal.streams import RecalibratedClassifier, RecalibratedOnline, make_forecaster, gain_text, recalibrate_rows
 
 METHODS = ["mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"]
 
@@ -65,6 +65,32 @@ def test_chunks_delimiters_and_line_ends_do_not_matter(delimiter, end, size):
     np.testing.assert_allclose(found, OnlineMixture().prequential(p, y), rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["right", "rare", "one score"])
+def test_no_gain_is_claimed_where_there_is_none(kind):
+    "Forty streams of right scores: recalibration can only lose. Mutation: the observed gains alone, without the variance of rare events."
+    said = []
+    for seed in range(40):
+        rng = np.random.default_rng([31, seed])
+        x = 1.5 * rng.standard_normal(300) - 5 * (kind == "rare")
+        p = np.full(300, 0.3) if kind == "one score" else 1 / (1 + np.exp(-x))
+        said.append(forecasts(io.BytesIO(table(p, (rng.uniform(size=300) < p) * 1)))[1].sentence)
+    assert not any("a gain beyond chance" in one for one in said) and sum("a loss beyond chance" in one for one in said) <= 6
+    assert all("where right ones show about" in one for one in said)
+
+
+def test_the_variance_of_events_that_have_not_come_counts():
+    "Scores of .001, none happened of 400: forecasts fall below, and have gained nothing that chance would not give. Mutation: sums of observed squares alone."
+    _, summary = forecasts(io.BytesIO(table(np.full(400, 0.001), np.zeros(400, int))))
+    assert 0 < summary.brier_before - summary.brier_after < 1.96 * summary.brier_error and "a difference within chance" in summary.sentence
+
+
+def test_a_single_outcome_shows_nothing_and_none_teaches_nothing():
+    _, one = forecasts(io.BytesIO(table(np.array([0.99]), np.array([0]))))
+    assert "1 row, 1 with an outcome" in one.sentence and "beyond chance" not in one.sentence
+    assert gain_text(0.0, 0.0) == "no difference" and gain_text(1.0, 0.5) == "a gain beyond chance" and gain_text(-1.0, 0.5) == "a loss beyond chance"
+    assert gain_text(1.0, 0.52) == "a difference within chance"
+
+
 def test_the_summary_is_that_of_the_whole_stream():
     from sklearn.metrics import brier_score_loss
 
@@ -75,6 +101,12 @@ def test_the_summary_is_that_of_the_whole_stream():
     np.testing.assert_allclose([summary.error_before, summary.error_after], [calibration_error(y, p), calibration_error(y, made)], rtol=1e-10)
     np.testing.assert_allclose([summary.brier_before, summary.brier_after], [brier_score_loss(y, p), brier_score_loss(y, made)], rtol=1e-10)
     np.testing.assert_allclose(summary.brier_after, brier_score_loss(y, found), rtol=1e-5)
+    gain, middle = (p - y)**2 - (made - y)**2, (p + made) / 2
+    spread = max(np.sum(gain**2), np.sum(4 * (p - made)**2 * middle * (1 - middle)))
+    np.testing.assert_allclose([summary.brier_before - summary.brier_after, summary.brier_error], [gain.mean(), spread**0.5 / 3000], rtol=1e-9)
+    for q, right in zip((p, made), summary.right):
+        bins = np.searchsorted(np.arange(1, 11) / 10, q)
+        np.testing.assert_allclose(right, sum((2 / np.pi * np.sum((q * (1 - q))[bins == k]))**0.5 for k in range(10)) / 3000, rtol=1e-9)
     assert summary.alarm == CalibrationMonitor().prequential(p, y).alarm is not None and summary.to_frame()["outcomes"].is_monotonic_increasing
 
 

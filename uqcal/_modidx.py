@@ -2787,6 +2787,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.streams._same_classes': ('streams.html#_same_classes', 'uqcal/streams.py'),
                                'uqcal.streams._six_digits': ('streams.html#_six_digits', 'uqcal/streams.py'),
                                'uqcal.streams._teach_unseen': ('streams.html#_teach_unseen', 'uqcal/streams.py'),
+                               'uqcal.streams.gain_text': ('streams.html#gain_text', 'uqcal/streams.py'),
                                'uqcal.streams.make_forecaster': ('streams.html#make_forecaster', 'uqcal/streams.py'),
                                'uqcal.streams.recalibrate_rows': ('streams.html#recalibrate_rows', 'uqcal/streams.py'),
                                'uqcal.streams.stream_rows': ('streams.html#stream_rows', 'uqcal/streams.py')},

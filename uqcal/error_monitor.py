@@ -137,8 +137,8 @@ def right_text(kurtosis: float,  # the largest that is allowed for
     str
         What is assumed where no alarm is due.
     """
-    if kurtosis == math.inf: return "uncertainties are right"
-    return f"uncertainties are right and the kurtosis is {kurtosis:g} at most"
+    if kurtosis == math.inf: return "uncertainties are right given the past"
+    return f"uncertainties are right given the past and the kurtosis is {kurtosis:g} at most"
 
 # %% ../nbs/61_error_monitor.ipynb #cell-009
 class _Rivals(Bell):

@@ -24,7 +24,7 @@ from .interval_streams import (AdaptiveConformal, AggregatedAdaptive, OnlineBoun
 from .monitor import CalibrationMonitor
 from .online_scaling import OnlineScaling
 from .results import Result, three_digits
-from .streams import KeyedRows, StreamCounts, StreamTally, stream_rows
+from .streams import KeyedRows, StreamCounts, StreamTally, gain_text, stream_rows
 
 if TYPE_CHECKING:
     from uqcal.monitor import Alarm
@@ -87,6 +87,8 @@ class ErrorStreamSummary(StreamCounts):
         Mean Z² of what was written; 0 where nothing was learnt.
     gain : float
         By how much the normal log score of what was written is better, nats per error.
+    gain_error : float
+        Its standard error.
     largest : tuple[tuple[float, int], tuple[float, int]]
         Largest Z² before, after, each with the number of its outcome.
     alarm : UncertaintyAlarm | None
@@ -100,6 +102,7 @@ class ErrorStreamSummary(StreamCounts):
     zms_before: float  # mean Z² of the column of uncertainties; 0 where nothing was learnt
     zms_after: float  # mean Z² of what was written; 0 where nothing was learnt
     gain: float  # by how much the normal log score of what was written is better, nats per error
+    gain_error: float  # its standard error
     largest: tuple[tuple[float, int], tuple[float, int]]  # largest Z² before, after, each with the
     # number of its outcome
     alarm: UncertaintyAlarm | None  # the first of what was stated; None if there was none
@@ -110,10 +113,12 @@ class ErrorStreamSummary(StreamCounts):
     def achieved(self) -> tuple[str, ...]:
         "What was achieved, in sentences."
         before, after = (_square_text(self, k) for k in (0, 1))
-        said = "better" if self.gain >= 0 else "worse"
+        said = "better" if self.gain > 0 else "worse"
+        score = ("the normal log score is the same" if not self.gain else "the normal log score is "
+                 f"{three_digits(abs(self.gain))} nats per error {said} than as stated, "
+                 + gain_text(self.gain, self.gain_error))
         return (f"Z² is {before} on average as stated, {after} recalibrated ({self.method})",
-                f"the normal log score is {three_digits(abs(self.gain))} nats per error {said} "
-                "than as stated",
+                score,
                 _rang(self.alarms_after, self.alarm_after, "recalibrated uncertainties"),
                 _rang(self.alarms, self.alarm, "stated ones"))
 
@@ -163,6 +168,7 @@ class _ErrorTally(StreamTally):
             for _ in range(2))
         for monitor in (self.monitor_, self.after_): monitor.restart()  # refuses what can't be
         self.squares_, self.loss_, self.largest_ = [0.0, 0.0], [0.0, 0.0], [(0.0, 0), (0.0, 0)]
+        self.spread_ = [0.0, 0.0]
 
     def count(self, u, error, made):
         """Take in stated u, errors and what was made of u; the alarms of what was stated.
@@ -173,6 +179,11 @@ class _ErrorTally(StreamTally):
         error
         made
         """
+        apart = np.log(u / made)
+        gain = np.clip(apart + (np.minimum(np.abs(error) / u, _LARGEST)**2
+                                - np.minimum(np.abs(error) / made, _LARGEST)**2) / 2, -1e140, 1e140)
+        self.spread_ = [_summed(total, values**2) for total, values in zip(
+            self.spread_, (gain, 2**0.5 * apart))]
         for k, scale in enumerate((u, made)):
             square = np.minimum(np.abs(error) / scale, _LARGEST)**2
             self.squares_[k] = _summed(self.squares_[k], square)
@@ -237,7 +248,8 @@ class _Errors(KeyedRows):
         before, after = (total / n for total in tally.squares_)
         return ErrorStreamSummary(
             **tally.counts(self), zms_before=before, zms_after=after,
-            gain=(tally.loss_[0] - tally.loss_[1]) / n, largest=tuple(tally.largest_),
+            gain=(tally.loss_[0] - tally.loss_[1]) / n, gain_error=max(tally.spread_)**0.5 / n,
+            largest=tuple(tally.largest_),
             alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_,
             alarm_after=tally.after_.first_alarm_, alarms_after=tally.after_.alarms_)
 

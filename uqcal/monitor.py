@@ -172,7 +172,7 @@ class Alarm(Result):
         "The alarm in words."
         if np.isfinite(self.likelier):
             return (f"Alarm at outcome {self.outcome:,}: {_stretch_text(self)}. Where "
-                    "probabilities are right, alarms come at most once in "
+                    "probabilities are right given the past, alarms come at most once in "
                     f"{self.run_length:,} outcomes, on average.")
         said = ("0 was stated, and it happened" if self.happened
                 else "1 was stated, and it did not happen")
@@ -256,8 +256,8 @@ class MonitorReading(Result):
     total: np.ndarray = field(repr=False)  # the sum over all possible changes after each outcome,
     # shape (n,); begins anew after an alarm
     alarms: tuple[Any, ...] = field(repr=False)  # in their order
-    right: str = field(default="probabilities are right", repr=False)  # what is so where none is
-    # due
+    right: str = field(  # what is so where none is due
+        default="probabilities are right given the past", repr=False)
 
     @property
     def alarm(self) -> Any:
@@ -443,7 +443,7 @@ def _found(q, y, total, wealth, table, outcomes):
 # %% ../nbs/49_monitor.ipynb #cell-043
 class _OfProbabilities(Bell):
     "The rivals of stated probabilities, for a monitor."
-    shares, right = _SHARES, "probabilities are right"
+    shares, right = _SHARES, "probabilities are right given the past"
 
     def fresh(self, outcomes: int,  # outcomes so far
               ) -> tuple[np.ndarray, ...]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamCounts',
-           'StreamSummary', 'StreamTally', 'RowStream', 'KeyedRows', 'stream_rows', 'recalibrate_rows']
+           'StreamSummary', 'gain_text', 'StreamTally', 'RowStream', 'KeyedRows', 'stream_rows', 'recalibrate_rows']
 
 # %% ../nbs/53_streams.ipynb #cell-159
 _RiverClassifier: Any = object  # the adapters are of river's classes where river is there
@@ -822,28 +822,36 @@ class StreamSummary(StreamCounts):
         Brier score of the column of scores; 0 where nothing was learnt.
     brier_after : float
         Brier score of the forecasts; 0 where nothing was learnt.
+    brier_error : float
+        Standard error of the difference of the two, Eq. 1.
+    right : tuple[float, float]
+        Calibration errors that right scores and forecasts would show.
     alarm : Alarm | None
         The first of the score's monitor; None if it never rang.
     """
 
     brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
     brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
+    brier_error: float  # standard error of the difference of the two, Eq. 1
+    right: tuple[float, float]  # calibration errors that right scores and forecasts would show
     alarm: Alarm | None  # the first of the score's monitor; None if it never rang
 
     @property
     def sentence(self) -> str:
         "The result in words."
-        return (f"{self.counted}{self.more}; calibration error "
-                f"{self.error_before:.4f} as stated, {self.error_after:.4f} recalibrated "
-                f"({self.method}); {self.alarm_text}")
+        return f"{self.counted}{self.more}; " + "; ".join(self.achieved if self.learnt else (
+            "nothing could be learnt",))
 
     @property
     def achieved(self) -> tuple[str, ...]:
         "What was achieved, in sentences."
+        before, after = self.right
+        worth = gain_text(self.brier_before - self.brier_after, self.brier_error)
         return (f"calibration error {self.error_before:.4f} as stated, "
-                f"{self.error_after:.4f} recalibrated ({self.method})",
+                f"{self.error_after:.4f} recalibrated ({self.method}), where right ones show "
+                f"about {before:.4f} and {after:.4f}",
                 f"Brier score {self.brier_before:.4f} as stated, {self.brier_after:.4f} "
-                "recalibrated", self.alarm_text)
+                f"recalibrated, {worth}", self.alarm_text)
 
     @property
     def alarm_text(self) -> str:
@@ -878,6 +886,32 @@ def _alarm_text(summary):
     if summary.alarm is None: return f"the monitor of the score never rang{anew}"
     return (f"the monitor of the score rang {rang}, first at outcome {summary.alarm.outcome:,}"
             f"{anew}")
+
+# %% ../nbs/53_streams.ipynb #cell-070g
+def gain_text(gain: float,  # by how much what was written is better than what was stated
+              error: float,  # its standard error
+              ) -> str:  # whether chance explains it
+    """What a gain is worth, in words: within chance up to 1.96 standard errors.
+
+    Parameters
+    ----------
+    gain : float
+        By how much what was written is better than what was stated.
+    error : float
+        Its standard error.
+
+    Returns
+    -------
+    str
+        Whether chance explains it.
+
+    References
+    ----------
+    Lai, Gross & Shen (2011).
+    """
+    if not gain: return "no difference"
+    if abs(gain) <= 1.96 * error: return "a difference within chance"
+    return f"a {'gain' if gain > 0 else 'loss'} beyond chance"
 
 # %% ../nbs/53_streams.ipynb #cell-019
 class StreamTally(Storable):
@@ -961,7 +995,7 @@ class _Tally(StreamTally):
     def start(self):
         "Sums of nothing."
         self.monitor_ = CalibrationMonitor(run_length=self.run_length)
-        self.bins_, self.squares_ = np.zeros((2, 2, 10)), np.zeros(2)
+        self.bins_, self.squares_, self.spread_ = np.zeros((2, 3, 10)), np.zeros(2), np.zeros(2)
 
     def count(self, p, y, q):
         """Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores.
@@ -975,8 +1009,13 @@ class _Tally(StreamTally):
         for k, forecast in enumerate((p, q)):
             where = np.searchsorted(np.arange(1, 11) / 10, forecast, side="left")
             # one after the other, so that parts of any size add up to the same bits
-            for j, values in enumerate((y, forecast)): np.add.at(self.bins_[k, j], where, values)
+            for j, values in enumerate((y, forecast, forecast * (1 - forecast))):
+                np.add.at(self.bins_[k, j], where, values)
             np.add.at(self.squares_[k:k + 1], 0 * where, (y - forecast)**2)
+        middle, apart = (p + q) / 2, p - q
+        for k, values in enumerate(((2 * apart * (middle - y))**2,
+                                    4 * apart**2 * middle * (1 - middle))):
+            np.add.at(self.spread_[k:k + 1], 0 * where, values)
         return self.monitor_.prequential(p, y).alarms
 
     def point(self):
@@ -1300,8 +1339,11 @@ class _Passed(KeyedRows):
         "What went through."
         tally = self.tally_
         before, after = (tally.squares_ / max(tally.learnt_, 1)).tolist()
+        n = max(tally.learnt_, 1)
+        right = np.sqrt(2 / np.pi * tally.bins_[:, 2]).sum(axis=1) / n
         return StreamSummary(
             **tally.counts(self), brier_before=before, brier_after=after,
+            brier_error=float(np.sqrt(tally.spread_.max())) / n, right=tuple(right.tolist()),
             alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_)
 
 # %% ../nbs/53_streams.ipynb #cell-046
