@@ -182,3 +182,16 @@ def test_errors_over_many_decades_are_not_taken_for_repeats():
     assert np.unique(np.abs(error)).size == 1000 and repeats_of(Sample(error, u)).repeats is None
     again = np.r_[error[:100], error]
     assert repeats_of(Sample(again, np.r_[u[:100], u])).repeated == 100
+
+
+@pytest.mark.parametrize("stated", ["one", "two", "many"])
+def test_neighbours_are_found_whatever_the_uncertainties(stated):
+    "Equal uncertainties are in no order, least of all that of the file. Mutation: the running mean over equal ones as they stand in the file."
+    found = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 44])
+        slow = np.zeros(400)
+        for t in range(1, 400): slow[t] = 0.9 * slow[t - 1] + 0.19**0.5 * rng.standard_normal()
+        u = {"one": np.ones(400), "two": rng.choice([1.0, 2.0], 400), "many": np.exp(0.4 * rng.standard_normal(400))}[stated]
+        found += find_repeats((0.6 * slow + 0.8 * rng.standard_normal(400)) * u, u).is_suspect
+    assert found >= 16

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from .logistic import CLIP
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                calibration_error_interval, ece_test, reliability_diagram)
+from .repeats import related_cases
 from .resampling import holm
 from .results import (Interval, Result, as_text, counted, enumerated, html_table, new_axes,
                            three_digits)
@@ -777,8 +778,8 @@ def calibration_report(
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
     y, p, w = check_binary(y_true, y_prob, sample_weight)
-    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
+    cluster, note = _counted_together(y, p, cluster, method)
     tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w, cluster)
     bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
@@ -790,6 +791,7 @@ def calibration_report(
     ratio = event_ratio_of(walk, confidence=confidence)
     conclusion = _concluded(walk, min(adjusted), error, null, largest, ratio, tolerance,
                             np.flatnonzero((p == 1 - y) & (w > 0)))
+    if note: conclusion = replace(conclusion, sentence=f"{conclusion.sentence} {note}")
     diagram = reliability_diagram(y, p, confidence=confidence, **bins)
     return CalibrationReport(
         conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
@@ -1015,6 +1017,16 @@ def _cautions(report):
     return ("The interval of the ECE begins at 0 though its p-value is small: the interval allows "
             "for the most noise that any truth would make, the p-value for that of a perfect "
             "model.",)
+
+# %% ../nbs/52_calibration.ipynb #cell-039m
+def _counted_together(y, p, cluster, method):
+    "Clusters as they are given, or as the file shows them, and a sentence on these."
+    if cluster is not None: return read_labels(cluster, y.size, "cluster"), ""
+    labels, note = related_cases(y, p)
+    if labels is None: return None, note
+    if method != "auto":
+        return None, "Cases seem to belong together: name them by cluster, with method='auto'."
+    return np.unique(labels, return_inverse=True)[1], note
 
 # %% ../nbs/52_calibration.ipynb #cell-013
 def _report_frame(report):

@@ -645,6 +645,37 @@ def _repeated(models, table, scoring):
     return table, ()
 
 
+# %% ../nbs/56_model_comparison.ipynb #cell-064s
+def _in_stretches(scores, table, cautions):
+    "The rows in stretches of the file where neighbours are alike, (2), and a word on it."
+    if table.groups is not None or table.n < 40: return table, cautions
+    pairs = [(a, b) for a in range(len(scores)) for b in range(a)]
+    ratio, near, number = np.transpose([_alikeness(_difference(scores[a], scores[b]))
+                                        for a, b in pairs])
+    level = 0.005 / len(pairs)
+    most = scipy.stats.chi2.isf(level, 19) / 19
+    if not cautions and ratio.max() <= most and near.max() <= scipy.stats.norm.isf(level):
+        return table, cautions
+    number = int(number.min())
+    said = {20: "twenty", 10: "ten", 6: "six"}[number]
+    return table.with_groups(np.arange(table.n) * number // table.n), (
+        f"Neighbouring rows are alike, so {said} stretches of the file are taken for what varies; "
+        "if rows belong together, give groups.",)
+
+# %% ../nbs/56_model_comparison.ipynb #cell-064t
+def _alikeness(difference):
+    "Ratio (2), the correlation of next neighbours in standard errors, stretches that are unlike."
+    d = difference - difference.mean()
+    d = np.clip(d, -3 * d.std(), 3 * d.std())
+    d, n = d - d.mean(), d.size
+    square = np.mean(d**2)
+    if not square > 0: return 0.0, 0.0, 20
+    for number in (20, 10, 6):
+        mean = np.add.reduceat(d, np.arange(number) * n // number) * number / n
+        if number == 20: ratio = n * np.mean(mean**2) / 19 / square
+        if mean[1:] @ mean[:-1] <= (mean @ mean) / number**0.5: break
+    return ratio, float(d[1:] @ d[:-1] / (n**0.5 * square)), number
+
 # %% ../nbs/56_model_comparison.ipynb #cell-065
 def _largest_shares(difference):
     "Which row scatters most in each pair, and its share of the pair's scatter."
@@ -668,13 +699,26 @@ def _blank(models):
     return (f"All errors of {enumerated(list(map(_name, models)))} are zero.",) if models else ()
 
 # %% ../nbs/56_model_comparison.ipynb #cell-065d
-def _few(mine, unit):
-    "A warning where a verdict rests on few points."
+def _few(mine, unit, difference, squares):
+    "A warning where a verdict rests on few points, or on tails that are very heavy."
     units = int(unit.max()) + 1
-    if units >= 200 or not any(one["verdict"] == "better" for one in mine): return ()
-    share = "eight" if units <= 60 else "twelve"
+    better = [row for one, row in zip(mine, difference) if one["verdict"] == "better"]
+    if not better: return ()
+    if squares and unit.size >= 20 and min(map(_index, better)) <= 1.45:
+        return ("The largest differences may be those of errors with tails like Student's t with "
+                "three degrees of freedom, for which a verdict errs in one of four cases.",)
+    if units >= 200: return ()
+    share = "eight" if units <= 100 else "twelve"
     return (f"{units} independent points are too few to show how heavy the tails are: the "
             f"verdict may err in one of {share} cases instead of one of twenty.",)
+
+# %% ../nbs/56_model_comparison.ipynb #cell-065h
+def _index(difference):
+    "Hill's index of the largest tenth; infinite where these are equal."
+    far, k = np.abs(difference - np.median(difference)), max(5, difference.size // 10)
+    far = np.partition(far, far.size - k - 1)[far.size - k - 1:]
+    mean = np.log(far[1:] / far[0]).mean() if far[0] > 0 else 0.0
+    return 1 / mean if mean > 0 else np.inf
 
 # %% ../nbs/56_model_comparison.ipynb #cell-066
 def _by_other_score(mine, models, scoring, unit):
@@ -931,6 +975,7 @@ def _scoring(score, dof, confidence_level):
 def _compared(scoring, models, table, tolerance, cautions, rng, options):
     "The comparison of checked models."
     scores, n = _all_points(scoring, models, table), table.n
+    table, cautions = _in_stretches(scores, table, cautions)
     unit = np.arange(n) if table.groups is None else table.groups.codes
     if n * len(models) * (len(models) - 1) > 2e8:
         raise ValueError(f"predictions hold too much to compare at once: {len(models)} models of "
@@ -955,8 +1000,9 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     pairs = _judged(_pair_table(order, points, after, found, unit, share), found, other, harmless,
                     options["confidence"], n)
     mine = pairs[pairs["a"] == names[0]].to_dict("records")
-    cautions += _blank(blank) + _few(mine, unit) + _heavy(mine, top, table) + _by_other_score(
-        mine, models, scoring, unit)
+    cautions += _blank(blank) + _few(
+        mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table)
+    cautions += _by_other_score(mine, models, scoring, unit)
     return ModelComparison(
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,
         score=scoring.name, best=names[0], confidence=options["confidence"], tolerance=harmless,

@@ -13,10 +13,10 @@ import scipy
 
 from .inputs import check_generator
 from .results import Result
-from .sample import Ordering, Sample
+from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases']
 
 # %% ../nbs/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -166,13 +166,17 @@ def _without_trend(ranks, along):
     "Ranks less their running mean along the uncertainties, so that no trend with u is left."
     n = ranks.size
     width = max(9, n // 20) | 1
-    if n < 40: return ranks
-    sums = np.concatenate([[0], np.cumsum(ranks[along.order])])
+    if n < 40 or along.is_constant: return ranks
+    order = along.order
+    if along.labels.size < n:  # equal ones in any order but that of the file
+        order = check_generator(1).permutation(n)
+        order = order[stable_order(along.codes[order])]
+    sums = np.concatenate([[0], np.cumsum(ranks[order])])
     place = np.arange(n)
     low, high = np.maximum(place - width // 2, 0), np.minimum(place + width // 2 + 1, n)
     rest = np.empty(n)
-    mean = (sums[high] - sums[low] - ranks[along.order]) / (high - low - 1)
-    rest[along.order] = ranks[along.order] - mean
+    mean = (sums[high] - sums[low] - ranks[order]) / (high - low - 1)
+    rest[order] = ranks[order] - mean
     return rest
 
 # %% ../nbs/28_repeats.ipynb #cell-013b
@@ -396,3 +400,59 @@ def _block(code):
         if code.size % times or size < 20 or np.unique(code[:size]).size < 10: continue
         if np.array_equal(code[size:], code[:-size]): return size
     return None
+
+# %% ../nbs/28_repeats.ipynb #cell-042r
+def related_cases(
+    y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,), in the order of the file
+    p: np.ndarray,  # stated probabilities, shape (n,)
+) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they count together, None
+                                     # where nothing is known; and a sentence, "" without a sign
+    """Cases that repeat each other, or stretches of the file where neighbours are alike.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,), in the order of the file.
+    p : np.ndarray
+        Stated probabilities, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray | None, str]
+        A label for each case, equal where they count together, None where nothing is known;
+        and a sentence, "" without a sign.
+    """
+    labels, note = repeated_cases(y, p)
+    if labels is not None: return labels, note
+    if np.unique(p).size < 20: note = ""  # can't be told, as is usual
+    length, still = _stretch_length(y, p)
+    if not length: return None, note
+    still = ", and even these are alike, so that what is shown may be chance" if still else ""
+    number = y.size // length
+    return np.minimum(np.arange(y.size) // length, number - 1), (
+        "Neighbouring cases of the file are alike beyond what the probabilities say, so its "
+        f"{number:,} stretches of {length:,} are taken for what varies"
+        f"{still}; if cases belong together, name them by cluster.")
+
+# %% ../nbs/28_repeats.ipynb #cell-042s
+def _stretch_length(y, p):
+    """How many cases of the file to take together, 0 where neighbours are unlike or can't tell, and
+    whether these are still alike."""
+    n, rare = y.size, min(y.sum(), y.size - y.sum())
+    if n < 100 or rare < 20 or np.sum(y[1:] != y[:-1]) < 4 or (
+            np.ptp(p) > 0 and _is_sorted(p)): return 0, False
+    rest = _without_trend(y - p, Ordering.of(p))
+    rest = rest - rest.mean()
+    if not rest.any(): return 0, False
+    next_, *others = [_serial(rest, lag)[1] for lag in (1, 2, 3)]
+    near = max(next_, (next_ + sum(others)) / 3**0.5) if rare**2 >= 10 * n else 0.0
+    mean = np.add.reduceat(rest, np.arange(20) * n // 20) * 20 / n
+    ratio = n / 19 * np.mean(mean**2) / np.mean(rest**2) if rare >= 100 else 0.0
+    if near < scipy.stats.norm.isf(0.001 / 4) and ratio < scipy.stats.chi2.isf(0.0005, 19) / 19:
+        return 0, False
+    length = 1
+    while True:
+        length *= 2
+        mean = np.add.reduceat(rest[:n - n % length], np.arange(0, n - n % length, length))
+        still = mean.any() and _serial(mean, 1)[1] > (1.64 if n >= 80 * length else 1.0)
+        if not still or n < 40 * length: return length, still
