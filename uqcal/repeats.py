@@ -430,9 +430,10 @@ def related_cases(
     still = ", and even these are alike, so that what is shown may be chance" if still else ""
     number = y.size // length
     return np.minimum(np.arange(y.size) // length, number - 1), (
-        "Neighbouring cases of the file are alike beyond what the probabilities say, so its "
-        f"{number:,} stretches of {length:,} are taken for what varies"
-        f"{still}; if cases belong together, name them by cluster.")
+        "Neighbouring cases of the file are alike beyond what the probabilities say: they belong "
+        f"together, or the file is sorted by something that matters. Its {number:,} stretches of "
+        f"{length:,} are taken for what varies{still}; name what belongs together by cluster, or "
+        "shuffle cases that are independent.")
 
 # %% ../nbs/28_repeats.ipynb #cell-042s
 def _stretch_length(y, p):
