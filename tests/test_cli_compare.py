@@ -154,3 +154,16 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):
     assert "read 3 times" in said and "No group is asked" in said and "Everyone includes each group" in said and "\ngroup" in said
     for args, says in ((["--everyone", "--a", "other"], "leave out"), (["--b", "other"], "--b needs --a"), (["--a", "x", "--b", "other"], "'control', 'other', 'treated', got 'x'")):
         assert says in run(capsys, "part-*.csv", *NAMES, "--dask", *args, code=2)
+
+
+def test_copies_in_a_file_count_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(62)
+    score, group = rng.random(200), rng.integers(2, size=200)
+    rows = rng.permutation(np.repeat(np.arange(200), 5))
+    frame = pd.DataFrame({"response": (rng.random(200) < 0.2 + 0.6 * score) * 1, "score": score, "group": group, "who": np.arange(200)}).iloc[rows]
+    frame.to_csv("copies.csv", index=False)
+    said = " ".join(run(capsys, "copies.csv", "--n-resamples", "199", "--report", "copies.html").split())
+    assert "800 of 1,000 members repeat an earlier one" in said and "no difference" in said and "800 of 1,000 members" in (tmp_path / "copies.html").read_text(encoding="utf-8")
+    named = " ".join(run(capsys, "copies.csv", "--cluster", "who", "--n-resamples", "199").split())
+    assert "repeat an earlier" not in named and said.split("Kuiper ")[1].split()[:3] == named.split("Kuiper ")[1].split()[:3]

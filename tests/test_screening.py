@@ -219,3 +219,28 @@ def test_groups_at_scores_of_their_own_are_told_apart_from_those_that_differ():
     row = found.table.set_index("a").loc["b"]
     assert row["kuiper_pvalue_holm"] < 0.05 and not row["scores_alike"] and not found.differ[found.table["a"] == "b"].any()
     assert "differs from everyone at scores that are not alike, which may explain it: b against everyone" in found.sentence
+
+
+def test_copies_of_members_count_once():
+    "Groups that do not differ, each member five times: all twenty such files differed. As labelled by hand; another group's copy is another member. Mutation: labels without the group."
+    from uqcal.repeats import repeated_members
+    differ = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 61])
+        score, group = rng.random(200), rng.integers(2, size=200)
+        response = (rng.random(200) < 0.2 + 0.6 * score) * 1.0
+        rows = rng.permutation(np.repeat(np.arange(200), 5))
+        frame = pd.DataFrame({"y": response[rows], "x": score[rows], "g": group[rows], "who": rows})
+        found = screen(frame, response="y", score="x", groups="g", n_resamples=199, rng=1)
+        named = screen(frame, response="y", score="x", groups="g", cluster="who", n_resamples=199, rng=1)
+        assert found.note.startswith("800 of 1,000 members repeat an earlier one") and found.sentence.endswith(found.note) and not named.note
+        kept = [name for name in found.table if "pvalue" not in name and found.table[name].dtype == float]
+        pd.testing.assert_frame_equal(found.table[kept], named.table[kept])
+        assert len(kept) > 5
+        differ += found.differ.any()
+    assert differ <= 3
+    both = np.tile(response, 2), np.tile(score, 2), np.repeat([0, 1], 200)
+    assert repeated_members(*both) == (None, "") and repeated_members(response, score, group) == (None, "")
+    value = rng.standard_normal(200)
+    labels, note = repeated_members(value[rows], score[rows], group[rows])
+    assert np.unique(labels).size == 200 and len({*zip(labels, rows)}) == 200 and "800 of 1,000" in note

@@ -1861,9 +1861,9 @@ def _compare(
     if in_parts: return _comparison_in_parts(context)
     _check_outputs(file, jobs, report=report, json=json_file)
     _check_sizes(n_resamples=n_resamples)
-    table, frame = _read_groups(file, [response, score] + ([weight] if weight else []),
-                                [group] + ([cluster] if cluster else []),
-                                _how(decimal, thousands, encoding, where, drop_missing, progress))
+    table, frame, note = _read_groups(
+        file, [response, score, *filter(None, [weight])], [group, *filter(None, [cluster])],
+        _how(decimal, thousands, encoding, where, drop_missing, progress))
     sides = _compared_groups(frame["group"], a, b, everyone)
     options = dict(n_resamples=n_resamples, rng=seed, n_jobs=_cores(jobs),
                    progress=_shown(progress))
@@ -1876,6 +1876,7 @@ def _compare(
         _source_facts(table))
     points = f"{_points(len(frame))} in {frame['group'].nunique():,} groups"
     from uqcal.page import write_whole
+    if note: text, details = f"{text}\n\n{_wrapped(note, _width())}", details | {"Copies": note}
     _deliver(f"{_first_words(table, points)}\n\n{text}",
              _json(data=table.source, groups=sides, seed=seed, **_source_facts(table),
                    **_comparison_numbers(result, apart)), report, json_file,
@@ -1884,7 +1885,7 @@ def _compare(
 # %% ../nbs/70_cli.ipynb #cell-051
 def _read_groups(file, names, labels, how=None):
     """The table of a file, and a frame of responses, scores, groups as text and, if any, weights
-    and clusters."""
+    and clusters, which copies are, with a sentence on these."""
     import pandas as pd
     if len({*names, *labels}) < len(names) + len(labels):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names + labels))}")
@@ -1895,8 +1896,8 @@ def _read_groups(file, names, labels, how=None):
                          "--cluster") from None
     columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
-    return table, pd.DataFrame(columns | {role: table.columns[name]
-                                          for role, name in zip(("group", "cluster"), labels)})
+    return table, *_counted_once(pd.DataFrame(columns | {
+        role: table.columns[name] for role, name in zip(("group", "cluster"), labels)}))
 
 # %% ../nbs/70_cli.ipynb #cf59da99
 def _check_sides(a, b, everyone):
@@ -1938,6 +1939,16 @@ def _comparison(frame, sides, everyone, options):
             for side, part in (("a", first), ("b", second))}
     return comparison_graph(first["response"], first["score"], second["response"], second["score"],
                             **more, **options)
+
+# %% ../nbs/70_cli.ipynb #cell-051b-n
+def _counted_once(frame):
+    "The frame with copies of a member as clusters where none are named, and a sentence on them."
+    from uqcal.repeats import repeated_members
+    if "cluster" in frame: return frame, ""
+    labels, note = repeated_members(*(frame[name].to_numpy() for name in (
+        "response", "score", "group")))
+    if labels is None or labels.max() < 20: return frame, ""
+    return frame.assign(cluster=labels), note
 
 # %% ../nbs/70_cli.ipynb #cell-053
 def _graph_headline(graph, sides):

@@ -16,7 +16,7 @@ from .results import Result
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases', 'repeated_members']
 
 # %% ../nbs/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -457,3 +457,38 @@ def _stretch_length(y, p):
         mean = np.add.reduceat(rest[:n - n % length], np.arange(0, n - n % length, length))
         still = mean.any() and _serial(mean, 1)[1] > (1.64 if n >= 80 * length else 1.0)
         if not still or n < 40 * length: return length, still
+
+# %% ../nbs/28_repeats.ipynb #cell-042v
+def repeated_members(
+    response: np.ndarray,  # responses, shape (n,), in the order of the file
+    score: np.ndarray,  # scores, shape (n,)
+    group: np.ndarray,  # labels of the groups, shape (n,)
+) -> tuple[np.ndarray | None, str]:  # a label for each row, equal for copies of a member, None
+                                     # where none are known; and a sentence, "" without a sign
+    """Members of groups that must be copies of each other.
+
+    Parameters
+    ----------
+    response : np.ndarray
+        Responses, shape (n,), in the order of the file.
+    score : np.ndarray
+        Scores, shape (n,).
+    group : np.ndarray
+        Labels of the groups, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray | None, str]
+        A label for each row, equal for copies of a member, None where none are known; and a
+        sentence, "" without a sign.
+    """
+    at = np.unique(score, return_inverse=True)[1]
+    if np.isin(response, (0, 1)).all(): labels, _ = repeated_cases(response, at)
+    else: labels = copies_of(Sample(response, at + 1.0))
+    if labels is None: return None, ""
+    both = np.unique(labels, return_inverse=True)[1] * (np.unique(group).size + 1)
+    both = np.unique(both + np.unique(group, return_inverse=True)[1], return_inverse=True)[1]
+    again = both.size - int(both.max()) - 1
+    if not again: return None, ""
+    return both, (f"{again:,} of {both.size:,} members repeat an earlier one, response and score "
+                  "alike, and count once.")

@@ -22,6 +22,7 @@ from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
 from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
+from .repeats import repeated_members
 from .resampling import holm, shuffle_state
 from .results import Result, as_text, enumerated, html_table, new_axes, plain_text
 
@@ -43,6 +44,7 @@ class _ScreeningFields(Result):
     against: str  # "pairs" or "all"
     data: pd.DataFrame = field(repr=False)  # response, score, group of each point;
                                             # weight and cluster where given
+    note: str = ""  # a sentence on members that repeat each other; empty where none do
 
     @property
     def sentence(self) -> str:
@@ -73,6 +75,8 @@ class Screening(_ScreeningFields):
         "pairs" or "all".
     data : pd.DataFrame
         Response, score, group of each point; weight and cluster where given.
+    note : str
+        A sentence on members that repeat each other; empty where none do.
     """
 
     def __repr__(self) -> str: return as_text(self)
@@ -190,7 +194,7 @@ def _sentence(screening):
         few = " or fewer than six clusters" if "cluster" in screening.data else ""
         parts.append(f"{len(screening.skipped):,} "
                      f"{some.split()[0]} have no scores in common{few}")
-    return "; ".join(parts)
+    return "; ".join(parts) + (f". {screening.note}" if screening.note else "")
 
 # %% ../nbs/47_screen.ipynb #cell-033b
 def _too_small(screening, count):
@@ -286,9 +290,9 @@ def screen(
     check_choice(against, "against", ("pairs", "all"))
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    columns = _screen_columns(frame, {"response": response, "score": score, "group": groups}
-                              | ({} if weight is None else {"weight": weight})
-                              | ({} if cluster is None else {"cluster": cluster}))
+    more = {name: column for name, column in (("weight", weight), ("cluster", cluster)) if column}
+    columns, note = _counted_once(_screen_columns(
+        frame, {"response": response, "score": score, "group": groups} | more), method)
     labels, codes = np.unique(columns["group"], return_inverse=True)
     if labels.size < 2:
         raise ValueError(f"groups must hold at least two different labels, got {labels.size} "
@@ -303,7 +307,7 @@ def screen(
         table = _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress)
     data = pd.DataFrame(columns, copy=False)
     return Screening(table=_with_likeness(_correct_pvalues(table), data, against),
-                     skipped=skipped, against=against, data=data)
+                     skipped=skipped, against=against, data=data, note=note)
 
 # %% ../nbs/47_screen.ipynb #cell-006
 def _screen_columns(frame, names):
@@ -336,6 +340,14 @@ def _clusters(columns, method):
         raise ValueError(f"cluster must hold at least {LEAST_GROUPS} different labels, got "
                          f"{known.size}: so few independent observations say too little")
     return None if known.size == codes.size else codes
+
+# %% ../nbs/47_screen.ipynb #cell-006w
+def _counted_once(columns, method):
+    "The columns with copies of a member as clusters where none are named, and a sentence on them."
+    if "cluster" in columns or method != "auto": return columns, ""
+    labels, note = repeated_members(columns["response"], columns["score"], columns["group"])
+    if labels is None or labels.max() + 1 < LEAST_GROUPS: return columns, ""
+    return columns | {"cluster": labels}, note
 
 # %% ../nbs/47_screen.ipynb #cell-006c
 def _in_chunks(groups, n_jobs, progress):
