@@ -6,7 +6,7 @@ from sklearn.isotonic import IsotonicRegression
 from uqcal.causes import find_causes
 from uqcal.consistency import consistency_test
 from uqcal.datasets import catalogue, load_demo
-from uqcal.repeats import find_repeats, repeated_cases, repeats_of
+from uqcal.repeats import find_repeats, related_members, repeated_cases, repeats_of
 from uqcal.sample import Sample
 
 
@@ -195,3 +195,37 @@ def test_neighbours_are_found_whatever_the_uncertainties(stated):
         u = {"one": np.ones(400), "two": rng.choice([1.0, 2.0], 400), "many": np.exp(0.4 * rng.standard_normal(400))}[stated]
         found += find_repeats((0.6 * slow + 0.8 * rng.standard_normal(400)) * u, u).is_suspect
     assert found >= 16
+
+
+def visits(rng, repeats, is_binary=True):
+    "Members of four groups that do not differ, `repeats` rows of each in succession, with something of their own."
+    who = np.repeat(np.arange(1000 // repeats), repeats)
+    score, group = rng.standard_normal(who.size), rng.integers(4, size=who[-1] + 1)[who]
+    level = score + (2 * rng.standard_normal(who[-1] + 1)[who] if repeats > 1 else 0)
+    if is_binary: return (rng.random(who.size) < 1 / (1 + np.exp(-level))) * 1.0, score, group
+    return level + rng.standard_normal(who.size), score, group
+
+
+@pytest.mark.parametrize("is_binary", [True, False])
+def test_members_that_resemble_their_neighbours_are_found_in_any_order_of_groups(is_binary):
+    "Mutation: the running mean over all members, in whatever group, or none: sorted by group, unlike groups would look alike."
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 71])
+        response, score, group = visits(rng, 5, is_binary)
+        for rows in (np.arange(1000), np.argsort(group, kind="stable")):
+            labels, told = related_members(response[rows], score[rows], group[rows])
+            assert labels is not None and np.unique(labels).size >= 20 and told.startswith("Neighbouring members of the file are alike")
+
+
+@pytest.mark.parametrize("by", ["nothing", "group", "score", "response", "group and score", "group and response"])
+def test_members_that_are_unrelated_are_left_alone_however_the_file_is_sorted(by):
+    "Groups differ, and responses rise with the score. Chance: one file of a thousand and kind. Mutation: no test for order."
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 72])
+        response, score, group = visits(rng, 1, seed % 2 == 0)
+        response = response + 2 * (group == 0) if seed % 2 else np.where(group == 0, 1.0 * (rng.random(1000) < 0.9), response)
+        keys = {"group": group, "score": score, "response": response}
+        rows = np.lexsort([keys[name] for name in reversed(by.split(" and "))]) if by != "nothing" else np.arange(1000)
+        found += related_members(response[rows], score[rows], group[rows]) != (None, "")
+    assert found <= 1

@@ -1861,31 +1861,31 @@ def _compare(
     if in_parts: return _comparison_in_parts(context)
     _check_outputs(file, jobs, report=report, json=json_file)
     _check_sizes(n_resamples=n_resamples)
-    table, frame, note = _read_groups(
+    table, frame = _read_groups(
         file, [response, score, *filter(None, [weight])], [group, *filter(None, [cluster])],
         _how(decimal, thousands, encoding, where, drop_missing, progress))
     sides = _compared_groups(frame["group"], a, b, everyone)
     options = dict(n_resamples=n_resamples, rng=seed, n_jobs=_cores(jobs),
                    progress=_shown(progress))
-    result = _comparison(frame, sides, everyone, options)
+    counted, note = _counted_together(frame, sides)
+    result = _comparison(counted, sides, everyone, options)
     apart = _apart(result, options)
     text = _screening_text(result, apart, _width()) if sides is None else _graph_text(
         result, sides, _width())
-    columns = ", ".join(filter(None, (response, score, group, weight, cluster)))
-    details = {"Data": table.source, "Columns": columns, "Seed": str(seed)} | _details(
-        _source_facts(table))
+    if note: text = f"{text}\n\n{_wrapped(note, _width())}"
+    details = _comparison_details(table, (response, score, group, weight, cluster), seed, note)
     points = f"{_points(len(frame))} in {frame['group'].nunique():,} groups"
     from uqcal.page import write_whole
-    if note: text, details = f"{text}\n\n{_wrapped(note, _width())}", details | {"Copies": note}
     _deliver(f"{_first_words(table, points)}\n\n{text}",
-             _json(data=table.source, groups=sides, seed=seed, **_source_facts(table),
-                   **_comparison_numbers(result, apart)), report, json_file,
+             _json(data=table.source, groups=sides, seed=seed, members=note,
+                   **_source_facts(table), **_comparison_numbers(result, apart)),
+             report, json_file,
              lambda path: write_whole(_comparison_page(frame, sides, result, details, apart), path))
 
 # %% ../nbs/70_cli.ipynb #cell-051
 def _read_groups(file, names, labels, how=None):
     """The table of a file, and a frame of responses, scores, groups as text and, if any, weights
-    and clusters, which copies are, with a sentence on these."""
+    and clusters."""
     import pandas as pd
     if len({*names, *labels}) < len(names) + len(labels):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names + labels))}")
@@ -1896,8 +1896,8 @@ def _read_groups(file, names, labels, how=None):
                          "--cluster") from None
     columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
-    return table, *_counted_once(pd.DataFrame(columns | {
-        role: table.columns[name] for role, name in zip(("group", "cluster"), labels)}))
+    return table, pd.DataFrame(columns | {
+        role: table.columns[name] for role, name in zip(("group", "cluster"), labels)})
 
 # %% ../nbs/70_cli.ipynb #cf59da99
 def _check_sides(a, b, everyone):
@@ -1941,14 +1941,28 @@ def _comparison(frame, sides, everyone, options):
                             **more, **options)
 
 # %% ../nbs/70_cli.ipynb #cell-051b-n
-def _counted_once(frame):
-    "The frame with copies of a member as clusters where none are named, and a sentence on them."
-    from uqcal.repeats import repeated_members
-    if "cluster" in frame: return frame, ""
-    labels, note = repeated_members(*(frame[name].to_numpy() for name in (
-        "response", "score", "group")))
-    if labels is None or labels.max() < 20: return frame, ""
-    return frame.assign(cluster=labels), note
+def _counted_together(frame, sides):
+    """The frame with clusters that it shows of two sides where none are named, and a sentence on
+    them; a screen finds its own."""
+    from uqcal.groups import LEAST_GROUPS
+    from uqcal.repeats import related_members
+    if "cluster" in frame or sides is None: return frame, ""
+    is_in = (frame["group"].isin(sides) | (sides[1] is None)).to_numpy()
+    columns = (frame.loc[is_in, name].to_numpy() for name in ("response", "score", "group"))
+    labels, note = related_members(*columns)
+    if labels is None: return frame, note
+    side = frame.loc[is_in, "group"].to_numpy() == sides[0]
+    if min(np.unique(labels).size, *(3 * np.unique(labels[side == one]).size
+                                     for one in (True, False))) < LEAST_GROUPS:
+        return frame, ("Members seem to belong together, and too few are left to count each once: "
+                       "what is shown may be chance; name them by --cluster.")
+    return frame[is_in].assign(cluster=labels), note
+
+# %% ../nbs/70_cli.ipynb #cell-051b-o
+def _comparison_details(table, columns, seed, note):
+    "What a report of a comparison says of its data."
+    said = {"Data": table.source, "Columns": ", ".join(filter(None, columns)), "Seed": str(seed)}
+    return said | _details(_source_facts(table)) | ({"Members": note} if note else {})
 
 # %% ../nbs/70_cli.ipynb #cell-053
 def _graph_headline(graph, sides):

@@ -16,7 +16,8 @@ from .results import Result
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases', 'repeated_members']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases', 'repeated_members',
+           'related_members']
 
 # %% ../nbs/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -425,26 +426,17 @@ def related_cases(
     labels, note = repeated_cases(y, p)
     if labels is not None: return labels, note
     if np.unique(p).size < 20: note = ""  # can't be told, as is usual
-    length, still = _stretch_length(y, p)
-    if not length: return None, note
-    still = ", and even these are alike, so that what is shown may be chance" if still else ""
-    number = y.size // length
-    return np.minimum(np.arange(y.size) // length, number - 1), (
-        "Neighbouring cases of the file are alike beyond what the probabilities say: they belong "
-        f"together, or the file is sorted by something that matters. Its {number:,} stretches of "
-        f"{length:,} are taken for what varies{still}; name what belongs together by cluster, or "
-        "shuffle cases that are independent.")
+    if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, note
+    labels, found = _stretches(_without_trend(y - p, Ordering.of(p)),
+                               min(y.sum(), y.size - y.sum()), "cases", "the probabilities say")
+    return labels, found or note
 
 # %% ../nbs/28_repeats.ipynb #cell-042s
-def _stretch_length(y, p):
-    """How many cases of the file to take together, 0 where neighbours are unlike or can't tell, and
-    whether these are still alike."""
-    n, rare = y.size, min(y.sum(), y.size - y.sum())
-    if n < 100 or rare < 20 or np.sum(y[1:] != y[:-1]) < 4 or (
-            np.ptp(p) > 0 and _is_sorted(p)): return 0, False
-    rest = _without_trend(y - p, Ordering.of(p))
-    rest = rest - rest.mean()
-    if not rest.any(): return 0, False
+def _stretch_length(rest, rare):
+    """How many rows of the file to take together, 0 where neighbours are unlike or can't tell, and
+    whether these are still alike: of what is left of outcomes, the rarer of which is so often."""
+    n, rest = rest.size, rest - rest.mean()
+    if n < 100 or rare < 20 or not rest.any(): return 0, False
     next_, *others = [_serial(rest, lag)[1] for lag in (1, 2, 3)]
     near = max(next_, (next_ + sum(others)) / 3**0.5) if rare**2 >= 10 * n else 0.0
     mean = np.add.reduceat(rest, np.arange(20) * n // 20) * 20 / n
@@ -457,6 +449,19 @@ def _stretch_length(y, p):
         mean = np.add.reduceat(rest[:n - n % length], np.arange(0, n - n % length, length))
         still = mean.any() and _serial(mean, 1)[1] > (1.64 if n >= 80 * length else 1.0)
         if not still or n < 40 * length: return length, still
+
+# %% ../nbs/28_repeats.ipynb #cell-042t
+def _stretches(rest, rare, what, beyond):
+    "The number of its stretch for each row of a file whose neighbours are alike, and a sentence."
+    length, still = _stretch_length(rest, rare)
+    if not length: return None, ""
+    more = ", and even these are alike, so that what is shown may be chance" if still else ""
+    number = rest.size // length
+    return np.minimum(np.arange(rest.size) // length, number - 1), (
+        f"Neighbouring {what} of the file are alike beyond what {beyond}: they belong together, or "
+        f"the file is sorted by something that matters. Its {number:,} stretches of {length:,} are "
+        f"taken for what varies{more}; name what belongs together by cluster, or shuffle {what} "
+        "that are independent.")
 
 # %% ../nbs/28_repeats.ipynb #cell-042v
 def repeated_members(
@@ -492,3 +497,76 @@ def repeated_members(
     if not again: return None, ""
     return both, (f"{again:,} of {both.size:,} members repeat an earlier one, response and score "
                   "alike, and count once.")
+
+# %% ../nbs/28_repeats.ipynb #cell-042w
+def related_members(
+    response: np.ndarray,  # responses, shape (n,), in the order of the file
+    score: np.ndarray,  # scores, shape (n,)
+    group: np.ndarray,  # labels of the groups, shape (n,)
+) -> tuple[np.ndarray | None, str]:  # a label for each row, equal where they count together, None
+                                     # where nothing is known; and a sentence, "" without a sign
+    """Copies among members of groups, or stretches of the file where neighbours are alike.
+
+    Parameters
+    ----------
+    response : np.ndarray
+        Responses, shape (n,), in the order of the file.
+    score : np.ndarray
+        Scores, shape (n,).
+    group : np.ndarray
+        Labels of the groups, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray | None, str]
+        A label for each row, equal where they count together, None where nothing is known;
+        and a sentence, "" without a sign.
+    """
+    labels, note = repeated_members(response, score, group)
+    if labels is not None: return labels, note
+    codes, is_binary = np.unique(group, return_inverse=True)[1], np.isin(response, (0, 1)).all()
+    value = response if is_binary else scipy.stats.rankdata(response)
+    if _is_in_order(value, score, codes): return None, ""
+    ones = value.sum() if is_binary else value.size / 2
+    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members",
+                      "scores and groups say")
+
+# %% ../nbs/28_repeats.ipynb #cell-042x
+def _within_groups(value, score, codes):
+    "Values less the running mean of others along the scores of the same group."
+    n = value.size
+    order = np.lexsort((check_generator(1).random(n), score, codes))
+    counts = np.bincount(codes)
+    start, m = (np.repeat(x, counts) for x in (np.cumsum(counts) - counts, counts))
+    half = np.where(m < 40, m, np.maximum(9, m // 20) // 2)
+    low, high = (np.clip(np.arange(n) + way, start, start + m) for way in (-half, half + 1))
+    sums = np.concatenate([[0.0], np.cumsum(value[order])])
+    mean = (sums[high] - sums[low] - value[order]) / np.maximum(high - low - 1, 1)
+    rest = np.empty(n)
+    rest[order] = np.where(m > 1, value[order] - mean, 0.0)
+    return rest
+
+# %% ../nbs/28_repeats.ipynb #cell-042y
+def _is_in_order(value, score, codes):
+    "Whether rows of a group come in the order of scores or values, give or take a few."
+    order = np.argsort(codes, kind="stable")
+    groups, value, score = codes[order], value[order], score[order]
+    counts = np.bincount(groups)
+    place = np.arange(groups.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    is_same = groups[1:] == groups[:-1]
+    changes, mixed = (is_same & (value[1:] != value[:-1])).sum(), np.unique(
+        groups[1:][is_same & (value[1:] != value[:-1])]).size
+    if changes < 4 or changes <= 1.2 * mixed: return True
+    for column in (score, value):
+        left = [x - (np.bincount(groups, x) / counts)[groups]
+                for x in (place, _ranks_within(column, groups))]
+        if left[1].any() and abs(left[0] @ left[1]) > 0.9 * np.sqrt(
+                (left[0] @ left[0]) * (left[1] @ left[1])): return True
+    return False
+
+# %% ../nbs/28_repeats.ipynb #cell-042z
+def _ranks_within(values, groups):
+    "Mean ranks of values among those of the same group, which come in order."
+    both = np.unique(np.unique(values, return_inverse=True)[1] + groups * (values.size + 1),
+                     return_inverse=True, return_counts=True)
+    return (np.cumsum(both[2]) - (both[2] - 1) / 2)[both[1]]

@@ -22,7 +22,7 @@ from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
 from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
-from .repeats import repeated_members
+from .repeats import related_members
 from .resampling import holm, shuffle_state
 from .results import Result, as_text, enumerated, html_table, new_axes, plain_text
 
@@ -131,9 +131,8 @@ class Screening(_ScreeningFields):
         ValueError
             For a label that is no group, and where fewer than two are left.
         """
-        known = self.data["group"].unique().tolist()
-        for label in labels:
-            if label not in known: raise ValueError(f"labels must be groups, got {label!r}")
+        if odd := [x for x in labels if x not in self.data["group"].unique().tolist()]:
+            raise ValueError(f"labels must be groups, got {odd[0]!r}")
         columns = {name: name for name in ("weight", "cluster") if name in self.data}
         return screen(self.data[~self.data["group"].isin(labels)], response="response",
                       score="score", groups="group", against=self.against, **columns, **options)
@@ -290,9 +289,8 @@ def screen(
     check_choice(against, "against", ("pairs", "all"))
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    more = {name: column for name, column in (("weight", weight), ("cluster", cluster)) if column}
-    columns, note = _counted_once(_screen_columns(
-        frame, {"response": response, "score": score, "group": groups} | more), method)
+    names = dict(response=response, score=score, group=groups, weight=weight, cluster=cluster)
+    columns, note = _counted_once(_screen_columns(frame, names), method)
     labels, codes = np.unique(columns["group"], return_inverse=True)
     if labels.size < 2:
         raise ValueError(f"groups must hold at least two different labels, got {labels.size} "
@@ -312,6 +310,7 @@ def screen(
 # %% ../nbs/47_screen.ipynb #cell-006
 def _screen_columns(frame, names):
     "The named columns as vectors, the labels as an array without gaps."
+    names = {role: name for role, name in names.items() if name is not None}
     known = list(getattr(frame, "columns", None) if hasattr(frame, "columns") else frame)
     for role, name in names.items():
         if name not in known:
@@ -343,10 +342,13 @@ def _clusters(columns, method):
 
 # %% ../nbs/47_screen.ipynb #cell-006w
 def _counted_once(columns, method):
-    "The columns with copies of a member as clusters where none are named, and a sentence on them."
-    if "cluster" in columns or method != "auto": return columns, ""
-    labels, note = repeated_members(columns["response"], columns["score"], columns["group"])
-    if labels is None or labels.max() + 1 < LEAST_GROUPS: return columns, ""
+    "The columns with clusters that the file shows where none are named, and a sentence on them."
+    if "cluster" in columns: return columns, ""
+    labels, note = related_members(columns["response"], columns["score"], columns["group"])
+    if labels is None: return columns, note
+    if method != "auto" or np.unique(labels).size < LEAST_GROUPS:
+        return columns, ("Members seem to belong together, which makes differences of chance: name "
+                         "them by cluster, with method='auto'.")
     return columns | {"cluster": labels}, note
 
 # %% ../nbs/47_screen.ipynb #cell-006c
