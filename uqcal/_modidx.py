@@ -986,6 +986,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.cumulative._range_of': ('cumulative.html#_range_of', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._ratio': ('cumulative.html#_ratio', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._replicate_design': ('cumulative.html#_replicate_design', 'uqcal/cumulative.py'),
+                                  'uqcal.cumulative._replicate_factor': ('cumulative.html#_replicate_factor', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._score_ticks': ('cumulative.html#_score_ticks', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._scores_held': ('cumulative.html#_scores_held', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._screen_all': ('cumulative.html#_screen_all', 'uqcal/cumulative.py'),

@@ -1070,7 +1070,7 @@ def comparison_graph(
                                                                    # b as a survey publishes them,
                                                                    # shapes (n_a, R), (n_b, R)
     replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
-                                            # None for 4/R (successive differences)
+                                            # None finds it by equation (15a)
     ties: str = "merge",  # equal scores: "merge", or "perturb" into a random order
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
@@ -1104,8 +1104,8 @@ def comparison_graph(
         Replicate weights of a and of b as a survey publishes them, shapes (n_a, R), (n_b,
         R).
     replicate_factor : float | None, optional
-        What the sum of the R squares is multiplied by, > 0; None for 4/R (successive
-        differences).
+        What the sum of the R squares is multiplied by, > 0; None finds it by equation
+        (15a).
     ties : str, default "merge"
         Equal scores: "merge", or "perturb" into a random order.
     method : str, default "auto"
@@ -1436,6 +1436,7 @@ def _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
 def _replicate_design(orders, weights, replicates, factor):
     "The replicate weights over the weights, minus 1, sorted as the rows are."
     name = "replicate_weights"
+    stated = None if factor is None else read_vector([factor], "replicate_factor", positive=True)[0]
     if len(orders) == 1: replicates = (replicates,)
     if not isinstance(replicates, (tuple, list)) or len(replicates) != len(orders):
         raise TypeError(f"{name} must hold two arrays, those of a and those of b")
@@ -1451,13 +1452,27 @@ def _replicate_design(orders, weights, replicates, factor):
     if len({table.shape[1] for table in ratios}) > 1:
         raise ValueError(f"{name} must have as many columns for a as for b, got "
                          + " and ".join(str(table.shape[1]) for table in ratios))
-    factor = (4 / ratios[0].shape[1] if factor is None
-              else float(read_vector([factor], "replicate_factor", positive=True)[0]))
     found = np.concatenate(ratios)
     if np.ptp(found, axis=0).max() < 1e-9 or np.ptp(found, axis=1).max() < 1e-9:
         raise ValueError(f"{name} must differ from each other and from multiples of the weights, "
                          "or they tell nothing of the design: all replicates are alike")
+    factor = _replicate_factor(found) if stated is None else float(stated)
     return _Design(np.empty(0, np.int64), 0, found, factor)
+
+# %% ../nbs/43_cumulative.ipynb #cell-127b
+def _replicate_factor(ratios):
+    "What sums of squares over replicates are multiplied by: by equation (15a)."
+    r = ratios.shape[1]
+    sums, known = np.median(np.sum(ratios**2, axis=1)), (4 / r, 1 / r, (r - 1) / r)
+    best = min(known, key=lambda one: abs(np.log(one * sums)) if sums > 0 else np.inf)
+    if not 0.5 < best * sums < 2:
+        raise ValueError(
+            "replicate_factor must be given, as the survey's documentation has it: these replicate "
+            "weights are none of successive differences or Fay's method at 1/2 (4/R), balanced "
+            f"half-samples or a bootstrap (1/R), a jackknife ((R − 1)/R), with R = {r}; squares of "
+            f"their relative changes add up to {sums:.3g} for a usual row, and a factor is near "
+            "the inverse of that")
+    return best
 
 # %% ../nbs/43_cumulative.ipynb #cell-128
 def _path_between(a, b, response):
@@ -1651,7 +1666,7 @@ def subpopulation_graph(
     replicate_weights: ArrayLike | None = None,  # replicate weights as a survey publishes them,
                                                  # shape (n, R)
     replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
-                                            # None for 4/R (successive differences)
+                                            # None finds it by equation (15a)
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
                            # or signs where there are weights
@@ -1677,8 +1692,8 @@ def subpopulation_graph(
     replicate_weights : ArrayLike | None, optional
         Replicate weights as a survey publishes them, shape (n, R).
     replicate_factor : float | None, optional
-        What the sum of the R squares is multiplied by, > 0; None for 4/R (successive
-        differences).
+        What the sum of the R squares is multiplied by, > 0; None finds it by equation
+        (15a).
     method : str, default "auto"
         P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
         from 500 effective steps on, and below permutations, or signs where there are
