@@ -58,7 +58,7 @@ def test_perfect_uncertainties_are_valid_where_there_are_enough_and_undecided_wh
     few, many = (draw_conclusions(*sample(3, n), n_boot=999, n_resamples=999, rng=1) for n in (30, 3000))
     assert set(statuses(many).values()) == {"valid"} and next_step(many.values()) == "Use the uncertainties as they are."
     assert statuses(few)["average calibration"] == statuses(few)["consistency"] == statuses(few)["bias"] == "undecided"
-    assert all("could be there" in few[name].sentence for name in ("bias", "consistency")) and "such points might settle it" in few["consistency"].sentence
+    assert all("could be there" in few[name].sentence for name in ("bias", "consistency")) and "such points in all might settle it" in few["consistency"].sentence
     assert "more points" in next_step(few.values())
 
 
@@ -780,6 +780,20 @@ def test_no_number_of_points_settles_what_was_fitted_to_ten_errors():
     assert few.result.points_needed(1.25) is None
     free = draw_conclusions(1.3 * error, u, n_boot=999, n_resamples=99, rng=1)["average calibration"].result
     assert many.result.points_needed(1.05) == pytest.approx(free.points_needed(1.05), rel=0.02)
+
+
+def test_no_score_of_the_average_decides_against_uncertainties_that_were_fitted():
+    "Mutation: the score takes the fit for certain, and stands as invalid beside an answer that is valid."
+    rng = np.random.default_rng(0)
+    u = np.exp(0.4 * rng.standard_normal(1500))
+    error = 0.94 * u * rng.standard_normal(1500)
+    asked = dict(statistics=("zms", "nll"), distribution="normal", n_boot=499, n_mc=99, n_resamples=99, rng=1)
+    plain, fitted = (validate(error, u, **asked, **more) for more in ({}, dict(n_calibration=1500)))
+    assert {score.status for score in plain.scores.values()} == {"invalid"}
+    for score in fitted.scores.values():
+        assert score.status == "undecided" and "They were fitted to 1,500 errors, and the answer on average calibration" in score.sentence
+    alone = validate(error, u, conclusions=False, n_calibration=1500, **asked).answers[0]
+    assert alone.status == "undecided" and "fitted to 1,500 errors" in alone.sentence
 
 
 def test_points_that_are_needed_allow_for_the_fit():

@@ -223,6 +223,18 @@ def test_points_needed_follow_the_square_of_the_width():
         with pytest.raises(ValueError, match="tolerance must be a factor above 1"): points_for(Interval(0.5, 2), 1.0, 9, wrong)
 
 
+def test_so_many_points_as_are_needed_settle_most_sets():
+    "Of factors that are the same everywhere. Mutation: the width of limits about their own factors, which settles none of these."
+    def found(n, seed):
+        rng = np.random.default_rng([seed, n])
+        u = np.exp(0.4 * rng.standard_normal(n))
+        return factors_along(u * rng.standard_normal(n), u, n_boot=299, rng=1)
+
+    needed = int(np.median([found(500, seed).points_needed(1.25) for seed in range(9)]))
+    inside = [1 / 1.25 < low and high < 1.25 for low, high in (found(needed, seed).relative_interval for seed in range(10, 22))]
+    assert 900 < needed < 2500 and np.sum(inside) >= 4
+
+
 @pytest.mark.parametrize("by", [None, "groups"])
 def test_plots_show_every_block(by):
     import matplotlib

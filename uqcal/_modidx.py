@@ -2933,6 +2933,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.validation._as_json': ('validation.html#_as_json', 'uqcal/validation.py'),
                                   'uqcal.validation._as_nll': ('validation.html#_as_nll', 'uqcal/validation.py'),
                                   'uqcal.validation._as_text': ('validation.html#_as_text', 'uqcal/validation.py'),
+                                  'uqcal.validation._beside_a_fit': ('validation.html#_beside_a_fit', 'uqcal/validation.py'),
                                   'uqcal.validation._cautions': ('validation.html#_cautions', 'uqcal/validation.py'),
                                   'uqcal.validation._check_distributions': ('validation.html#_check_distributions', 'uqcal/validation.py'),
                                   'uqcal.validation._check_features': ('validation.html#_check_features', 'uqcal/validation.py'),

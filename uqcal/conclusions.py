@@ -315,7 +315,7 @@ def _settle(points, n):
     points = np.inf if points is None else float(points)
     if not points < 1e10: return "many more points would be needed"
     if points <= n: return "a few more points might settle it"
-    return f"about {float(f'{points:.2g}'):,.0f} such points might settle it"
+    return f"about {float(f'{points:.2g}'):,.0f} such points in all might settle it"
 
 # %% ../nbs/50_conclusions.ipynb #cell-011
 def _parts_span(test):

@@ -986,8 +986,6 @@ class Factors(Result):
         compare.
     n_boot : int
         Resamples that were drawn.
-    width : float
-        Largest ratio, for a stretch of a fifth or more, of a limit to its factor.
     stretches : pd.DataFrame
         A row for each: `first` and `last` value, `count`, `share`, `is_wide`, `factor` with
         limits `low` and `high`, `relative` with `relative_low` and `relative_high`; all
@@ -1012,7 +1010,6 @@ class Factors(Result):
     named: FactorStretch | None  # the stretch that differs most from all points; None where there
                                  # is nothing to compare
     n_boot: int  # resamples that were drawn
-    width: float  # largest ratio, for a stretch of a fifth or more, of a limit to its factor
     stretches: pd.DataFrame = field(repr=False, compare=False)  # a row for each: `first` and `last`
     # value, `count`, `share`, `is_wide`, `factor` with limits `low` and `high`, `relative` with
     # `relative_low` and `relative_high`; all limits hold together, so that any row may be chosen;
@@ -1022,7 +1019,7 @@ class Factors(Result):
     def points_needed(self,
                       tolerance: float = 1.25,  # a factor above 1
                       ) -> int | None:  # two digits of it; None where a limit is missing
-        """About how many such points would bring all wide stretches' limits within a tolerance.
+        """About how many such points would bring `relative_interval` within a tolerance, if the factor is the same everywhere.
 
         Parameters
         ----------
@@ -1039,7 +1036,7 @@ class Factors(Result):
         ValueError
             As `points_for`.
         """
-        return points_for(Interval(1 / self.width, self.width), 1.0, self.n, tolerance)
+        return points_for(self.relative_interval, 1.0, self.n, tolerance)
 
     @property
     def sentence(self) -> str:
@@ -1250,7 +1247,7 @@ def _table(along, start, units, stretches, usable, rows, alpha):
                           "n_blocks": stretches.last - stretches.first,
                           "share": count / along.n, "is_wide": stretches.is_wide,
                           "is_rest": stretches.is_rest})
-    summary = {"width": np.inf}
+    summary = {}
     with np.errstate(divide="ignore", invalid="ignore"):
         both = units.observed(stretches)
     for k, (name, prefix) in enumerate((("factor", ""), ("relative", "relative_"))):
@@ -1264,10 +1261,7 @@ def _table(along, start, units, stretches, usable, rows, alpha):
         table[f"{prefix}low_wide"], table[f"{prefix}high_wide"] = ends
         summary[f"{prefix or 'confidence_'}interval"] = Interval(
             float(np.nanmin(ends[0])), float(np.nanmax(ends[1])))
-    if start.size == 2: return table, summary | {"relative_interval": Interval(0.0, float("inf"))}
-    factor = table["relative"].to_numpy()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        summary["width"] = float(np.nanmax(np.fmax(ends[1] / factor, factor / ends[0])))
+    if start.size == 2: summary["relative_interval"] = Interval(0.0, float("inf"))
     return table, summary
 
 # %% ../nbs/27_factors.ipynb #cell-107b

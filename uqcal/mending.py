@@ -387,8 +387,9 @@ def _next_step(found):
         return ("No mend that scores well on held-out points mends "
                 f"{enumerated(list(before))}. Name "
                 "columns that may tell where errors are large (features), or mend the model.")
-    rest = f" Still wrong: {enumerated(list(after))}; look for a column that explains it." * bool(
-        after)
+    look = any(found.after[name].feature is None for name in after)
+    rest = (f" Still wrong: {enumerated(list(after))}"
+            f"{'; look for a column that explains it' * look}.") * bool(after)
     worth = (f" Its {found.n:,} rows are worth {found.n_calibration:,} independent ones." if
              found.n_calibration < found.n else "")
     return ("Bring the mend to new predictions, and judge them on errors that it has not seen: "

@@ -382,9 +382,10 @@ def repeated_cases(
                                            f"{y.size // block} times; copies count once.")
     if cases.size >= 20 and np.gcd.reduce(number) > 1: return code, f"{told}, and count once."
     if again and values.size < 20:
-        return None, (f"Among {values.size} probabilit{'ies' if values.size > 1 else 'y'} "
-                      "copies of a case can't be told "
-                      "from other cases; name them by cluster if there are any.")
+        few = (f"There are only {values.size} probabilities" if values.size > 1 else
+               "All cases have the same probability")
+        return None, (f"{few}, so that copies of a case can't be told from other cases; name them "
+                      "by cluster if there are any.")
     if again < max(2, y.size / 100): return None, ""
     mean, pvalue = _rows_by_chance(Sample(y, at + 1.0), check_generator(1))
     if pvalue > 0.001 or mean - cases.size < y.size / 100: return None, ""

@@ -438,8 +438,10 @@ class LogLinearScaling(_Scaling):
         "What is done to uncertainties, in words."
         check_is_fitted(self)
         factor, at = np.exp(self.coef_[0] - self.middle_), np.exp(self.middle_)
-        return (f"times {three_digits(factor)} at u = {three_digits(at)}, rising as u to the power "
-                f"{three_digits(self.coef_[1])}")
+        power, here = self.coef_[1], f"times {three_digits(factor)}"
+        if power == 1: return here
+        return (f"{here} at u = {three_digits(at)}, {'more' if power > 1 else 'less'} above it "
+                f"(mended ones go as u to the power {three_digits(power)})")
 
 # %% ../nbs/19_scaling.ipynb #f95142e8
 def _joined(along, mean, first, least):

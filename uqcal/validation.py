@@ -259,17 +259,18 @@ def _sentence(name, interval, comparisons, status, is_grouped):
     label = "Correlation" if name == "correlation" else name.upper()
     value = f"{label} is {interval.estimate:.3g}".replace("-", "−")
     span = f"{100 * interval.confidence:g} % interval {low:.3g} to {high:.3g}".replace("-", "−")
+    misses = "" if interval.contains_estimate else ", which misses it"
     references = " and ".join(f"{c.reference:.3g}".replace("-", "−") + f" for {c.errors} errors"
                              for c in comparisons)
     if is_grouped:
-        return (f"{value} ({span}), but what perfect uncertainties would give is not known: "
+        return (f"{value} ({span}{misses}), but what perfect uncertainties would give is not known: "
                 f"{references} if the rows of one group were independent, more if they are alike. "
                 "The conclusion on consistency keeps groups together.")
     if status == "undecided":
         missed = ("" if any(c.agrees for c in comparisons) else "The interval contains none of "
                   "these, but that of another distribution might lie inside. ")
-        return (f"{value} ({span}), but what perfect uncertainties would give depends on the "
-                f"distribution of the errors: {references}. {missed}"
+        return (f"{value} ({span}{misses}), but what perfect uncertainties would give depends on "
+                f"the distribution of the errors: {references}. {missed}"
                 f"{_INSTEAD.get(name, 'Use ZMS instead')}, or state the distribution if you know "
                 "it.")
     meaning = _meaning(name, interval.estimate, one, status == "valid")
@@ -278,7 +279,8 @@ def _sentence(name, interval, comparisons, status, is_grouped):
                 f"{references}.")
     agree = "excludes" if abs(one.zeta) > 1 else "contains"
     against = f"{one.reference:.3g}".replace("-", "−") if one.is_known else references
-    return f"{meaning}: {value}, and its {span} {agree} what perfect uncertainties give, {against}."
+    return (f"{meaning}: {value}, and its {span}{misses and misses + ','} {agree} what perfect "
+            f"uncertainties give, {against}.")
 
 # %% ../nbs/51_validation.ipynb #cell-024g
 def _meaning(name, estimate, one, is_valid):
@@ -380,7 +382,8 @@ def _answer(question, scores):
     direction = None if wrong is None else wrong.direction
     factor = None if wrong is None else _factor(wrong.statistic, wrong.estimate,
                                                 wrong.comparisons[0])
-    undefined = [score.sentence for score in scores if score.interval is None]
+    undefined = [score.sentence for score in scores if score.interval is None
+                 or question == AVERAGE and score.status == "undecided"]
     if status == "undecided" and undefined: sentence = undefined[0]
     elif direction: sentence = f"The uncertainties are {direction}."
     else: sentence = _ANSWERS.get((question, status), _OPEN)
@@ -707,7 +710,8 @@ def validate(
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
-    scores = _scores(names, sample, groups, compared, n_mc, counts, common | {"rng": own})
+    scores = _beside_a_fit(_scores(names, sample, groups, compared, n_mc, counts,
+                                   common | {"rng": own}), n_calibration)
     found = conclusions_of(
         sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
         n_calibration=n_calibration, rng=again, **common) if conclusions else {}
@@ -846,6 +850,19 @@ def _scores(names, sample, groups, distributions, n_mc, counts, common):
                         confidence=common["confidence"]) if name in reasons
             else _score(name, intervals[name], references.get(name, {}), sample, heavy)
             for name in names}
+
+# %% ../nbs/51_validation.ipynb #cell-036d
+def _beside_a_fit(scores, n_calibration):
+    "The scores, of which none on the average decides against uncertainties that were fitted."
+    if n_calibration is None: return scores
+    return {name: dataclasses.replace(
+        score, status="undecided", sentence=f"{score.label} is {three_digits(score.estimate)} "
+        f"({100 * score.confidence:g} % interval {three_digits(score.confidence_interval.low)} to "
+        f"{three_digits(score.confidence_interval.high)}) for these uncertainties as they are. They "
+        f"were fitted to {n_calibration:,} errors, and the answer on average calibration counts in "
+        "that such a fit is uncertain.")
+        if name in _ASKED[AVERAGE] and score.status == "invalid" else score
+        for name, score in scores.items()}
 
 # %% ../nbs/51_validation.ipynb #cell-036b
 def _nll_reference(sample):
