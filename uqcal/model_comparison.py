@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -287,7 +287,7 @@ def _verdicts(found, tolerance, confidence):
     "A word for each pair."
     sure = found.pvalue <= 1 - confidence + 1e-12
     near = (found.low >= -tolerance) & (found.high <= tolerance)
-    same = (found.standard_error == 0) & (found.mean == 0)
+    same = (found.standard_error == 0) & (found.low == 0) & (found.high == 0)
     return np.select([same, sure, near], ["the same", "better", "alike"], "undecided")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-049c
@@ -300,6 +300,42 @@ def _points_needed(one, critical, tolerance, n):
         return None
     needed = n * (critical * error / target)**2
     return int(float(f"{needed:.2g}")) if n < needed < 1e12 else None
+
+# %% ../nbs/56_model_comparison.ipynb #cell-049e
+def _unseen(scoring, first, second, unit):
+    """How far the first model's lead may be smaller, or larger, for what fewer than five points
+    show, by (1a), and how many these are: none where there are enough."""
+    if isinstance(scoring, OutcomeScoring):
+        rare = float(2 * first[0].sum() <= unit.size)
+        seen = first[0] == rare
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one, other = (scoring.points(np.full(unit.size, rare), p)
+                          - scoring.points(np.full(unit.size, 1 - rare), p)
+                          for _, p in (first, second))
+            more = np.nan_to_num(one - other, nan=0.0, posinf=np.inf, neginf=-np.inf)[~seen]
+        costs = np.maximum(more, 0), np.maximum(-more, 0)
+    elif scoring.name == "interval":
+        (error, width), (error_2, width_2) = first, second
+        seen = (np.abs(error) > width) | (np.abs(error_2) > width_2)
+        apart, wider = np.abs(error - error_2), width_2 - width
+        costs = (2 / (1 - scoring.level) * np.maximum(apart + x, 0) for x in (wider, -wider))
+    else: return 0.0, 0.0, -1
+    k, size = np.unique(unit[seen]).size, int(unit.max()) + 1
+    if k >= min(5, size / 4): return 0.0, 0.0, -1
+    rate = (scipy.stats.chi2.isf(0.025, 2 * k + 2) / 2 - k) / size
+    return *(float(rate * one.mean()) for one in costs), k
+
+# %% ../nbs/56_model_comparison.ipynb #cell-049f
+def _differences(scoring, models, order, difference, unit, **options):
+    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the
+    number of points that show it; −1 where there are enough, or nothing to allow for."""
+    found = mean_differences(difference, unit, **options)
+    below, above, k = zip(*(_unseen(scoring, models[a], models[b], unit) for a, b in order))
+    low, high = found.low - below, found.high + above
+    is_wider = np.add(below, above) > 0
+    hides = is_wider & (low <= 0) & (high >= 0)
+    return replace(found, low=low, high=high, pvalue=np.where(
+        hides, 1.0, found.pvalue)), np.where(is_wider, k, -1).astype(int)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-051
 _MOST, _HEAVY = 5, 0.25  # rows that may be named as deciding; share of a scatter to be warned of
@@ -334,13 +370,14 @@ def _deciders(difference, unit, table):
     return rows, (f"group{'s' * (large.size > 1)} {names} ({rows.size:,} of {unit.size:,} rows)")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-051b
-def _without(rows, difference, unit, **options):
+def _without(rows, scoring, models, order, difference, unit, **options):
     "The means of the other rows; None where too few points or groups are left."
     kept = np.delete(np.arange(unit.size), rows)
     left = np.unique(unit[kept], return_inverse=True)[1]
     least = 3 if unit.max() + 1 == unit.size else 2
     if not rows.size or kept.size < 3 or left.max() + 1 < least: return None
-    return mean_differences(difference[:, kept], left, **options)
+    models = {name: [column[kept] for column in columns] for name, columns in models.items()}
+    return _differences(scoring, models, order, difference[:, kept], left, **options)[0]
 
 # %% ../nbs/56_model_comparison.ipynb #cell-053
 def _spread(values, unit):
@@ -390,14 +427,14 @@ def _mend_words(scoring, columns, row):
     return enumerated(words)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-055
-def _pair_table(order, points, after, found, unit, share):
+def _pair_table(order, points, after, found, unit, share, seen):
     "A row for each pair, the better model first: the difference, its interval and its parts."
     rows = []
     for k, (a, b) in enumerate(order):
         row = {"a": a, "b": b, "difference": found.mean[k],
                "standard_error": found.standard_error[k], "low": found.low[k],
                "high": found.high[k], "critical": found.critical[k], "pvalue": found.pvalue[k],
-               "share": share[k]}
+               "share": share[k]} | ({"seen": seen[k]} if max(seen) >= 0 else {})
         if after[a]:
             *_, mended, flat = (_difference(after[a][step], after[b][step]) for step in after[a])
             stated = _difference(points[a], points[b])
@@ -412,7 +449,8 @@ def _pair_table(order, points, after, found, unit, share):
 def _judged(pairs, found, other, tolerance, confidence, n):
     "The table of pairs with verdicts, reasons and what would settle them."
     verdict = _verdicts(found, tolerance, confidence)
-    reason = np.where(verdict == "undecided", "precision", "")
+    reason = np.where(np.broadcast_to(pairs.get("seen", -1), len(pairs)) < 0, "precision", "unseen")
+    reason = np.where(verdict == "undecided", reason, "")
     if other is not None:
         left = _verdicts(other, tolerance, confidence)
         turned = (left != verdict) | ((verdict == "better") & (found.mean * other.mean < 0))
@@ -462,6 +500,7 @@ def _pair_words(one, found):
                 f"{high}), which is within {three_digits(found.tolerance)}, "
                 f"{found.tolerance_words}.")
     if one["reason"] == "rows": return _rows_words(one, found, a, b, both)
+    if one["reason"] == "unseen": return _unseen_words(one, found, a, b, both)
     if one["standard_error"] == 0:
         return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both} in "
                 f"every row, but {found.n:,} points are too few to tell that from chance.")
@@ -488,6 +527,19 @@ def _rows_words(one, found, a, b, both):
     return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {found.rows} "
             f"{verb} alone. Left out: {says[one['without_verdict']]}. Kept: {a} is ahead by "
             f"{both}.")
+
+# %% ../nbs/56_model_comparison.ipynb #cell-059b
+def _unseen_words(one, found, a, b, both):
+    "What has hardly been seen, in words."
+    of = ("outcome is outside the bounds of either", "outcomes are outside the bounds of either")
+    if found.score != "interval": of = "outcome is the rarer one", "outcomes are the rarer one"
+    k = one["seen"]
+    seen = f"no {of[0]}" if k == 0 else f"only {k} of {found.n:,} {of[k > 1]}"
+    ends = [three_digits(max(end, 0.0)) for end in (one["high"], -one["low"])]
+    level = f"{100 * found.confidence:g} %"
+    return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {a} is ahead by "
+            f"{both}, but {seen}. With as many more as chance may have hidden, {a} may be better by up to "
+            f"{ends[0]} or worse by up to {ends[1]} ({level}).")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-060
 def _cause_words(one, found):
@@ -525,7 +577,7 @@ def _cause_words(one, found):
 # %% ../nbs/56_model_comparison.ipynb #cell-061
 def _mended_words(one, found):
     "Who would be better if both were mended, where that is sure and the score as it is is not."
-    if pd.isna(one.get("rest", np.nan)) or one["reason"] == "rows": return ""
+    if pd.isna(one.get("rest", np.nan)) or one["reason"] in ("rows", "unseen"): return ""
     q = one["critical"]
     if abs(one["rest"]) <= max(q * one["rest_error"], 0.01 * found.tolerance): return ""
     if abs(one["calibration"]) <= q * one["calibration_error"]: return ""
@@ -624,7 +676,7 @@ def _next_step(found):
 # %% ../nbs/56_model_comparison.ipynb #cell-004b
 def _loses_when_mended(one, found):
     "Whether the model that is behind would be the better one if both were mended."
-    if one["verdict"] not in ("better", "undecided") or one["reason"] == "rows": return False
+    if one["verdict"] not in ("better", "undecided") or one["reason"] in ("rows", "unseen"): return False
     if pd.isna(one.get("rest", np.nan)): return False
     return one["rest"] < -max(one["critical"] * one["rest_error"], 0.01 * found.tolerance)
 
@@ -757,7 +809,8 @@ class _ComparedModels(Result):
     # difference, its standard error and interval, which reaches `critical` of these, p-value,
     # share of the scatter in one row,
     # calibration, rest and its two parts, verdict, reason, n_needed; what is found without dominant
-    # rows, if there are any
+    # rows, if there are any; where limits allow for what was hardly seen, `seen` points show it
+    # (−1: enough)
     points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
                                                               # for each model
 
@@ -795,7 +848,8 @@ class ModelComparison(_ComparedModels):
         A row for each: a and b, the better one first, difference, its standard error and
         interval, which reaches `critical` of these, p-value, share of the scatter in one
         row, calibration, rest and its two parts, verdict, reason, n_needed; what is found
-        without dominant rows, if there are any.
+        without dominant rows, if there are any; where limits allow for what was hardly
+        seen, `seen` points show it (−1: enough).
     points : pd.DataFrame
         The score of each point, a column for each model.
     """
@@ -991,14 +1045,15 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     order = [(a, b) for k, a in enumerate(names) for b in names[k + 1:]]
     difference = np.stack([_difference(points[a], points[b]) for a, b in order])
     seed = int(rng.integers(2**32))
-    found = mean_differences(difference, unit, rng=seed, **options)
+    asked = scoring, models, order
+    found, seen = _differences(*asked, difference, unit, rng=seed, **options)
     harmless, words = _harmless(scoring, models[names[0]])
     if tolerance is not None: harmless, words = float(tolerance), "the tolerance"
     rows, called = _deciders(difference, unit, table)
-    other = _without(rows, difference, unit, rng=seed, **options)
+    other = _without(rows, *asked, difference, unit, rng=seed, **options)
     top, share = _largest_shares(difference)
-    pairs = _judged(_pair_table(order, points, after, found, unit, share), found, other, harmless,
-                    options["confidence"], n)
+    pairs = _judged(_pair_table(order, points, after, found, unit, share, seen), found, other,
+                    harmless, options["confidence"], n)
     mine = pairs[pairs["a"] == names[0]].to_dict("records")
     cautions += _blank(blank) + _few(
         mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table)
