@@ -2617,6 +2617,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'uqcal/screening.py'),
                                  'uqcal.screening._clusters': ('screen.html#_clusters', 'uqcal/screening.py'),
                                  'uqcal.screening._correct_pvalues': ('screen.html#_correct_pvalues', 'uqcal/screening.py'),
+                                 'uqcal.screening._could_be': ('screen.html#_could_be', 'uqcal/screening.py'),
                                  'uqcal.screening._counted_once': ('screen.html#_counted_once', 'uqcal/screening.py'),
                                  'uqcal.screening._farthest': ('screen.html#_farthest', 'uqcal/screening.py'),
                                  'uqcal.screening._in_chunks': ('screen.html#_in_chunks', 'uqcal/screening.py'),

@@ -538,8 +538,8 @@ def _unseen_words(one, found, a, b, both):
     ends = [three_digits(max(end, 0.0)) for end in (one["high"], -one["low"])]
     level = f"{100 * found.confidence:g} %"
     return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {a} is ahead by "
-            f"{both}, but {seen}. With as many more as chance may have hidden, {a} may be better by up to "
-            f"{ends[0]} or worse by up to {ends[1]} ({level}).")
+            f"{both}, but {seen}. With as many more as chance may have hidden, {a} may be better by "
+            f"up to {ends[0]} or worse by up to {ends[1]} ({level}).")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-060
 def _cause_words(one, found):
@@ -676,8 +676,8 @@ def _next_step(found):
 # %% ../nbs/56_model_comparison.ipynb #cell-004b
 def _loses_when_mended(one, found):
     "Whether the model that is behind would be the better one if both were mended."
-    if one["verdict"] not in ("better", "undecided") or one["reason"] in ("rows", "unseen"): return False
-    if pd.isna(one.get("rest", np.nan)): return False
+    if one["verdict"] not in ("better", "undecided"): return False
+    if one["reason"] in ("rows", "unseen") or pd.isna(one.get("rest", np.nan)): return False
     return one["rest"] < -max(one["critical"] * one["rest_error"], 0.01 * found.tolerance)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-064

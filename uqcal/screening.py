@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from scipy.special import betaincinv, gammaincinv, gammaln
+from scipy.special import betaincinv, gammaincinv, gammaln, ndtri
 from tqdm import tqdm
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
@@ -24,7 +24,8 @@ from .inputs import (check_choice, check_count, check_generator, check_jobs,
                           check_labels_agree, check_ratio, printable, read_labels, read_vector)
 from .repeats import related_members
 from .resampling import holm, shuffle_state
-from .results import Result, as_text, enumerated, html_table, new_axes, plain_text
+from .results import (Result, as_text, enumerated, html_table, new_axes, plain_text,
+                          three_digits)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def _sentence(screening):
     shown, left = table[screening.differ], table[~table["decided"]]
     unlike, count = table[_significant(table) & ~table["scores_alike"]], len(shown)
     differ = "differ from everyone" if screening.against == "all" else "differ"
+    if not count: differ = f"are shown to {differ}"
     how = "at 5 % after Holm's correction"
     parts = [f"at like scores {count:,} of {len(table):,} {some} {differ}, {how}"]
     if len(left):
@@ -178,7 +180,7 @@ def _sentence(screening):
         parts = parts + [f"{len(left):,} cannot be decided with {drawn}"] if count else [
             f"at like scores {len(left):,} of {len(table):,} {some} cannot be decided with "
             f"{drawn}, and no others {differ}, {how}"]
-    if count: parts.append(_farthest(shown))
+    parts.append(_farthest(shown) if count else _could_be(screening))
     if len(unlike):
         which = differ if len(unlike) > 1 else differ.replace("differ", "differs", 1)
         more = " more" * (count > 0)
@@ -219,6 +221,19 @@ def _farthest(shown):
     alone = len(shown) > 2 and len(each) > 0 and each.iloc[0] == len(shown)
     return (f"{'most of all ' if len(shown) > 1 else ''}{enumerated(named)}"
             + (f"; {printable(each.index[0])} is in all {len(shown):,}" if alone else ""))
+
+# %% ../nbs/47_screen.ipynb #cell-039b
+def _could_be(screening):
+    "The largest average difference that limits for all comparisons together leave open."
+    table = screening.table
+    reach = table["average_difference"].abs() + ndtri(1 - 0.025 / len(table)) * table["null_scale"]
+    how = dict(n_resamples=1) if "cluster" in screening.data else dict(method="asymptotic")
+    ends = []
+    for row in {int(np.argmax(reach)), int(np.argmin(table["n_effective"]))}:
+        graph = screening.graph(row, rng=0, **how)
+        ends += graph.slope(*graph.score[[0, -1]],
+                            confidence=1 - 0.05 / len(table)).confidence_interval
+    return f"average differences of up to {three_digits(max(map(abs, ends)))} could be there unseen"
 
 # %% ../nbs/47_screen.ipynb #cell-005
 def screen(
