@@ -913,7 +913,7 @@ def _unseen(error, largest, tolerance):
     where = ("over all of them" if largest.n_scores == 1 else
              "over a stretch of scores with a fifth of them")
     ece = f"calibration error (ECE) {_within(error)}"
-    level = f"({100 * error.confidence:g} % limits)"
+    level = f"({100 * error.confidence:g} % limits, one-sided)"
     blind = ("Errors that cancel among equal scores show in neither." if largest.n_scores == 1 else
              "Errors that alternate within a bin, or within such a stretch, show in neither.")
     if largest.limit <= tolerance:
@@ -968,7 +968,7 @@ def _next_step(report):
                 "excluded already.")
     if (rare := _rare(largest, tolerance)) is not None:
         return (f"Say which tolerance matters: {tolerance:g} is wide where {_short(rare)} is "
-                "stated on average.")
+                f"stated on average{'' if largest.n_scores == 1 else ' over a fifth of the points'}.")
     return ("Use these probabilities. Whether they hold in each group of cases is open; a "
             "comparison of groups at like probabilities tells (uqcal compare).")
 

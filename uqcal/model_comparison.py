@@ -538,8 +538,8 @@ def _unseen_words(one, found, a, b, both):
     ends = [three_digits(max(end, 0.0)) for end in (one["high"], -one["low"])]
     level = f"{100 * found.confidence:g} %"
     return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {a} is ahead by "
-            f"{both}, but {seen}. With as many more as chance may have hidden, {a} may be better by "
-            f"up to {ends[0]} or worse by up to {ends[1]} ({level}).")
+            f"{both}, but {seen}. With as many more as chance may have hidden, {a} may be better "
+            f"by up to {ends[0]} or worse by up to {ends[1]} ({level}).")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-060
 def _cause_words(one, found):

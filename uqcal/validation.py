@@ -263,8 +263,8 @@ def _sentence(name, interval, comparisons, status, is_grouped):
     references = " and ".join(f"{c.reference:.3g}".replace("-", "−") + f" for {c.errors} errors"
                              for c in comparisons)
     if is_grouped:
-        return (f"{value} ({span}{misses}), but what perfect uncertainties would give is not known: "
-                f"{references} if the rows of one group were independent, more if they are alike. "
+        return (f"{value} ({span}{misses}), but what perfect uncertainties would give is not "
+                f"known: {references} if the rows of one group were independent, more if they are alike. "
                 "The conclusion on consistency keeps groups together.")
     if status == "undecided":
         missed = ("" if any(c.agrees for c in comparisons) else "The interval contains none of "
@@ -710,15 +710,14 @@ def validate(
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
-    scores = _beside_a_fit(_scores(names, sample, groups, compared, n_mc, counts,
-                                   common | {"rng": own}), n_calibration)
+    scores = _scores(names, sample, groups, compared, n_mc, counts, common | {"rng": own})
     found = conclusions_of(
         sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
         n_calibration=n_calibration, rng=again, **common) if conclusions else {}
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
-    return Validation(sample=sample, conclusions=found, scores=scores, settings=settings,
-                      causes=causes_of(sample, orders), warnings=warnings,
+    return Validation(sample=sample, conclusions=found, settings=settings, warnings=warnings,
+                      causes=causes_of(sample, orders), scores=_beside_a_fit(scores, n_calibration),
                       cautions=(*doubts, *_cautions(sample, scores, n_bins)))
 
 # %% ../nbs/51_validation.ipynb #cell-032
@@ -858,9 +857,9 @@ def _beside_a_fit(scores, n_calibration):
     return {name: dataclasses.replace(
         score, status="undecided", sentence=f"{score.label} is {three_digits(score.estimate)} "
         f"({100 * score.confidence:g} % interval {three_digits(score.confidence_interval.low)} to "
-        f"{three_digits(score.confidence_interval.high)}) for these uncertainties as they are. They "
-        f"were fitted to {n_calibration:,} errors, and the answer on average calibration counts in "
-        "that such a fit is uncertain.")
+        f"{three_digits(score.confidence_interval.high)}) for these uncertainties as they are. "
+        f"They were fitted to {n_calibration:,} errors, and the answer on average calibration "
+        "counts in that such a fit is uncertain.")
         if name in _ASKED[AVERAGE] and score.status == "invalid" else score
         for name, score in scores.items()}
 
