@@ -967,8 +967,9 @@ def _next_step(report):
         return (f"{more or 'Say '}which mean difference does no harm: one beyond {beyond} is "
                 "excluded already.")
     if (rare := _rare(largest, tolerance)) is not None:
+        over = "" if largest.n_scores == 1 else " over a fifth of the points"
         return (f"Say which tolerance matters: {tolerance:g} is wide where {_short(rare)} is "
-                f"stated on average{'' if largest.n_scores == 1 else ' over a fifth of the points'}.")
+                f"stated on average{over}.")
     return ("Use these probabilities. Whether they hold in each group of cases is open; a "
             "comparison of groups at like probabilities tells (uqcal compare).")
 
