@@ -264,8 +264,8 @@ def _sentence(name, interval, comparisons, status, is_grouped):
                              for c in comparisons)
     if is_grouped:
         return (f"{value} ({span}{misses}), but what perfect uncertainties would give is not "
-                f"known: {references} if the rows of one group were independent, more if they are alike. "
-                "The conclusion on consistency keeps groups together.")
+                f"known: {references} if the rows of one group were independent, more if they are "
+                "alike. The conclusion on consistency keeps groups together.")
     if status == "undecided":
         missed = ("" if any(c.agrees for c in comparisons) else "The interval contains none of "
                   "these, but that of another distribution might lie inside. ")
