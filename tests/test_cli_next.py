@@ -131,3 +131,10 @@ def test_what_is_wrong_with_a_file_is_said_of_the_file(capsys):
     Path("marks.csv").write_text('y,lo,hi\n"1,000","2,000","3,000"\n')
     said = run(capsys, "intervals", "marks.csv", *bounds, code=2)
     assert said.count("(write a point before the decimals and nothing between thousands, or name the marks by --decimal and --thousands)") == 1 and "'hi' must hold numbers" in said
+
+
+def test_a_study_says_whether_it_is_to_be_filled_in(capsys):
+    "Mutation: cells to change promised of a tutorial, whose cells all speak of its own data."
+    assert "Change the cells that begin with # CHANGE THIS CELL." in run(capsys, "new-study", "mine")
+    said = run(capsys, "new-study", "visits", "--from", "groups")
+    assert "edited throughout" in said and "CHANGE THIS CELL" not in said + Path("visits.ipynb").read_text(encoding="utf-8")

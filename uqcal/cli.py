@@ -632,8 +632,9 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../nbs/70_cli.ipynb #cell-093b
-@app.command("new-study", help="""Write a notebook that runs as it is, with the cells to change
-marked, and never over a file that is there.
+@app.command("new-study", help="""Write a notebook that runs as it is, and never over a file
+that is there. In your_own the cells to change are marked; the tutorials are worked out for
+data of their own, and edited throughout.
 
 \b
 Examples:
@@ -650,7 +651,10 @@ def _new_study(name: Annotated[str, typer.Argument(
     from uqcal.studies import PAGES, new_study
     target = new_study(name, check_choice(page, "--from", list(PAGES)))
     typer.echo(f"{_visible(display_name(target.name))}: {PAGES[page]}\n"
-               "Change the cells that begin with # CHANGE THIS CELL.")
+               + ("Change the cells that begin with # CHANGE THIS CELL." if page == "your_own" else
+                  "This page is worked out for data of its own, and edited throughout: its first "
+                  "cell of code names what the others use.\nuqcal new-study without --from writes "
+                  "one to be filled in."))
 
 # %% ../nbs/70_cli.ipynb #cell-094
 _MEND = """Mend standard uncertainties, and predictions where they are biased; or probabilities.
