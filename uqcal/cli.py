@@ -2061,7 +2061,7 @@ def _graph_headline(graph, sides):
     "Who is ahead, by how much, and whether there is a difference at all."
     from uqcal.results import three_digits
     first, second = sides[0], "everyone" if sides[1] is None else sides[1]
-    average = graph.slope(graph.score[0], graph.score[-1])
+    average = graph.slope()
     low, high = map(three_digits, average.confidence_interval)
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
     where = "At like scores"
@@ -2195,7 +2195,7 @@ def _comparison_numbers(result, apart=None):
     names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
              "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",
              "n_resamples")
-    average = result.slope(result.score[0], result.score[-1])
+    average = result.slope()
     return {name: _plain(getattr(result, name)) for name in names} | {
         "average_interval": [_plain(end) for end in average.confidence_interval],
         "average_pvalue": average.pvalue, "graph": result.to_frame().to_dict("list")}
