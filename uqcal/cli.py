@@ -1527,7 +1527,7 @@ def _bounds_applied(source, path, lower, upper, out, how):
 
 # %% ../nbs/70_cli.ipynb #cell-104b
 def _refuse_crossed(table, *pairs):
-    "Name the first line whose lower bound is above the upper one, in any of these pairs of columns."
+    "Name the first line whose lower bound is above the upper one, in any of these pairs."
     for lower, upper in pairs:
         crossed = table.places[table.columns[lower] > table.columns[upper]]
         if not crossed.size: continue
@@ -2331,7 +2331,8 @@ _HARMLESS = _option("Difference in score that does no harm.  [default: what unce
 @app.command("compare-models", help=_COMPARE_MODELS)
 def _compare_models(
     context: typer.Context, file: Annotated[str, _FILE],
-    model: Annotated[list[str] | None, _MODEL] = None, observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
+    model: Annotated[list[str] | None, _MODEL] = None,
+    observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
     score: Annotated[str, _SCORE] = "log", dof: Annotated[float | None, _DOF] = None,
     level: Annotated[float | None, _LEVEL] = None,
     groups: Annotated[str | None, _GROUPS] = None,
@@ -2455,8 +2456,8 @@ def _model_calls(found, context):
         together = "cluster" if kind == "brier" else "groups"
         named.append(f"--{together} {shlex.quote(params['groups'])}")
         cells.append(f"{together}=table[{json.dumps(params['groups'], ensure_ascii=False)}]")
-    verb, call = {"interval": ("intervals", "interval_report({}).mend"), "log": ("mend", "mend({})"),
-                  "brier": ("mend", "mend_probabilities({})")}[kind]
+    verb, call = {"interval": ("intervals", "interval_report({}).mend"),
+                  "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
     return (_command(f"uqcal {verb} {shlex.quote(params['file'])}",
                      [*named, *_typed(context, *_ROWS, "seed")]),
             f"uqcal.{call.format(', '.join(cells))}")
@@ -2507,7 +2508,8 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
              "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
-             "uncertainty": "the uncertainties", "frame": "the table", "y_true": "the file"}
+             "uncertainty": "the uncertainties", "frame": "the table",
+             "y_true": "the file"}
 
 
 def _message(error):
@@ -2517,7 +2519,7 @@ def _message(error):
         text = f"{error.filename}: {error.strerror}"
     text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
     text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
-    text = text.replace("the marks by decimal and thousands", "the marks by --decimal and --thousands")
+    text = text.replace("marks by decimal and thousands", "marks by --decimal and --thousands")
     text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may|can't|is not|speaks))",
                   lambda found: _AS_TYPED[found[0]],
                   " ".join(text.split()))

@@ -26,7 +26,9 @@ def new_study(
     page: str = "your_own",  # what it begins from: "your_own", "regression", "classification",
                              # "streaming", "intervals" or "groups"
 ) -> Path:  # where it lies
-    """Write a notebook that runs as it is: `your_own` with the cells to change marked, others worked out for data of their own.
+    """Write a notebook that runs as it is.
+
+    In `your_own` the cells to change are marked; the others are worked out for data of their own.
 
     Parameters
     ----------
