@@ -386,7 +386,7 @@ def test_refusals_that_list_choices(capsys, args, message):
     ("E uE\n1 2\n", "made.csv has no column 'E', its columns are 'E uE'; columns are separated by commas, semicolons or tabs"),
     ("E,E,uE\n1,2,3\n", "made.csv has 2 columns called 'E'; rename all but one"),
     ("E,uE\n1,2\n\nhigh,2\n", "made.csv, line 4: column 'E' must hold numbers, got 'high'"),
-    ("E,uE\n1_000,2\n", "made.csv, line 2: column 'E' must hold numbers, got '1_000': write a point before the decimals, and nothing between thousands"),
+    ("E,uE\n1_000,2\n", "made.csv, line 2: column 'E' must hold numbers, got '1_000' (write a point before the decimals and nothing between thousands, or name the marks by --decimal and --thousands)"),
     ("E,uE\n1,234,2\n", "made.csv, line 2: 3 cells where the header has 2"),
     ("E,uE\n1,2\n1\n", "made.csv, line 3: 1 cells where the header has 2"),
     ("E,uE\n1,2\nNaN,2\n,3\n", "made.csv, line 3: column 'E' has no value, and in 1 more line"),

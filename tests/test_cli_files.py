@@ -89,7 +89,7 @@ def test_a_european_file_gives_its_verdict_in_one_command(capsys):
     frame.to_csv("labor.csv", index=False, sep=";", decimal=",", encoding="utf-16")
     args = ["validate", "labor.csv", "--where", "state == 'done'", "--drop-missing", *QUICK]
     said = run(capsys, *args, "--json", "n.json", "--report", "r.html")
-    assert said.startswith("labor.csv: 61 points; left out: 8 for which the condition does not hold and 1 without a value\n")
+    assert said.startswith("labor.csv: 61 points; left out: 8 for which state == 'done' does not hold and 1 without a value\n")
     assert json.load(open("n.json", encoding="utf-8"))["data"]["left_out"] == {"where": 8, "missing": 1}
     assert "where: 8, missing: 1" in open("r.html", encoding="utf-8").read()
     frame.to_csv("plain.csv", index=False)

@@ -216,6 +216,13 @@ def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     np.testing.assert_allclose(part.value, np.diff(graph.ordinate)[inside].sum() / np.diff(graph.abscissa)[inside].sum(), rtol=1e-9)
 
 
+def test_the_slope_without_ends_is_that_of_all_scores():
+    "Mutations: an end that is needed; 0 and 1 in place of the ends; an end of 0 taken for none."
+    graph = comparison_graph([0, 1, 1, 0, 1], [-3, -1, 0, 2, 5], [0, 0, 1, 0, 1], [-2, -1, 0, 3, 4], method="asymptotic")
+    np.testing.assert_allclose(graph.slope().value, graph.average_difference, rtol=1e-12)
+    assert graph.slope() == graph.slope(-3, 5) and graph.slope(low=0) == graph.slope(0, 5) != graph.slope() and graph.slope(high=0) == graph.slope(-3, 0)
+
+
 def test_subpopulation_noise_is_that_of_the_linear_map():
     from uqcal.cumulative import _split_neighbours, _split_noise
     rng = np.random.default_rng(4)

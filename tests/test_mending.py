@@ -442,7 +442,7 @@ def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsy
     quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
     said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick)
     assert "To mend it, by one factor for all uncertainties; what that gains, held-out\npoints will say:\nuqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock' \\\n  --out mended.csv --model mend.json\n" in said
-    assert 'In Python: uqcal.mend(table["2E"], table["u"], features=table[["kind of rock"]])\n' in said
+    assert 'In Python, with table for a DataFrame of such rows: uqcal.mend(table["2E"],\n    table["u"], features=table[["kind of rock"]])\n' in said
     assert "Groups of kind of rock\nkind of rock  points  mean of E/u" in said
     assert "mend it" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
 

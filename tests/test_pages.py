@@ -58,7 +58,8 @@ def test_a_page_that_travels_is_made_from_its_notebook_and_marks_what_to_change(
     original = json.loads((notebooks.ROOT / "nbs" / forks.PAGES[page] / f"{page}.ipynb").read_text(encoding="utf-8"))
     held = json.loads((notebooks.ROOT / "uqcal" / "data" / f"{page}.ipynb").read_text(encoding="utf-8"))
     assert held == forks.fork(original), "run `make export`"
-    assert [cell for cell in held["cells"] if "".join(cell["source"]).startswith("# CHANGE THIS CELL")]
+    first = next("".join(cell["source"]) for cell in held["cells"] if cell["cell_type"] == "code")
+    assert first.startswith("# CHANGE THIS CELL" if page == "your_own" else "# THE DATA OF THIS PAGE")
     prose = "".join("".join(cell["source"]) for cell in held["cells"] if cell["cell_type"] == "markdown")
     assert not re.findall(r"\]\((?!https?:)[^)]*\)", prose) and "relative tolerance of" not in prose
     assert not any(line.startswith("assert ") for cell in held["cells"] if cell["cell_type"] == "code" for line in "".join(cell["source"]).split("\n"))
@@ -72,7 +73,17 @@ def test_a_new_study_runs_as_it_is_in_an_empty_folder(page, tmp_path):
         if error.ename == "DatasetUnavailable" and "UQCAL_DATA_DIR" not in os.environ: pytest.skip(error.evalue)
         raise
     assert any(cell.outputs for cell in ran.cells if cell.cell_type == "code")
-    assert [one.name for one in tmp_path.iterdir()] == ["mine.ipynb"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine.ipynb", "report.html"][:1 + (page == "your_own")]
+    said = "".join(one.get("text", "") for cell in ran.cells if cell.cell_type == "code" for one in cell.outputs)
+    if page == "your_own": assert f"{tmp_path / 'report.html'}: " in said, "a report that nobody finds"
+
+
+def test_a_page_that_is_worked_out_names_what_its_cells_use():
+    "Mutations: the cell marked as one that may be changed alone; names of modules, or of what a later cell makes itself."
+    codes = ["import numpy as np\ny, (z, _) = 1, (2, 3)\nax = {k: k for k in []}\ndef f(x): return x\n", "ax = f(y) + np.pi", "print(z.a)\n"]
+    made = forks.fork({"cells": [{"cell_type": "code", "id": str(k), "source": [code]} for k, code in enumerate(codes)]})
+    said = " ".join("".join(made["cells"][0]["source"]).split("import")[0].replace("# ", "").split())
+    assert "Other data ask for edits throughout, since the cells below use f, y, z; a page to be filled in comes from uqcal new-study" in said
 
 
 def test_a_new_study_replaces_nothing(tmp_path):

@@ -125,7 +125,7 @@ def _how(decimal, thousands, encoding, where, drop_missing, progress):
 # %% ../nbs/70_cli.ipynb #cell-016d
 def _left_out(table):
     "The rows that were left out, in words; empty where nothing was asked for."
-    said = {"where": "for which the condition does not hold", "missing": "without a value"}
+    said = {"where": f"for which {table.where} does not hold", "missing": "without a value"}
     return " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
 
 # %% ../nbs/70_cli.ipynb #5426abab
@@ -141,7 +141,20 @@ def _first_words(table, count):
 
 # %% ../nbs/70_cli.ipynb #cell-016f
 def _source_facts(table):
-    return {"left_out": table.left_out} if table.left_out else {}
+    "What was left out and on what condition, for the file of numbers."
+    said = {"left_out": table.left_out, "where": table.where}
+    return {name: value for name, value in said.items() if value}
+
+# %% ../nbs/70_cli.ipynb #cell-016g
+def _in_file(text, table):
+    "The same, with places in the file beside rows that are counted from 0."
+    number, place = r"\d+(?:,\d{3})*", "line" if table.place == "line" else f"file {table.place}"
+    def named(found):  # words on rows
+        "The words with a place behind each number."
+        return re.sub(rf"(?<![\d,]){number}(?!,?\d| more)", lambda row: (
+            f"{row[0]} ({place} {table.places[int(row[0].replace(',', ''))]:,})"), found[1])
+    return re.sub(rf"([Rr]ows? {number}(?:(?:, | and ){number}(?: more)?)*) \(counted from 0\)",
+                  named, text)
 
 # %% ../nbs/70_cli.ipynb #cell-024
 def _aligned(rows, right):
@@ -284,6 +297,7 @@ def _option(text, metavar=None, *names, default=False):
 
 # %% ../nbs/70_cli.ipynb #cell-028s
 _FILE = typer.Argument(metavar="FILE", help="The data; - for standard input.", show_default=False)
+_Demo = Annotated[bool, _option("Use the data set that travels with uqcal.", None, "--demo")]
 _DISTRIBUTION = _option("Distribution of the errors where it is known: normal, t6, uniform, "
                         "laplace.  [default: not known, normal and t6 are compared]", "NAME")
 _STATISTICS = _option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs --distribution "
@@ -330,8 +344,7 @@ def _validate(
     observed: _Observed = None, predicted: _Predicted = None,
     uncertainty: Annotated[
         str | None, _option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
-    feature: Annotated[list[str] | None, _FEATURE] = None, demo: Annotated[
-        bool, _option("Use the data set that travels with uqcal.", None, "--demo")] = False,
+    feature: Annotated[list[str] | None, _FEATURE] = None, demo: _Demo = False,
     groups: Annotated[str | None, _GROUPS] = None, tolerance: Annotated[float, _TOLERANCE] = 1.25,
     distribution: Annotated[str | None, _DISTRIBUTION] = None,
     statistics: Annotated[str, _STATISTICS] = "zms,cc,ence,zmse", no_conclusions: Annotated[
@@ -348,7 +361,9 @@ def _validate(
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     if in_parts: return _validation_in_parts(context)
-    source, names = _source(file, demo, error, observed, predicted, uncertainty, feature or groups)
+    source = _source("validate", file, demo, error, observed, predicted, uncertainty, feature,
+                     groups)
+    names = ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
     _check_features(feature, no_conclusions, as_groups)
     asked = _with_groups(feature, groups, names)
     _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -365,18 +380,20 @@ def _validate(
                       features={name: columns[name] for name in feature or ()} or None,
                       groups=columns.get(groups), progress=_shown(progress))
     data = {"source": table.source, "columns": names} | _asked_facts(feature, groups, table)
-    _tell(result, table, data, seed, report, json_file, source)
+    _tell(result, table, data, seed, report, json_file, context)
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-031
-def _source(file, demo, error, observed, predicted, uncertainty, feature):
-    "The file to read and the columns to take from it."
-    if demo and (file or error or observed or predicted or uncertainty or feature):
+def _source(command, file, demo, *columns):
+    "The file to read."
+    if demo and (file or any(columns)):
         raise ValueError("--demo brings its own data: give no FILE and no columns with it")
     if not demo and not file:
         raise ValueError("give a FILE, or --demo for the data set that travels with uqcal; see "
-                         "uqcal validate --help")
-    return file, ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
+                         f"uqcal {command} --help")
+    if command == "validate" or not demo: return file
+    from uqcal.datasets import SETS, locate
+    return str(locate(SETS["Diffusion_RF"]))
 
 # %% ../nbs/70_cli.ipynb #cell-031c
 def _with_groups(feature, groups, names):
@@ -410,55 +427,99 @@ def _check_features(feature, no_conclusions, as_groups=()):
     if feature and no_conclusions:
         raise ValueError("--feature asks for a conclusion: give it without --no-conclusions")
 
+# %% ../nbs/70_cli.ipynb #cell-092g
+_MARKS = ("decimal", "thousands", "encoding")  # without them a file has other numbers
+_ROWS = (*_MARKS, "where", "drop_missing")  # nor are, without these, its rows the same
+
+
+def _given(context, *names):
+    "Those of these options that stood on the command line, with their values."
+    return {name: context.params[name] for name in names if name in context.params
+            and context.get_parameter_source(name).name == "COMMANDLINE"}
+
+# %% ../nbs/70_cli.ipynb #cell-092g-b
+def _typed(context, *names):
+    "The same as they are typed, for a command that has them too."
+    return [f"--{name.replace('_', '-')}" + ("" if one is True else f" {shlex.quote(str(one))}")
+            for name, value in _given(context, *names).items()
+            for one in (value if isinstance(value, (list, tuple)) else [value])]
+
+# %% ../nbs/70_cli.ipynb #cell-092g-c
+def _keywords(context, *names):
+    "The same as words of Python, with columns that are features or say what belongs together."
+    told, texts = [], context.params.get("as_groups")
+    for role in ("feature", "groups", "cluster"):
+        if not (name := context.params.get(role)): continue
+        cast = "" if role != "feature" or not texts else ".astype({" + ", ".join(
+            f"{json.dumps(one, ensure_ascii=False)}: str" for one in texts) + "})"
+        word = "features" if role == "feature" else role
+        told.append(f"{word}=table[{json.dumps(name, ensure_ascii=False)}]{cast}")
+    return told + [f"{name}={value!r}" for name, value in _given(context, *names).items()]
+
 # %% ../nbs/70_cli.ipynb #cell-092
-def _mend_words(result, data, file):
-    "The command that would mend what was found; empty where nothing was, or the file comes first."
-    if not result.mends: return ""
+def _mend_words(data, context):
+    "The command that would mend what was found."
+    more = _typed(context, *_ROWS, "as_groups", "tolerance", "seed")
+    if context.params["demo"]: return _command("uqcal mend --demo", more)
     roles = ("error", "uncertainty") if len(data["columns"]) == 2 else (
         "observed", "predicted", "uncertainty")
     named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, data["columns"])]
-    named += [f"--feature {shlex.quote(name)}" for name in data.get("features", ())]
-    if "groups" in data: named.append(f"--groups {shlex.quote(data['groups'])}")
-    return _command(f"uqcal mend {shlex.quote(file or 'FILE')}", named)
+    return _command(f"uqcal mend {shlex.quote(context.params['file'])}", [
+        *named, *_typed(context, "feature", "groups"), *more])
 
 # %% ../nbs/70_cli.ipynb #cell-092b
 def _is_mended(table):
     "Whether the file came out of a mend; what is still wrong is for a mend of the first file."
-    return "mended_uncertainty" in table.header
+    return not {"mended_uncertainty", "mended_lower", "mended_upper",
+                "mended_probability"}.isdisjoint(table.header)
 
 # %% ../nbs/70_cli.ipynb #cell-092c
 def _command(first, named):
     "A command that mends, on lines that a terminal holds."
-    lines = [first]
-    for one in [*named, "--out mended.csv", "--model mend.json"]:
+    return _lines([first, *named, "--out mended.csv", "--model mend.json"])
+
+# %% ../nbs/70_cli.ipynb #cell-092c-c
+def _lines(parts):
+    "The parts of a command, on lines that a terminal holds."
+    lines = [parts[0]]
+    for one in parts[1:]:
         if len(lines[-1]) + len(one) < 76: lines[-1] += f" {one}"
         else: lines.append(f"  {one}")
     return " \\\n".join(lines)
 
+# %% ../nbs/70_cli.ipynb #cell-092c-b
+def _on_one_line(command=None, line=None):
+    "A command and a line of Python for a report; none where there are none."
+    if command is None: return ()
+    return command.replace(" \\\n ", ""), line + (
+        "  # table: a DataFrame of such rows" if "table[" in line else "")
+
 # %% ../nbs/70_cli.ipynb #cell-092sc
-def _mend_line(data):
+def _mend_line(data, context):
     "The same as a line of Python, for a table of these columns."
     *errors, uncertainty = (f"table[{json.dumps(name, ensure_ascii=False)}]"
                             for name in data["columns"])
-    given = [" - ".join(errors), uncertainty]
-    if data.get("features"):
-        given.append(f"features=table[{json.dumps(data['features'], ensure_ascii=False)}]")
-    if "groups" in data: given.append(f"groups=table[{json.dumps(data['groups'])}]")
-    return f"uqcal.mend({', '.join(given)})"
+    first, given = "", [" - ".join(errors), uncertainty]
+    if context.params["demo"]:
+        first, given = "demo = uqcal.load_demo(); ", ["demo.error", "demo.uncertainty"]
+    return f"{first}uqcal.mend({', '.join([*given, *_keywords(context, 'tolerance')])})"
 
 # %% ../nbs/70_cli.ipynb #cell-092sc-b
 def _in_python(line):
     "A line of Python on lines that a terminal holds; names from data are not broken."
     kept = re.sub('"[^"]*"', lambda found: found[0].replace(" ", "\0"), line)
-    return _wrapped(f"In Python: {kept}", _width(), rest="    ").replace("\0", " ")
+    tables = [name for name in ("table", "later") if f"{name}[" in line]
+    rows = (f", with {' and '.join(tables)} for DataFrames of such rows" if tables[1:] else
+            f", with {tables[0]} for a DataFrame of such rows" if tables else "")
+    return _wrapped(f"In Python{rows}: {kept}", _width(), rest="    ").replace("\0", " ")
 
 # %% ../nbs/70_cli.ipynb #cell-092sc-c
-def _closing(result, data, mend):
+def _closing(result, calls):
     "What to do next: what would mend it, by which command and line of Python, and what is open."
     told = []
-    if mend:
+    if calls:
         told.append(_wrapped(f"To mend it, by {result.mends}; what that gains, held-out points "
-                             "will say:", _width()) + f"\n{mend}\n{_in_python(_mend_line(data))}")
+                             "will say:", _width()) + f"\n{calls[0]}\n{_in_python(calls[1])}")
     if result.still_open: told.append(_wrapped(f"Still open: {result.still_open}.", _width()))
     return told
 
@@ -485,19 +546,22 @@ def _checked_options(statistics, fail_on, **counts):
 
 # %% ../nbs/70_cli.ipynb #cell-107
 def _details(data):
-    "Rows left out, for the report."
-    return {"Left out": ", ".join(f"{why}: {count:,}" for why, count in data["left_out"].items())
-            } if "left_out" in data else {}
+    "The condition for rows, and how many were left out, for the report."
+    told = {"Kept where": data["where"]} if "where" in data else {}
+    if "left_out" in data:
+        told["Left out"] = ", ".join(f"{why}: {count:,}" for why, count in data["left_out"].items())
+    return told
 
 # %% ../nbs/70_cli.ipynb #cell-107b
-def _tell(result, table, data, seed, report, json_file, file):
+def _tell(result, table, data, seed, report, json_file, context):
     "Print a validation and write what was asked for."
-    mend = "" if _is_mended(table) else _mend_words(result, data, file)
+    calls = () if _is_mended(table) or not result.mends else (
+        _mend_words(data, context), _mend_line(data, context))
     text = "\n\n".join([_first_words(table, _points(result.sample.n)),
-                        _validation_text(result, _width()), *_closing(result, data, mend),
+                        _validation_text(result, _width()), *_closing(result, calls),
                         *(_not_asked(table, data) if result.conclusions else ())])
     _deliver(text, _validation_json(result, data, seed), report, json_file,
-             lambda path: _write_report(result, path, data, seed, mend))
+             lambda path: _write_report(result, path, data, seed, calls))
 
 # %% ../nbs/70_cli.ipynb #cell-107c
 def _not_asked(table, data):
@@ -511,13 +575,12 @@ def _not_asked(table, data):
                      "it.", _width())]
 
 # %% ../nbs/70_cli.ipynb #cell-107d
-def _write_report(result, path, data, seed, mend):
+def _write_report(result, path, data, seed, calls):
     from uqcal.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if "groups" in data: details["Column of groups"] = data["groups"]
-    if mend: details |= {"On the command line": mend.replace(" \\\n ", ""),
-                         "In Python": _mend_line(data)}
+    details |= dict(zip(("On the command line", "In Python"), _on_one_line(*calls)))
     details |= _details(data)
     write_report(result, path, details=details)
 
@@ -569,8 +632,9 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../nbs/70_cli.ipynb #cell-093b
-@app.command("new-study", help="""Write a notebook that runs as it is, with the cells to change
-marked, and never over a file that is there.
+@app.command("new-study", help="""Write a notebook that runs as it is, and never over a file
+that is there. In your_own the cells to change are marked; the tutorials are worked out for
+data of their own, and edited throughout.
 
 \b
 Examples:
@@ -587,7 +651,10 @@ def _new_study(name: Annotated[str, typer.Argument(
     from uqcal.studies import PAGES, new_study
     target = new_study(name, check_choice(page, "--from", list(PAGES)))
     typer.echo(f"{_visible(display_name(target.name))}: {PAGES[page]}\n"
-               "Change the cells that begin with # CHANGE THIS CELL.")
+               + ("Change the cells that begin with # CHANGE THIS CELL." if page == "your_own" else
+                  "This page is worked out for data of its own, and edited throughout: its first "
+                  "cell of code names what the others use.\nuqcal new-study without --from writes "
+                  "one to be filled in."))
 
 # %% ../nbs/70_cli.ipynb #cell-094
 _MEND = """Mend standard uncertainties, and predictions where they are biased; or probabilities.
@@ -599,6 +666,7 @@ mend that all rows make, and --apply brings it to the rows of another table.
 
 \b
 Examples:
+  uqcal mend --demo --out mended.csv --model mend.json
   uqcal mend errors.csv --error E --uncertainty uE \\
     --out mended.csv --model mend.json
   uqcal mend new.csv --apply mend.json --predicted yhat --out new_mended.csv
@@ -630,9 +698,9 @@ _HARMLESS = _said("Factor between errors and uncertainties that does no harm, > 
 # %% ../nbs/70_cli.ipynb #cell-095
 @app.command("mend", help=_MEND)
 def _mend(
-    file: Annotated[str, _FILE], error: _Error = None, observed: _Observed = None,
-    predicted: _Predicted = None, uncertainty: _Uncertainty = None,
-    feature: _Used = None, groups: Annotated[str | None, _GROUPS] = None,
+    context: typer.Context, file: Annotated[str | None, _FILE] = None, error: _Error = None,
+    observed: _Observed = None, predicted: _Predicted = None, uncertainty: _Uncertainty = None,
+    feature: _Used = None, demo: _Demo = False, groups: Annotated[str | None, _GROUPS] = None,
     outcome: _Outcome = None, score: _Score = None, cluster: Annotated[str | None, _CLUSTER] = None,
     out: _Mended = None, model: _Model = None, apply_file: _Apply = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
@@ -642,10 +710,12 @@ def _mend(
     decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
     where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
     _check_features(feature, False, as_groups)
+    roles = dict(error=error, observed=observed, predicted=predicted, uncertainty=uncertainty)
+    file = _source("mend", file, demo, *roles.values(), feature, groups, outcome, score, cluster,
+                   apply_file)
     _check_outputs(file, jobs, out=None if out == "-" else out, model=model)
     file = _source_twice(file, out)
     how = _how(decimal, thousands, encoding, where, drop_missing, progress)
-    roles = dict(error=error, observed=observed, predicted=predicted, uncertainty=uncertainty)
     if apply_file is not None:
         if model or feature or groups or outcome or cluster:
             raise ValueError("--apply fits nothing: give it without --model, --feature, --groups, "
@@ -656,7 +726,8 @@ def _mend(
     options |= dict(n_boot=n_boot, rng=seed, n_jobs=_cores(jobs), progress=_shown(progress))
     if tolerance is not None: options["tolerance"] = tolerance
     if not (outcome or score or cluster):
-        return _mend_errors(file, roles, feature, groups, as_groups, out, model, how, options)
+        if demo: roles |= dict(error="E", uncertainty="uE")
+        return _mend_errors(file, context, roles, how, options)
     if any(roles.values()) or feature or groups:
         raise ValueError("--outcome, --score and --cluster mend probabilities: give them without "
                          "columns of errors, uncertainties, features and groups")
@@ -665,9 +736,11 @@ def _mend(
     return _mend_scores(file, columns, out, model, how, options)
 
 # %% ../nbs/70_cli.ipynb #cell-095b
-def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, options):
+def _mend_errors(source, context, roles, how, options):
     "Mend uncertainties: the whole of `uqcal mend --error --uncertainty`."
     names = _columns(**roles)
+    feature, groups, as_groups, out, model = (context.params[name] for name in (
+        "feature", "groups", "as_groups", "out", "model"))
     asked = _with_groups(feature, groups, names)
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
     given = roles["error"] or roles["observed"]
@@ -681,7 +754,7 @@ def _mend_errors(source, roles, feature, groups, as_groups, out, model, how, opt
     kept = [] if model is None else [_write_model(found, names, feature, model, columns)]
     if out is not None: kept.append(_write_rows(source, table, made, out, how))
     data = {"columns": names} | _asked_facts(feature, groups, table)
-    text, later = _mending_text(found, table, _width()), _later(found, data, model)
+    text, later = _mending_text(found, table, _width()), _later(found, data, context)
     if len(names) == 2 and found.model.shifts: text += "\n\n" + _wrapped(_SIGN, _width())
     first = "Later rows" + (", with --model mend.json here" if model is None else "")
     if out is not None and found.is_mended: text += "\n\n" + _wrapped(_EACH, _width())
@@ -712,18 +785,22 @@ def _mending_text(found, table, width):
     return "\n\n".join(parts)
 
 # %% ../nbs/70_cli.ipynb #cell-096b
-def _later(found, data, path):
+def _later(found, data, context):
     "The commands that bring a mend to later rows and judge it there; empty where none was made."
     if not found.is_mended: return ""
-    names, features = data["columns"], data.get("features")
-    given = [f"later[{json.dumps(names[-1], ensure_ascii=False)}]",
-             *([f"later[{json.dumps(features, ensure_ascii=False)}]"] if features else [])]
-    roles = [f"--error {shlex.quote(names[0])}"] if len(names) == 2 else [
-        f"--observed {shlex.quote(names[0])} --predicted {shlex.quote(names[1])}"]
-    return (f"uqcal mend later.csv --apply {shlex.quote(path or 'mend.json')} {' '.join(roles)} "
-            "\\\n  --out later_mended.csv\nuqcal validate later_mended.csv --error mended_error \\"
-            f"\n  --uncertainty mended_uncertainty --n-calibration {found.n_calibration}\n"
-            + _in_python(f"{_mend_line(data)}.model.transform({', '.join(given)})") + "\n")
+    *errors, uncertainty = data["columns"]
+    roles = [f"--{role} {shlex.quote(name)}" for role, name in zip(
+        ("observed", "predicted") if errors[1:] else ("error",), errors)]
+    path = context.params["model"] or "mend.json"
+    apply = _lines(["uqcal mend later.csv", f"--apply {shlex.quote(path)}", *roles,
+                    *_typed(context, *_ROWS), "--out later_mended.csv"])
+    judge = _lines(["uqcal validate later_mended.csv", "--error mended_error",
+                    "--uncertainty mended_uncertainty", f"--n-calibration {found.n_calibration}",
+                    *_typed(context, *_MARKS, "groups", "tolerance")])
+    given = ", ".join(f"later[{json.dumps(one, ensure_ascii=False)}]"
+                      for one in (uncertainty, data.get("features")) if one)
+    line = _in_python(f"{_mend_line(data, context)}.model.transform({given})")
+    return f"{apply}\n{judge}\n{line}\n"
 
 # %% ../nbs/70_cli.ipynb #cell-096b-b
 def _write_model(found, names, feature, path, table):
@@ -828,10 +905,11 @@ def _mend_scores(source, columns, out, model, how, options):
               "yes" if row["is_near"] else "", row["verdict"])
              for name, row in found.scores.iterrows()]
     parts = [_first_words(table, f"{found.n:,} cases"), _wrapped(found.sentence, _width()),
-             _wrapped(f"Before: {found.before.headline}", _width(), rest="  ")]
+             _wrapped(_in_file(f"Before: {found.before.headline}", table), _width(),
+                      rest="  ")]
     if found.is_mended:
-        parts.append(_wrapped("After, each case mended by others: " + found.after.headline,
-                              _width(), rest="  "))
+        parts.append(_wrapped(_in_file("After, each case mended by others: "
+                                       + found.after.headline, table), _width(), rest="  "))
     kept = [] if out is None else [_write_rows(source, table, {
         "mended_probability": found.mended}, out, how)]
     if model is not None:
@@ -916,7 +994,7 @@ def _calibration(
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
     _write_calibration(result, data | _source_facts(table) | _contradicted(table, result), seed,
                        report, json_file, _first_words(table, _points(y.size)),
-                       _scores_step(result, file, roles))
+                       "" if _is_mended(table) else _scores_step(result, context, roles))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
@@ -948,21 +1026,27 @@ def _contradicted_places(found):
             f"{f' and {left:,} more' if left else ''}")
 
 # %% ../nbs/70_cli.ipynb #cell-236
-def _scores_step(result, file, columns):
+def _scores_step(result, context, columns):
     "The next step as a command, where there is one, and as a line of Python."
-    named = " ".join(f"--{role} {shlex.quote(name)}" for role, name in columns.items() if name)
-    source, call, rows = shlex.quote(file), result.next_call, result.conclusion.rows
+    named = [f"--{role} {shlex.quote(name)}" for role, name in columns.items() if name]
+    source, call, rows = (shlex.quote(context.params["file"]), result.next_call,
+                          result.conclusion.rows)
     words, command = "In Python", ""
     if call.startswith("mend_probabilities"):
         words = "To mend it"
-        command = f"uqcal mend {source} {named} \\\n  --out mended.csv --model mend.json"
+        named = [one for one in named if not one.startswith("--weight ")]  # all are alike
+        command = _command(f"uqcal mend {source}", [*named, *_typed(
+            context, *_ROWS, "tolerance", "seed")])
     elif "tolerance=" in call:
         words, given = "With another tolerance", call.split("tolerance=")[1].rstrip(")")
-        command = f"uqcal calibration {source} {named} \\\n  --tolerance {given}"
+        command = _lines([f"uqcal calibration {source}", *named, *_typed(
+            context, *_ROWS, "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
+            f"--tolerance {given}"])
     elif call.startswith("screen"):
         words = "To compare groups, with the column they are in"
-        command = (f"uqcal compare {source} {named.replace('--outcome', '--response')} \\\n"
-                   "  --group COLUMN")
+        named = [one.replace("--outcome ", "--response ", 1) for one in named]
+        command = _lines([f"uqcal compare {source}", *named, *_typed(context, *_ROWS, "seed"),
+                          "--group COLUMN"])
     if not call or rows: return ""
     home = "screening" if call.startswith("screen") else (
         "calibration" if "tolerance=" in call else "probability_mending" if command
@@ -1205,7 +1289,7 @@ _FewFitted = Annotated[int | None, _option(
 # %% ../nbs/70_cli.ipynb #cell-086
 @app.command("intervals", help=_INTERVALS)
 def _intervals(
-    file: Annotated[str, _FILE], level: _Level = None, observed: Annotated[
+    context: typer.Context, file: Annotated[str, _FILE], level: _Level = None, observed: Annotated[
         str, _option("Column of the true values, or labels.", "NAME", default=True)] = "value",
     lower: _Bound = None, upper: _Bound = None, set_columns: _SetColumns = None,
     sets: _SetLists = None, predicted: Annotated[str | None, _option(
@@ -1244,7 +1328,7 @@ def _intervals(
         tolerance=tolerance, confidence=confidence, n_resamples=n_resamples, rng=seed,
         n_jobs=_cores(jobs), progress=_shown(progress))
     _tell_intervals(result, table, {**roles, **_asked_facts(feature, groups, table)}, seed, report,
-                    json_file, "" if out or model else file)
+                    json_file, None if out or model else context)
     _write_bounds(result, table, stated, source, out, how, json_file == "-")
     _write_bounds_model(result, roles, as_groups, model, json_file == "-")
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
@@ -1324,14 +1408,16 @@ def _listed_labels(cell, table, k, name):
     return {_text_label(one) for one in found}
 
 # %% ../nbs/70_cli.ipynb #cell-090
-def _tell_intervals(result, table, data, seed, report, json_file, file):
+def _tell_intervals(result, table, data, seed, report, json_file, context):
     """The verdict and its numbers, on the terminal and in the files that were asked for; and how to
-    mend the intervals of a file, if one is named."""
+    mend the intervals, if a command line is given that did not."""
+    from dataclasses import replace
     from uqcal.coverage import shown_parts
     from uqcal.results import three_digits
-    calls = _interval_calls(result, data, file) if file else ()
+    calls = () if context is None or _is_mended(table) else _interval_calls(result, data, context)
+    result = replace(result, cautions=tuple(_in_file(one, table) for one in result.cautions))
     data = {"source": table.source, "columns": data["columns"]} | {
-        name: data[name] for name in ("features", "groups", "left_out") if name in data}
+        name: data[name] for name in ("features", "groups", "left_out", "where") if name in data}
     shown, width = shown_parts(result, 12), _width()
     rows = [tuple(shown.columns), *shown.itertuples(index=False, name=None)]
     size = "labels in a set" if result.n_classes else "width"
@@ -1359,26 +1445,24 @@ def _tell_intervals(result, table, data, seed, report, json_file, file):
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
                "Seed": str(seed)} | _details(data)
     if "groups" in data: details["Column of groups"] = data["groups"]
-    if calls: details |= {"To mend them": calls[0].replace(" \\\n ", ""), "In Python": calls[1]}
+    details |= dict(zip(("To mend them", "In Python"), _on_one_line(*calls)))
     _deliver("\n\n".join(parts), numbers, report, json_file,
              lambda path: result.to_html(path, details=details))
 
 # %% ../nbs/70_cli.ipynb #cell-111
-def _interval_calls(result, data, file):
+def _interval_calls(result, data, context):
     "The command and the line of Python that mend these intervals; none where nothing helped."
     if result.mend is None or result.verdict != "invalid": return ()
     observed, (lower, upper), level = data["observed"], data["stated"], result.coverage
+    kept = ("sort_bounds", "n_calibration", "tolerance", "confidence", "n_resamples")
     named = [f"--observed {shlex.quote(observed)}", f"--lower {shlex.quote(lower)}",
-             f"--upper {shlex.quote(upper)}", f"--level {level:g}",
-             *(f"--feature {shlex.quote(name)}" for name in data.get("features", ()))]
-    if "groups" in data: named.append(f"--groups {shlex.quote(data['groups'])}")
-    command = _command(f"uqcal intervals {shlex.quote(file)}", named)
-    y, bounds = (f"table[{json.dumps(name, ensure_ascii=False)}]"
-                 for name in (observed, [lower, upper]))
-    given = [y, bounds, f"{level:g}"]
-    if "features" in data: given.append(f"features=table[{json.dumps(data['features'])}]")
-    if "groups" in data: given.append(f"groups=table[{json.dumps(data['groups'])}]")
-    return command, f"uqcal.interval_report({', '.join(given)}).mend"
+             f"--upper {shlex.quote(upper)}", f"--level {level}", *_typed(
+                 context, "predicted", "feature", "as_groups", "groups", *kept, "seed", *_ROWS)]
+    y, bounds, *more = (f"table[{json.dumps(name, ensure_ascii=False)}]" for name in (
+        observed, [lower, upper], *filter(None, [data["predicted"]])))
+    given = [y, bounds, f"{level}", *(f"y_pred={one}" for one in more), *_keywords(context, *kept)]
+    return (_command(f"uqcal intervals {shlex.quote(context.params['file'])}", named),
+            f"uqcal.interval_report({', '.join(given)}).mend")
 
 # %% ../nbs/70_cli.ipynb #cell-103
 def _check_asked(level, fail_on, feature, as_groups, n_resamples):
@@ -1431,9 +1515,7 @@ def _bounds_applied(source, path, lower, upper, out, how):
     table = read_table(source, names, kinds=dict.fromkeys(names, "error"), **how, **{
         "groups" if columns["as_groups"] else "features": [by] if by else []})
     bounds = np.column_stack([table.columns[name] for name in names])
-    if (crossed := np.flatnonzero(bounds[:, 0] > bounds[:, 1])).size:
-        raise ValueError(f"{table.source}, {table.place} {table.places[crossed[0]]}: {names[0]!r} "
-                         f"is above {names[1]!r}")
+    _refuse_crossed(table, names)
     mend = ConformalBounds.from_dict(state["mend"])
     made = mend.predict(bounds, {by: table.columns[by]} if by else None)
     rows = _write_rows(source, table, _bound_columns(made), out, how)
@@ -1442,6 +1524,16 @@ def _bounds_applied(source, path, lower, upper, out, how):
     typer.echo(_visible(_first_words(table, _points(len(made))) + "\n\n" + _wrapped(
         f"Mended: {mend.sentence}{told}.", _width())))
     typer.echo(_visible(rows))
+
+# %% ../nbs/70_cli.ipynb #cell-104b
+def _refuse_crossed(table, *pairs):
+    "Name the first line whose lower bound is above the upper one, in any of these pairs."
+    for lower, upper in pairs:
+        crossed = table.places[table.columns[lower] > table.columns[upper]]
+        if not crossed.size: continue
+        more = f", and in {crossed.size - 1:,} more" if crossed[1:].size else ""
+        raise ValueError(f"{table.source}, {table.place} {crossed[0]}: {lower!r} is above "
+                         f"{upper!r}{more}")
 
 # %% ../nbs/70_cli.ipynb #cell-041
 _RECALIBRATE = """Keep probabilities, uncertainties or intervals right on a stream.
@@ -1969,7 +2061,7 @@ def _graph_headline(graph, sides):
     "Who is ahead, by how much, and whether there is a difference at all."
     from uqcal.results import three_digits
     first, second = sides[0], "everyone" if sides[1] is None else sides[1]
-    average = graph.slope(graph.score[0], graph.score[-1])
+    average = graph.slope()
     low, high = map(three_digits, average.confidence_interval)
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
     where = "At like scores"
@@ -2103,7 +2195,7 @@ def _comparison_numbers(result, apart=None):
     names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
              "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",
              "n_resamples")
-    average = result.slope(result.score[0], result.score[-1])
+    average = result.slope()
     return {name: _plain(getattr(result, name)) for name in names} | {
         "average_interval": [_plain(end) for end in average.confidence_interval],
         "average_pvalue": average.pvalue, "graph": result.to_frame().to_dict("list")}
@@ -2238,7 +2330,8 @@ _HARMLESS = _option("Difference in score that does no harm.  [default: what unce
 # %% ../nbs/70_cli.ipynb #6d503f90
 @app.command("compare-models", help=_COMPARE_MODELS)
 def _compare_models(
-    file: Annotated[str, _FILE], model: Annotated[list[str] | None, _MODEL] = None,
+    context: typer.Context, file: Annotated[str, _FILE],
+    model: Annotated[list[str] | None, _MODEL] = None,
     observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
     score: Annotated[str, _SCORE] = "log", dof: Annotated[float | None, _DOF] = None,
     level: Annotated[float | None, _LEVEL] = None,
@@ -2261,10 +2354,10 @@ def _compare_models(
         confidence_level=level, groups=table.columns[groups] if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=_cores(jobs),
         progress=_shown(progress))
-    calls = _model_calls(found, file, model, observed, level, groups)
+    calls = () if _is_mended(table) else _model_calls(found, context)
     details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
                "Seed": str(seed)} | _details(_source_facts(table))
-    if calls: details |= {"To mend it": calls[0].replace(" \\\n ", ""), "In Python": calls[1]}
+    details |= dict(zip(("To mend it", "In Python"), _on_one_line(*calls)))
     _deliver(_models_text(found, table, _width(), calls), _json(
         data=table.source, columns=model, observed=observed, seed=seed, **_source_facts(table),
         **_models_numbers(found)), report, json_file,
@@ -2296,6 +2389,7 @@ def _read_models(file, options, observed, score, groups, how):
         kinds |= dict(zip(parts, own))
     table = read_table(file, list(kinds), groups=[groups] if groups else [], kinds=kinds | (
         {groups: "number"} if groups else {}), **how)
+    if score == "interval": _refuse_crossed(table, *models.values())
     import pandas as pd
     lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
     stated = {name: [pd.Series(table.columns[part], index=lines) for part in parts]
@@ -2339,30 +2433,34 @@ def _models_text(found, table, width, calls):
                                   else [])])
 
 # %% ../nbs/70_cli.ipynb #cell-113
-def _model_calls(found, file, columns, observed, level, groups):
+def _model_calls(found, context):
     "The command and the line of Python that mend the model in front; none where nothing helps."
+    best = found.models.index[0]
     words = found.models["mend"].iloc[0] if "mend" in found.models else ""
-    if not words or not isinstance(words, str) or f"Mend {found.models.index[0]}" not in (
-        found.next_step.replace("Mend it", f"Mend {found.models.index[0]}")): return ()
-    own = dict(option.partition("=")[::2] for option in columns)[found.models.index[0]].split(",")
-    quoted = [shlex.quote(name) for name in (observed or "", *own)]
-    cells = [f"table[{json.dumps(name, ensure_ascii=False)}]" for name in (observed or "", *own)]
-    roles, line = {
-        "interval": (("observed", "lower", "upper"), f"uqcal.interval_report({cells[0]}, "
-                     f"table[{json.dumps(own)}], {level}).mend"),
-        "brier": (("outcome", "score"), f"uqcal.mend_probabilities({', '.join(cells)})"),
-        "log": (("observed", "predicted", "uncertainty") if observed else (
-            "", "error", "uncertainty"), "uqcal.mend(" + (f"{cells[0]} - {cells[1]}" if observed
-                                                          else cells[1]) + f", {cells[-1]})"),
-    }[{"log loss": "brier", "crps": "log"}.get(found.score, found.score)]
-    named = [f"--{role} {name}" for role, name in zip(roles, quoted) if role]
-    if found.score == "interval": named.append(f"--level {level:g}")
-    if groups:
-        together = "cluster" if found.score in ("brier", "log loss") else "groups"
-        named.append(f"--{together} {shlex.quote(groups)}")
-        line = line.replace(")", f", {together}=table[{json.dumps(groups)}])", 1)
-    verb = "intervals" if found.score == "interval" else "mend"
-    return _command(f"uqcal {verb} {shlex.quote(file)}", named), line
+    if not words or not isinstance(words, str) or f"Mend {best}" not in (
+        found.next_step.replace("Mend it", f"Mend {best}")): return ()
+    params = context.params
+    own = dict(option.partition("=")[::2] for option in params["model"])[best].split(",")
+    kind = {"log loss": "brier", "crps": "log"}.get(found.score, found.score)
+    columns = [*filter(None, [params["observed"]]), *own]
+    roles = {"interval": ("observed", "lower", "upper"), "brier": ("outcome", "score"),
+             "log": ("observed", "predicted", "uncertainty") if columns[2:] else (
+                 "error", "uncertainty")}[kind]
+    named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, columns)]
+    cells = [f"table[{json.dumps(name, ensure_ascii=False)}]" for name in columns]
+    if kind == "interval":
+        named.append(f"--level {params['level']}")
+        cells = [cells[0], f"table[{json.dumps(own, ensure_ascii=False)}]", f"{params['level']}"]
+    if kind == "log": cells = [" - ".join(cells[:-1]), cells[-1]]
+    if params["groups"]:
+        together = "cluster" if kind == "brier" else "groups"
+        named.append(f"--{together} {shlex.quote(params['groups'])}")
+        cells.append(f"{together}=table[{json.dumps(params['groups'], ensure_ascii=False)}]")
+    verb, call = {"interval": ("intervals", "interval_report({}).mend"),
+                  "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
+    return (_command(f"uqcal {verb} {shlex.quote(params['file'])}",
+                     [*named, *_typed(context, *_ROWS, "seed")]),
+            f"uqcal.{call.format(', '.join(cells))}")
 
 # %% ../nbs/70_cli.ipynb #c4fca50c
 def _models_numbers(found):
@@ -2410,7 +2508,8 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
              "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
-             "uncertainty": "the uncertainties", "frame": "the table"}
+             "uncertainty": "the uncertainties", "frame": "the table",
+             "y_true": "the file"}
 
 
 def _message(error):
@@ -2420,6 +2519,7 @@ def _message(error):
         text = f"{error.filename}: {error.strerror}"
     text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
     text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
+    text = text.replace("marks by decimal and thousands", "marks by --decimal and --thousands")
     text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may|can't|is not|speaks))",
                   lambda found: _AS_TYPED[found[0]],
                   " ".join(text.split()))

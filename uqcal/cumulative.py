@@ -94,18 +94,20 @@ class _Secants:
         "The slope over all scores, which is the last ordinate."
         return float(self.ordinate[-1])
 
-    def slope(self, low: float,  # lowest score of the stretch
-              high: float,  # highest score of the stretch
+    def slope(self, low: float | None = None,  # lowest score of the stretch; the lowest of all
+                                               # unless given
+              high: float | None = None,  # highest score of the stretch; the highest of all unless
+                                          # given
               *, confidence: float = 0.95,  # level of the interval, in (0, 1)
               ) -> Slope:  # value, interval, where
         """Average difference over the steps whose score lies in [low, high].
 
         Parameters
         ----------
-        low : float
-            Lowest score of the stretch.
-        high : float
-            Highest score of the stretch.
+        low : float | None, optional
+            Lowest score of the stretch; the lowest of all unless given.
+        high : float | None, optional
+            Highest score of the stretch; the highest of all unless given.
         confidence : float, default 0.95
             Level of the interval, in (0, 1).
 
@@ -119,7 +121,8 @@ class _Secants:
         ValueError
             Where there is none.
         """
-        low, high = read_vector([low, high], "low and high")
+        low, high = read_vector([self.score[0] if low is None else low,
+                                 self.score[-1] if high is None else high], "low and high")
         first, last = int(np.searchsorted(self.score, low, "left")), int(
             np.searchsorted(self.score, high, "right"))
         if first >= last:

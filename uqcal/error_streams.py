@@ -377,7 +377,8 @@ class _BoundCounts(StreamCounts):
         "What was achieved, in sentences."
         wide = (f"mean width {three_digits(self.width_before)} as stated, "
                 f"{three_digits(self.width_after)} recalibrated")
-        if self.infinite: wide += f", {self.infinite:,} infinite ones not counted"
+        if self.infinite:
+            wide += f", {self.infinite:,} infinite one{'s' * (self.infinite > 1)} not counted"
         return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
                 f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
                 wide, self.promise, _rang(self.alarms_after, self.alarm_after,

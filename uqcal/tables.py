@@ -53,6 +53,8 @@ class Table:
         Names of all columns of the file.
     decimal : str
         The mark before decimals in its numbers.
+    where : str | None
+        The condition that kept rows meet, if there was one.
     """
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
@@ -65,6 +67,7 @@ class Table:
                                                             # the option that asked for it
     header: tuple[str, ...] = field(default=(), repr=False)  # names of all columns of the file
     decimal: str = "."  # the mark before decimals in its numbers
+    where: str | None = None  # the condition that kept rows meet, if there was one
 
     def numbers(self, name: str,  # one of the columns
                 *, positive: bool = False,  # whether values ≤ 0 are refused
@@ -232,7 +235,9 @@ def _positions(header, names, source):
                                   cutoff=0.5)
         shown = ", ".join(repr(column) for column in header[:12]) + (
             f" and {len(header) - 12} more" if len(header) > 12 else "")
-        if len(header) == 1: hint = "; columns are separated by commas, semicolons or tabs"
+        if source.lower().endswith((".xlsx", ".xlsm")) and not close:
+            hint = "; of a spreadsheet the first sheet is read, and no other"
+        elif len(header) == 1: hint = "; columns are separated by commas, semicolons or tabs"
         elif all(_is_number(cell) for cell in header):
             hint = "; the first line must hold the names of the columns"
         else: hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
@@ -457,6 +462,7 @@ class _Raw:
     faults: _Faults
     header: tuple
     left_out: dict = field(default_factory=dict)
+    where: str | None = None
 
 # %% ../nbs/03_tables.ipynb #cell-040
 def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"):
@@ -686,7 +692,7 @@ def _keep(raw, kept):
 def _select(raw, wanted, drop_missing, where):
     "Leave out rows as asked, and count them."
     if where is not None:
-        kept = _holds(raw, where)
+        kept, raw.where = _holds(raw, where), where
         raw.left_out["where"] = int((~kept).sum())
         if not kept.any(): raise ValueError(f"{raw.source}: where leaves no row, {where!r}")
         _keep(raw, kept)
@@ -709,19 +715,20 @@ def _select(raw, wanted, drop_missing, where):
 # %% ../nbs/03_tables.ipynb #cell-046b
 def _finish(raw, names, features, groups, kinds):
     "A table of columns that hold what they should; else all faults in one message."
-    columns = {}
+    columns, hint = {}, (" (write a point before the decimals and nothing between thousands, or "
+                         "name the marks by decimal and thousands)")
     for name in [*names, *features, *groups]:
         columns[name] = _column(raw, name, raw.faults, name in groups)
         for k, text in raw.bad.get(name, {}).items():
-            hint = (": write a point before the decimals, and nothing between thousands"
-                    if re.fullmatch(r"[-+]?[\d.,'’ _]+", text) else "")
+            told = hint if re.fullmatch(r"[-+]?[\d.,'’ _]+", text) else ""
             raw.faults.add((name, "number"), int(raw.places[k]), f"column {name!r} must hold "
-                           f"numbers, got {text[:40]!r}{hint}")
+                           f"numbers, got {text[:40]!r}{told}")
+            if told: hint = ""  # it is said once
         if name in kinds:
             raw.faults.judge(name, columns[name], raw.places, kinds[name], raw.bad.get(name, ()))
     raw.faults.refuse()
     return Table(raw.source, columns, raw.places, raw.place, raw.left_out, raw.header,
-                 raw.numbers.decimal or ".")
+                 raw.numbers.decimal or ".", raw.where)
 
 # %% ../nbs/03_tables.ipynb #cell-017
 def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parquet, .feather or
