@@ -169,6 +169,47 @@ def test_label_sets_cover_as_promised_on_average_and_by_class():
     for name in ("adaptive", "class 0", "class 2"): assert np.mean(rows[name]) > 0.9 - spread[name], name
 
 
+@pytest.mark.parametrize("kind", ["errors", "bounds", "both sides", "sets"])
+def test_equal_scores_are_said_to_make_it_more_and_the_range_holds(kind):
+    "Whole errors, 200 calibrations on 300 points: '86.4 to 93.2 %' held none of the true coverages, 96.3 %. 95 % are promised; bounds of a discrete distribution hold more often. Mutation: the upper end of scores without ties."
+    rng, inside = np.random.default_rng(0), 0
+    for _ in range(200):
+        error = np.rint(rng.normal(0, 1.2, 300))
+        if kind == "sets":
+            p = np.array([[0.9, 0.1], [0.6, 0.4]])[rng.integers(0, 2, 300)]
+            found = ConformalSets(0.9).fit((rng.random(300) > p[:, 0]).astype(int), p)
+            held = found.predict([[0.9, 0.1], [0.6, 0.4]])
+            true = (held * [[0.9, 0.1], [0.6, 0.4]]).sum(axis=1).mean()
+        else:
+            found = (ConformalBounds(0.9).fit(error, np.tile([-1.0, 1.0], (300, 1))) if kind == "bounds" else
+                     ConformalIntervals(0.9, symmetric=kind == "errors").fit(np.ones(300), error))
+            low, high = (found.predict([[-1.0, 1.0]]) if kind == "bounds" else found.predict([0.0], [1.0]))[0]
+            true = stats.norm.cdf((np.floor(high) + 0.5) / 1.2) - stats.norm.cdf((np.ceil(low) - 0.5) / 1.2)
+        table = found.to_frame().iloc[0]
+        inside += table["low"] <= true <= table["high"]
+    assert inside >= 190 - 3.5 * np.sqrt(200 * 0.05 * 0.95)
+    assert ": at least 90.0 % covered on average" in found.sentence and found.sentence.endswith("in 95 % of them; equal scores make it more")
+    smooth = ConformalIntervals(0.9).fit(np.ones(300), rng.standard_normal(300))
+    assert "at least" not in smooth.sentence and "equal" not in smooth.sentence
+
+
+def test_decimals_that_should_be_equal_are_equal():
+    "Values and bounds of one decimal: 19.9 + 0.4 was 20.299999999999997 here and there, and 20.3 missed: coverages down to 84 %, where 86.4 to 93.2 % were promised. Mutation: bounds as they are computed."
+    rng, coverage = np.random.default_rng(0), []
+
+    def drawn(n):
+        middle = rng.normal(20, 5, n).round(1)
+        return (middle + 0.4 * rng.standard_normal(n)).round(1), np.column_stack([middle - 0.3, middle + 0.3]).round(1)
+    for _ in range(60):
+        found, (y, bounds) = ConformalBounds(0.9).fit(*drawn(300)), drawn(4000)
+        made = found.predict(bounds)
+        assert np.abs(made - made.round(1)).max() == 0
+        coverage.append(np.mean((made[:, 0] <= y) & (y <= made[:, 1])))
+    assert min(coverage) > 0.87
+    huge = ConformalBounds(0.9).fit([0.0] * 20, [[-1e149, 1e149]] * 20).predict([[-1e149, 1e149], [0.0, 0.0], [-1e-300, np.pi]])
+    assert np.isfinite(huge).all()
+
+
 # --- what intervals and sets are made of -----------------------------------------------------------------------------------------------
 
 def made(n=200, seed=0):
@@ -181,10 +222,10 @@ def test_an_interval_is_the_prediction_and_a_multiple_of_its_uncertainty():
     u, error, _ = made()
     q = plain_threshold(np.abs(error / u).tolist(), 0.9)
     bounds = ConformalIntervals(0.9).fit(u, error).predict([3.0, -1.0], [0.5, 2.0])
-    np.testing.assert_allclose(bounds, [[3 - q / 2, 3 + q / 2], [-1 - 2 * q, -1 + 2 * q]], rtol=1e-14)
+    np.testing.assert_allclose(bounds, [[3 - q / 2, 3 + q / 2], [-1 - 2 * q, -1 + 2 * q]], rtol=1e-13)
     low, high = (plain_threshold((side * error / u).tolist(), 0.95) for side in (-1, 1))
     two = ConformalIntervals(0.9, symmetric=False).fit(u, error)
-    np.testing.assert_allclose(two.predict([3.0], [0.5]), [[3 - low / 2, 3 + high / 2]], rtol=1e-14)
+    np.testing.assert_allclose(two.predict([3.0], [0.5]), [[3 - low / 2, 3 + high / 2]], rtol=1e-13)
 
 
 @pytest.mark.parametrize("options", [{}, dict(symmetric=False), dict(scaling=LogLinearScaling(), rng=3), dict(scaling=Mend(FactorScaling(), [LinearShift("x")]), rng=3), dict(by="kind")])

@@ -1488,7 +1488,7 @@ def _write_bounds_model(result, roles, as_groups, model, is_quiet):
     from uqcal.page import write_whole
     if model is None: return
     if result.mend is None:
-        typer.echo("Model: none, since nothing would mend these intervals", err=is_quiet)
+        typer.echo(f"Model: none, since {result.no_mend}", err=is_quiet)
         return
     by = result.mend.by
     columns = {"lower": roles["stated"][0], "upper": roles["stated"][1], "by": by,

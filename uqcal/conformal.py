@@ -119,6 +119,15 @@ def _group_names(columns, by):
                          " cut them into a few named ranges first")
     return columns[by]
 
+# %% ../nbs/31_conformal.ipynb #as-decimals
+def _as_decimals(low, up):
+    "Bounds to fourteen digits of the larger, in which decimals that should be equal are equal."
+    size = np.maximum(np.abs(low), np.abs(up))
+    use = (size > 1e-8) & (size < 1e13)
+    scale = 10.0**(13 - np.floor(np.log10(size, where=use, out=np.zeros(size.shape))))
+    return np.column_stack([np.where(use, np.rint(np.where(use, one, 0.0) * scale) / scale, one)
+                            for one in (low, up)])
+
 # %% ../nbs/31_conformal.ipynb #cell-013
 class _Calibrated(_Distinct):
     "Thresholds of scores, of all points or of each group of a feature."
@@ -135,14 +144,16 @@ class _Calibrated(_Distinct):
         part = level if len(sides) == 1 else (1 + level) / 2
         order = np.argsort(cell, kind="stable")
         self.labels_, self.clustered_ = labels, unit is not None
-        self.points_, self.threshold_ = np.zeros(cells, np.int64), np.full(
-            (cells + 1, len(sides)), np.inf)
+        self.points_, self.inside_ = np.zeros((2, cells), np.int64)
+        self.threshold_ = np.full((cells + 1, len(sides)), np.inf)
         for k, held in enumerate(np.split(order, np.cumsum(np.bincount(cell, minlength=cells)))[
                 :cells]):
             own = None if unit is None else np.unique(unit[held], return_inverse=True)[1]
             self.points_[k] = held.size if own is None or not held.size else own.max() + 1
             self.threshold_[k] = [_threshold(side[held], part, own) if held.size else np.inf
                                   for side in sides]
+            self.inside_[k] = np.all([side[held] <= one + 1e-11 * abs(one) for side, one in zip(
+                sides, self.threshold_[k])], axis=0).sum()
 
     def _thresholds(self, columns, n):
         "The thresholds of other points, shape (n, sides)."
@@ -156,13 +167,22 @@ class _Calibrated(_Distinct):
 class _Tabled(_Calibrated):
     "What was learnt, as a table."
 
+    def _tied(self, k):
+        "How many calibration points are inside beyond those that scores without ties would leave."
+        n, sides = int(self.points_[k]), self._sides()
+        rank = conformal_rank(self.level if sides == 1 else (1 + self.level) / 2, n)
+        if self.clustered_ or rank > n: return 0
+        return max(int(self.inside_[k]) - n + sides * (n - rank), 0)
+
     def to_frame(self,
                  confidence: float = 0.95,  # share of calibrations whose coverage lies between
                                             # `low` and `high`, in (0, 1)
                  ) -> pd.DataFrame:  # a row for each group, or one
         """Thresholds, with the coverage they promise and its range: group, points, threshold (lower and upper where there are two), promised, low, high.
 
-        The range is that of (2), which no row has where rows belong together.
+        The range is that of (2), which no row has where rows belong together; where scores are
+        equal to the threshold, what is promised is the least, and the upper end that of the
+        points inside.
 
         Parameters
         ----------
@@ -189,6 +209,8 @@ class _Tabled(_Calibrated):
             ends = [1.0, 1.0] if out == 0 else [float(one) for one in scipy.stats.beta(
                 n + 1 - out, out).ppf([tail, 1 - tail])]
             if self.clustered_ and out: ends = [np.nan, np.nan]
+            if self._tied(k): ends[1] = float(scipy.special.betaincinv(
+                self.inside_[k] + 1, n - self.inside_[k], 1 - tail)) if self.inside_[k] < n else 1.0
             rows.append({"group": self.labels_[k] if self.labels_ else "all", "points": int(n),
                          **dict(zip(sides, self.threshold_[k])),
                          "promised": self.level if self.clustered_ and out else 1 - out / (n + 1),
@@ -224,8 +246,9 @@ class _Told(_Tabled):
         low, high, average = (f"{100 * table[name].iloc[0]:.1f}"
                               for name in ("low", "high", "promised"))
         if average == "100.0": return f"too few points for {100 * self.level:g} %: {on}"
-        return (f"{average} % covered on average over calibrations on {on}, {low} to {high} % by "
-                "these in 95 % of them")
+        least, why = ("at least ", "; equal scores make it more") if self._tied(0) else ("", "")
+        return (f"{least}{average} % covered on average over calibrations on {on}, {low} to {high} % "
+                f"by these in 95 % of them{why}")
 
 # %% ../nbs/31_conformal.ipynb #0dc93cf8
 def _reach(found):
@@ -382,7 +405,7 @@ class ConformalIntervals(_LearnsErrors):
         middle = check_column(prediction, u.size, "prediction")
         if self.mend_ is not None: middle, u = self.mend_.apply(prediction, uncertainty, features)
         reach = self._thresholds(columns, u.size) * u[:, None]
-        return np.column_stack([middle - reach[:, -1], middle + reach[:, 0]])
+        return _as_decimals(middle - reach[:, -1], middle + reach[:, 0])
 
 # %% ../nbs/31_conformal.ipynb #cell-033
 class _LearnsBounds(_Told):
@@ -427,14 +450,17 @@ class _LearnsBounds(_Told):
             self.inner_ = ConformalIntervals(self.level, self.by, self.scaling, self.symmetric,
                                              rng=self.rng)
             self.inner_.fit(self._half(low, up), y - (low + up) / 2, features, groups)
-            for name in ("labels_", "clustered_", "points_", "threshold_", "copies_"):
+            for name in ("labels_", "clustered_", "points_", "inside_", "threshold_", "copies_"):
                 setattr(self, name, getattr(self.inner_, name))
             return self
         columns = read_columns(features, y.size, y_true=y_true, y_intervals=y_intervals,
                                groups=groups)
         above, below = (y - up) / unit_length, (low - y) / unit_length
+        cell, labels = self._cells(columns, y.size)
         self._calibrate((np.maximum(above, below),) if self.symmetric else (above, below),
-                        *self._cells(columns, y.size), self._units_of(_pairs(y, low, up, groups)))
+                        cell, labels, self._units_of(_pairs(y, low, up, groups)))
+        low, up = self.predict(y_intervals, features).T
+        self.inside_ = np.bincount(cell[(low <= y) & (y <= up)], minlength=self.points_.size)
         return self
 
     def _half(self, low, up):
@@ -488,7 +514,7 @@ class _MovesBounds(_LearnsBounds):
         low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
         crossed = low > up
         low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
-        return np.column_stack([low, up])
+        return _as_decimals(low, up)
 
 # %% ../nbs/31_conformal.ipynb #1aa45d76
 def _moved(found, of):

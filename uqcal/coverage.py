@@ -19,16 +19,17 @@ from scipy import special
 
 from .conclusions import Conclusion, read_features, still_open
 from .conformal import ConformalBounds
-from .consistency import NothingToTest, consistency_of
+from .consistency import (NothingToTest, check_groups, check_shuffles, consistency_of,
+                               shuffle_plan, under_hypothesis)
 from .coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
 from .groups import sum_variance
 from .inputs import (check_column, check_count, check_fraction, check_generator,
                           check_labels_agree, plain_array, printable, read_vector)
 from .intervals import check_bounds, check_statement, regression_mwi_score
 from .repeats import repeats_of
-from .resampling import holm
-from .results import (Interval, Result, as_text, enumerated, html_table, new_axes,
-                           plain_text, plus_minus, three_digits)
+from .resampling import affordable, as_observed, holm, monte_carlo_pvalue
+from .results import (Interval, Result, SignificanceTest, as_text, enumerated, html_table,
+                           new_axes, plain_text, plus_minus, three_digits)
 from .sample import Sample, bin_starts, eleven_digits
 from .scaling import LogLinearScaling, read_columns
 
@@ -228,15 +229,29 @@ def _parts(covered, group, along, confidence):
 # %% ../nbs/55_coverage.ipynb #cell-013b
 def _along(covered, sample, along, name, stated, options):
     "Coverage along one thing, and the test that it does not depend on it."
-    group = None if sample.groups is None else sample.groups.codes
-    test = None
+    group, test = None if sample.groups is None else sample.groups.codes, None
+    tested = _by_signs if options["in_stretches"] else consistency_of
     if 0 < covered.sum() < covered.size:
-        try: test = consistency_of(sample, along, **options["drawn"])
+        try: test = tested(sample, along, **options["drawn"])
         except NothingToTest: pass
     return CoverageAlong(
         along=name, by="groups" if along.kind == "groups" else "values", stated=stated,
         overall=float(covered.mean()), confidence=options["confidence"], test=test,
         parts=_parts(covered, group, along, options["confidence"]))
+
+# %% ../nbs/55_coverage.ipynb #by-signs
+def _by_signs(sample, along, n_resamples, levels, **work):
+    "The same test with random signs of stretches of the file, which leave rows in their order."
+    check_shuffles(sample, along)
+    check_groups(sample, along)
+    plan = shuffle_plan("kuiper", sample, along, 20)
+    value = float(as_observed(*plan))
+    null = under_hypothesis(plan, sample, along.order, "signs", affordable(n_resamples, sample.n),
+                            **work)
+    return SignificanceTest(
+        statistic=value, pvalue=monte_carlo_pvalue(value, null, "greater"), alternative="greater",
+        method="random signs of stretches of the file", n=sample.n, n_resamples=null.size,
+        null_distribution=null)
 
 # %% ../nbs/55_coverage.ipynb #cell-014
 def _plot_parts(found, ax):
@@ -274,6 +289,16 @@ def _settling(covered, group, promised, options):
     if needed <= covered.size: return "a few more points might settle it"
     return f"about {float(f'{needed:.1g}'):,.0f} such points might settle it"
 
+# %% ../nbs/55_coverage.ipynb #of-steps
+def _of_steps(share, promised, options):
+    "What values in steps have to do with a coverage above what is promised."
+    at_bound = options["at_bound"]
+    if share - at_bound >= promised: return ""
+    least = "" if options["n_calibration"] is None else (
+        ", and a calibrated method promises no less than stated, not no more")
+    return (f"; {100 * at_bound:.1f} % of all values equal a bound, and values that come in steps "
+            f"can make it more than stated{least}")
+
 # %% ../nbs/55_coverage.ipynb #cell-017
 def _coverage_answer(covered, group, level, pvalue, adjusted, options):
     "Whether the coverage is what was stated."
@@ -292,7 +317,8 @@ def _coverage_answer(covered, group, level, pvalue, adjusted, options):
     if adjusted <= 1 - confidence:
         slight = ("" if abs(share - promised) > tolerance else
                   f" The difference lies within the tolerance of {reach}.")
-        status, told = "invalid", f": too {'few' if share < promised else 'many'}.{slight}"
+        status, told = "invalid", (f": too few.{slight}" if share < promised else
+                                   f": too many{_of_steps(share, promised, options)}.{slight}")
         short = f"{said[0]} % are covered where {100 * level:g} % are stated"
     elif promised - tolerance <= interval.low and interval.high <= promised + tolerance:
         status, told = "valid", f"; a difference beyond {reach} is excluded."
@@ -327,6 +353,16 @@ def _where(row, found):
     "A part in a sentence."
     return f"{'in' if found.by_group else 'where it is'} {_part_name(row, found)}"
 
+# %% ../nbs/55_coverage.ipynb #smallest
+def _smallest(found):
+    "The parts that are left out because they are small, as an exception."
+    left_out = found.parts[found.parts["is_small"]]
+    if left_out.empty: return ""
+    name = left_out.iloc[0]
+    told = f"{_where(name, found)}: " if len(left_out) == 1 else ""
+    return (f" but the {f'{len(left_out)} ' * (len(left_out) > 1)}smallest ({told}"
+            f"{left_out['covered'].sum():,} of {left_out['count'].sum():,} covered)")
+
 # %% ../nbs/55_coverage.ipynb #cell-051
 def _along_answer(found, adjusted, feature, options):
     "Whether the coverage is the same along one thing."
@@ -335,10 +371,9 @@ def _along_answer(found, adjusted, feature, options):
     worst, best = (f"{_percent(row['coverage'], level)} % {_where(row, found)}"
                    for row in (low, high))
     span, name = found.span, f"the {found.along}" if feature is None else found.along
-    few = int(table["is_small"].sum())
-    which = "in each fifth of the points" if len(table) == 5 else "in each part"
-    smallest = f" but the {f'{few} ' * (few > 1)}smallest" if few else ""
-    if found.by_group: which = f"in each group{smallest}"
+    smallest = _smallest(found)
+    which = ("in each group" if found.by_group else "in each fifth of the points" if len(table) == 5
+             and np.ptp(table["count"]) <= 0.05 * table["count"].sum() else "in each part") + smallest
     limits = f"{_percent(span.low, level)} and {_percent(span.high, level)} %"
     reach = f"{three_digits(100 * tolerance).rstrip('0').rstrip('.')} %"
     if adjusted <= 1 - options["confidence"]:
@@ -350,7 +385,7 @@ def _along_answer(found, adjusted, feature, options):
         sentence = (f"No dependence on {name} is shown (p = {adjusted:.2g}); {which} the coverage "
                     f"lies between {limits}, within {reach} of that of all points.")
     else:
-        status, short = "undecided", f"along {name}, parts could be between {limits}"
+        status, short = "undecided", f"along {name}, parts{smallest} could be between {limits}"
         sentence = (f"No dependence on {name} is shown (p = {adjusted:.2g}), but the coverage "
                     f"{which} is only known to lie between {limits}.")
     question = found.along if feature is None else f"feature: {feature}"
@@ -394,15 +429,17 @@ def _held_out(y, bounds, model, columns, group, fold):
     return made
 
 # %% ../nbs/55_coverage.ipynb #cell-045
-def _mends(y, bounds, level, columns, group, rng):
+def _mends(y, bounds, level, columns, group, in_stretches, rng):
     "Held-out scores of what could mend intervals, those bounds, and the best one, fitted to all."
     unit = np.arange(y.size) if group is None else group
+    if in_stretches: group = None  # they are held out whole, and their rows are fitted
     fold = (rng.permutation(int(unit.max()) + 1) % 5)[unit]
     made, models = {"as stated": bounds}, _candidates(bounds, level, columns)
     for name, model in models.items():
         try: found = _held_out(y, bounds, model, columns, group, fold)
         except ValueError: continue  # too few points, or groups, for this one
         if np.isfinite(found).all(): made[name] = found
+    if len(made) == 1: return None, None, None
     table = _scored(y, made, level, unit)
     best = table.loc[table["score"].idxmin()]
     if best["gain"] <= best["gain_error"]: return table, None, None
@@ -518,6 +555,11 @@ class IntervalReport(_Report):
         return _next_step(self)
 
     @property
+    def no_mend(self) -> str:
+        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
+        return _no_mend(self)
+
+    @property
     def still_open(self) -> str:
         "What is not decided, and why; empty where all is."
         return still_open(self.conclusions.values())
@@ -580,7 +622,9 @@ def _headline(report):
     wrong = [one for one in found if one.status == "invalid"]
     unclear = [one for one in found if one.status == "undecided"]
     if wrong:
-        first = f"These {what} do not hold as stated: {'; '.join(one.short for one in wrong[:3])}"
+        how = ("cover more than" if all(one.direction == "too large" for one in wrong) else
+               "do not hold as")
+        first = f"These {what} {how} stated: {'; '.join(one.short for one in wrong[:3])}"
         more = f"; {len(wrong) - 3} more faults" if wrong[3:] else ""
         parts = [first + more]
         if unclear: parts.append(f"Not decided: {enumerated([_asked(one) for one in unclear])}")
@@ -604,34 +648,69 @@ def _asked(answer):
 def _next_step(report):
     if any("repeat an earlier" in one for one in report.cautions):
         return "Look at the rows that repeat others first; leave them out, or give groups."
-    for one in report.cautions:
-        if "alone makes up" in one:
-            return f"Look at {one.split(' alone')[0].lower()} first; then judge again."
-    if report.verdict == "invalid" and report.mend is not None:
-        first, best = report.mends["score"].iloc[0], report.mends.loc[
-            report.mends["score"].idxmin()]
-        gain = plus_minus(best["gain"], best["gain_error"]).lstrip("+")
-        return (f"Mend them: bounds {best['name']} (`.mend`) cover "
-                f"{_percent(best['coverage'], report.coverage)} % of held-out points and bring "
-                f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}, "
-                f"a gain of {gain}. Then judge again, on other points.")
+    if any("may hold the same points" in one for one in report.cautions):
+        return ("See first whether the file holds points more than once; leave copies out, or give "
+                "groups.")
+    if far := _decisive(report): return f"Look at {far} first; then judge again."
     if report.verdict == "invalid" and report.n_classes:
         return ("Make the sets anew from the probabilities, on points of their own "
                 "(ConformalSets), by class or group where coverage differs; then judge again.")
-    if report.verdict == "invalid":
-        return ("Neither moving nor stretching the bounds mends this on held-out points. Look for "
-                "a feature along which they fail, or have the model state its quantiles anew.")
+    if report.verdict == "invalid": return _mending(report)
     if report.verdict == "undecided":
         more = "points" if report.n_groups is None else "groups of rows"
         return f"Nothing is shown to be wrong; more {more} would tell what is still open."
-    few = [len(one.result.parts) for one in report.conclusions.values()
-           if one.result is not None and one.result.parts["is_small"].any()]
-    rest = " Of groups of few points nothing is known: judge them on more of their own." * bool(few)
-    if any(one.result is not None and not one.result.by_group
-           for one in report.conclusions.values()):
+    found = [one.result for one in report.conclusions.values() if one.result is not None]
+    few = [one for one in found if one.parts["is_small"].any()]
+    kind = "groups" if all(one.by_group for one in few) else "parts"
+    rest = (f" Of {kind} of few points too little is known: judge them on more of their own."
+            * bool(few))
+    if any(not one.by_group for one in found):
         rest += (" A fault of fewer points than a fifth may hide: name such points as a group, "
                  "and judge again.")
     return f"Use them as they are, for points like these.{rest}"
+
+# %% ../nbs/55_coverage.ipynb #mending
+def _mending(report):
+    "What to do about intervals in which a fault is shown."
+    if report.mend is not None:
+        first, best = report.mends["score"].iloc[0], report.mends.loc[
+            report.mends["score"].idxmin()]
+        gain = plus_minus(best["gain"], best["gain_error"]).lstrip("+")
+        alike = any(one.startswith(_ALIKE) for one in report.cautions)
+        return (f"Mend them: bounds {best['name']} (`.mend`) cover "
+                f"{_percent(best['coverage'], report.coverage)} % of held-out points and bring "
+                f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}, "
+                f"a gain of {gain}. Then judge again, on other points."
+                + " What the mend promises takes rows for unrelated." * alike)
+    if report.mends is None: return (
+        f"No mend was tried, since {report.no_mend}. Judge them on more points, or have the model "
+        "state its quantiles anew.")
+    if "equal a bound" in report.conclusions["coverage"].sentence: return (
+        "Use them where covering more than stated does no harm: no bounds that were tried on "
+        "held-out points do better.")
+    return (f"{report.no_mend[0].upper()}{report.no_mend[1:]}. Look for a feature along which they "
+            "fail, or have the model state its quantiles anew.")
+
+# %% ../nbs/55_coverage.ipynb #no-mend
+def _no_mend(report):
+    "Why there is no mend."
+    if report.mend is not None: return ""
+    if report.n_classes: return "sets are made anew from probabilities"
+    if report.verdict != "invalid": return "no fault is shown that one could mend"
+    if far := _decisive(report): return f"{far} decides the score"
+    if report.n < 50: return "there are fewer than fifty points"
+    if report.mends is None:
+        rows = "points" if report.n_groups is None else "groups of rows"
+        return f"there are too few {rows} for bounds of {100 * report.coverage:g} %"
+    is_stretched = report.mends["name"].str.startswith("stretched").any()
+    return (f"{'neither moving nor stretching' if is_stretched else 'not even moving'} the bounds "
+            "mends this on held-out points")
+
+
+def _decisive(report):
+    "The row that decides the score, if there is one."
+    return next((one.split(" alone")[0].lower() for one in report.cautions
+                 if "alone makes up" in one), "")
 
 # %% ../nbs/55_coverage.ipynb #cell-026
 def shown_parts(report: IntervalReport,  # what `interval_report` returned
@@ -840,20 +919,13 @@ def _judged(y_true, stated, level, checked, given, options):
     bounds = None if checked.n_classes else np.column_stack([
         side[:, 0] for side in check_bounds(stated)[:2]])
     y = None if bounds is None else read_vector(y_true, "y_true")
-    missed = Sample((~covered).astype(float), np.ones(covered.size), given["groups"])
-    cautions = ([f"{given['n_crossed']:,} of {covered.size:,} pairs of bounds were crossed and "
-                 "have been swapped."] if given["n_crossed"] else [])
-    stretches = None
-    if missed.groups is None and bounds is not None:
-        missed, stretches, told = _without_repeats(missed, y, bounds,
-                                                   options["n_calibration"] is not None)
-        cautions = [*told, *cautions]
-    if bounds is not None: cautions += _far_row(y, bounds, level)
+    missed, in_stretches, cautions = _missed(covered, y, bounds, level, given,
+                                             options["n_calibration"] is not None)
+    options = options | {"in_stretches": in_stretches, "at_bound": _at_bound(y, bounds)}
     group = None if missed.groups is None else missed.groups.codes
-    if group is not None: cautions += _few_groups(covered, group)
     promised = promised_coverage(level, options["n_calibration"])
     asked = _asked_along(missed, size, checked, given, options)
-    whole = group if stretches is None else stretches
+    whole = None if options["n_calibration"] is not None else group
     raw = [_pvalue(covered, whole, promised, options["n_calibration"])]
     count, alpha = 1 + len(asked), 1 - options["confidence"]
     drawn = options["drawn"] | {"levels": tuple(alpha / k for k in range(1, count + 1))}
@@ -866,9 +938,9 @@ def _judged(y_true, stated, level, checked, given, options):
     for (name, one), p in zip(found.items(), adjusted[1:]):
         answer = _along_answer(one, float(p), name if asked[name][1] else None, options)
         conclusions[answer.question] = answer
-    mends, held_out, mend = (None, None, None) if bounds is None else _tried(
+    is_far = any("alone makes up" in one for one in cautions)
+    mends, held_out, mend = (None, None, None) if bounds is None or is_far else _tried(
         conclusions, y, bounds, level, asked, group, options)
-    if any("alone makes up" in one for one in cautions): held_out = mend = None
     empty = int(np.sum(size == 0)) if checked.n_classes else 0
     if empty: cautions.append(f"{empty:,} of {covered.size:,} sets are empty.")
     return IntervalReport(
@@ -876,8 +948,30 @@ def _judged(y_true, stated, level, checked, given, options):
         mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=given["n_crossed"],
         score=None if bounds is None else float(regression_mwi_score(y, bounds, level)),
         n_empty=empty, n_calibration=options["n_calibration"], tolerance=options["tolerance"],
-        n_groups=None if group is None else int(group.max()) + 1, cautions=tuple(cautions),
-        confidence=options["confidence"], mends=mends, held_out=held_out, mend=mend)
+        n_groups=None if group is None or in_stretches else int(group.max()) + 1,
+        cautions=tuple(cautions), confidence=options["confidence"], mends=mends,
+        held_out=held_out, mend=mend)
+
+# %% ../nbs/55_coverage.ipynb #missed
+def _missed(covered, y, bounds, level, given, is_calibrated):
+    "The misses in their groups, whether these are stretches of the file, and what to beware of."
+    missed = Sample((~covered).astype(float), np.ones(covered.size), given["groups"])
+    cautions, is_free, in_stretches = [], missed.groups is None, False
+    if is_free and bounds is not None:
+        missed, in_stretches, cautions = _without_repeats(missed, y, bounds, is_calibrated)
+    if given["n_crossed"]:
+        cautions = [*cautions, f"{given['n_crossed']:,} of {covered.size:,} pairs of bounds were "
+                    "crossed and have been swapped."]
+    if bounds is not None: cautions += _far_row(y, bounds, level)
+    if missed.groups is not None and not in_stretches:
+        cautions += _few_groups(covered, missed.groups.codes)
+    return missed, in_stretches, cautions
+
+
+def _at_bound(y, bounds):
+    "The share of values that equal a bound, but for rounding."
+    return 0.0 if bounds is None else float(np.isclose(y[:, None], bounds, rtol=1e-12, atol=0)
+                                            .any(axis=1).mean())
 
 # %% ../nbs/55_coverage.ipynb #cell-032
 def _tried(conclusions, y, bounds, level, asked, group, options):
@@ -887,7 +981,7 @@ def _tried(conclusions, y, bounds, level, asked, group, options):
     named = {name: np.asarray(along.labels, dtype=object)[along.codes]
              for name, (along, is_feature) in asked.items()
              if is_feature and along.kind == "groups"}
-    return _mends(y, bounds, level, named, group, options["drawn"]["rng"])
+    return _mends(y, bounds, level, named, group, options["in_stretches"], options["drawn"]["rng"])
 
 # %% ../nbs/55_coverage.ipynb #cell-032b
 def _far_row(y, bounds, level):
@@ -901,21 +995,25 @@ def _far_row(y, bounds, level):
 
 # %% ../nbs/55_coverage.ipynb #cell-059
 def _without_repeats(missed, y, bounds, is_calibrated):
-    """The misses with rows that repeat each other as groups, stretches of the file where
-    neighbouring rows are alike, and what was seen."""
+    """The misses with rows that repeat each other as groups, or with stretches of the file where
+    neighbouring rows are alike; whether it is these; and what was seen."""
     half = (bounds[:, 1] - bounds[:, 0]) / 2
-    if y.size < 4 or not np.all(half > 0): return missed, None, []
+    if y.size < 4 or not np.all(half > 0): return missed, False, []
     away = np.clip(y - bounds.mean(axis=1), -1e149 * half, 1e149 * half)
     seen = repeats_of(Sample(away, half))
-    if not seen.is_suspect: return missed, None, []
-    if is_calibrated: return missed, None, [f"{_ALIKE}; the p-value of the coverage is too sure."]
     if seen.groups is not None:
-        return missed.with_groups(seen.groups), None, [
-            f"{seen.repeated:,} of {seen.n:,} {seen.repeats} repeat an earlier one; those that do "
-            "count as one point."]
-    stretches = np.arange(y.size) * 20 // y.size if y.size >= 40 else None
-    return missed, stretches, [f"{_ALIKE}; for the coverage as a whole, twenty stretches of the "
-                               "file were taken for what varies."]
+        told = seen.sentence.rstrip(".") if seen.repeats is None else (
+            f"{seen.repeated:,} of {seen.n:,} {seen.repeats} repeat an earlier one")
+        if is_calibrated: return missed, False, [f"{told}; p-values take all for unrelated."]
+        return missed.with_groups(seen.groups), False, [f"{told}; those that do count as one."]
+    if seen.lag is None or seen.lag > 3 or seen.pvalue > 0.001 or seen.correlation < 0.05:
+        return missed, False, []  # equal whole numbers are no copies, as far as these rows tell
+    if y.size < 40: return missed, False, [f"{_ALIKE}; p-values take them for unrelated."]
+    whole = "; the coverage as a whole is judged as if rows were unrelated" * is_calibrated
+    number = min(20, y.size // 5)
+    return missed.with_groups(np.arange(y.size) * number // y.size), True, [
+        f"{_ALIKE}; {number} stretches of the file were taken for what varies, as if these were "
+        f"unrelated{whole}."]
 
 # %% ../nbs/55_coverage.ipynb #cell-059b
 _ALIKE = "Neighbouring rows are alike: if they belong together, give groups"
