@@ -1739,6 +1739,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                         'uqcal.model_comparison._scoring': ('model_comparison.html#_scoring', 'uqcal/model_comparison.py'),
                                         'uqcal.model_comparison._shown': ('model_comparison.html#_shown', 'uqcal/model_comparison.py'),
                                         'uqcal.model_comparison._spread': ('model_comparison.html#_spread', 'uqcal/model_comparison.py'),
+                                        'uqcal.model_comparison._stakes': ('model_comparison.html#_stakes', 'uqcal/model_comparison.py'),
                                         'uqcal.model_comparison._told': ('model_comparison.html#_told', 'uqcal/model_comparison.py'),
                                         'uqcal.model_comparison._unseen': ('model_comparison.html#_unseen', 'uqcal/model_comparison.py'),
                                         'uqcal.model_comparison._unseen_words': ( 'model_comparison.html#_unseen_words',

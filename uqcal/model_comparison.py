@@ -302,40 +302,48 @@ def _points_needed(one, critical, tolerance, n):
     return int(float(f"{needed:.2g}")) if n < needed < 1e12 else None
 
 # %% ../nbs/56_model_comparison.ipynb #cell-049e
-def _unseen(scoring, first, second, unit):
-    """How far the first model's lead may be smaller, or larger, for what fewer than five points
-    show, by (1a), and how many these are: none where there are enough."""
+def _stakes(scoring, first, second):
+    """How much the first model's lead would shrink, and the second's, if the outcome told against
+    it, in each row; and in which rows it did."""
     if isinstance(scoring, OutcomeScoring):
-        rare = float(2 * first[0].sum() <= unit.size)
-        seen = first[0] == rare
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one, other = (scoring.points(np.full(unit.size, rare), p)
-                          - scoring.points(np.full(unit.size, 1 - rare), p)
+        ones = np.ones(first[0].size)
+        with np.errstate(invalid="ignore"):
+            one, other = (scoring.points(ones, p) - scoring.points(0 * ones, p)
                           for _, p in (first, second))
-            more = np.nan_to_num(one - other, nan=0.0, posinf=np.inf, neginf=-np.inf)[~seen]
-        costs = np.maximum(more, 0), np.maximum(-more, 0)
-    elif scoring.name == "interval":
-        (error, width), (error_2, width_2) = first, second
-        seen = (np.abs(error) > width) | (np.abs(error_2) > width_2)
-        apart, wider = np.abs(error - error_2), width_2 - width
-        costs = (2 / (1 - scoring.level) * np.maximum(apart + x, 0) for x in (wider, -wider))
-    else: return 0.0, 0.0, -1
-    k, size = np.unique(unit[seen]).size, int(unit.max()) + 1
-    if k >= min(5, size / 4): return 0.0, 0.0, -1
-    rate = (scipy.stats.chi2.isf(0.025, 2 * k + 2) / 2 - k) / size
-    return *(float(rate * one.mean()) for one in costs), k
+            more = np.nan_to_num(one - other, nan=0.0)
+        paid = (first[0] == 1) == (more > 0)
+        return (np.abs(more), paid), (np.abs(more), ~paid)
+    (error, width), (error_2, width_2) = first, second
+    missed = (np.abs(error) > width) | (np.abs(error_2) > width_2)
+    apart, wider = np.abs(error - error_2), width_2 - width
+    return tuple((2 / (1 - scoring.level) * np.maximum(apart + x, 0), missed)
+                 for x in (wider, -wider))
+
+# %% ../nbs/56_model_comparison.ipynb #cell-049i
+def _unseen(stake, paid, unit):
+    """How far a lead may be smaller, and how many typical stakes were paid, by (1a); 0 and −1 where
+    these are enough."""
+    if not stake.any(): return 0.0, -1.0
+    if np.isinf(stake).any(): stake = np.where(np.isinf(stake), 1e12, stake)
+    typical = (stake**2).sum() / stake.sum()
+    k = np.minimum(np.bincount(unit[paid], stake[paid]) / typical, 1).sum()
+    if k >= min(5, stake.sum() / typical / 4): return 0.0, -1.0
+    more = scipy.stats.gamma.isf(0.025, k + 1) - k
+    return float(more * typical / unit.size), float(k)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-049f
 def _differences(scoring, models, order, difference, unit, **options):
     """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the
-    number of points that show it; −1 where there are enough, or nothing to allow for."""
+    typical stakes paid by the model that this concerns; −1 where enough were, or there are none."""
     found = mean_differences(difference, unit, **options)
-    below, above, k = zip(*(_unseen(scoring, models[a], models[b], unit) for a, b in order))
+    if scoring.name in ("log", "crps"): return found, np.full(len(order), -1.0)
+    rows = np.array([[_unseen(stake, paid, unit) for stake, paid in
+                      _stakes(scoring, models[a], models[b])] for a, b in order])
+    (below, above), k = rows[:, :, 0].T, rows[:, :, 1]
     low, high = found.low - below, found.high + above
-    is_wider = np.add(below, above) > 0
-    hides = is_wider & (low <= 0) & (high >= 0)
-    return replace(found, low=low, high=high, pvalue=np.where(
-        hides, 1.0, found.pvalue)), np.where(is_wider, k, -1).astype(int)
+    hides = (below + above > 0) & (low <= 0) & (high >= 0)
+    return replace(found, low=low, high=high, pvalue=np.where(hides, 1.0, found.pvalue)), np.where(
+        below > 0, k[:, 0], k[:, 1])
 
 # %% ../nbs/56_model_comparison.ipynb #cell-051
 _MOST, _HEAVY = 5, 0.25  # rows that may be named as deciding; share of a scatter to be warned of
@@ -531,14 +539,13 @@ def _rows_words(one, found, a, b, both):
 # %% ../nbs/56_model_comparison.ipynb #cell-059b
 def _unseen_words(one, found, a, b, both):
     "What has hardly been seen, in words."
-    of = ("outcome is outside the bounds of either", "outcomes are outside the bounds of either")
-    if found.score != "interval": of = "outcome is the rarer one", "outcomes are the rarer one"
-    k = one["seen"]
-    seen = f"no {of[0]}" if k == 0 else f"only {k} of {found.n:,} {of[k > 1]}"
+    k, loser = one["seen"], a if one["low"] < 0 else b
+    came = (f"none of the outcomes that would tell against {loser} has come" if k < 0.01 else
+            f"of the outcomes that would tell against {loser} too few have come")
     ends = [three_digits(max(end, 0.0)) for end in (one["high"], -one["low"])]
     level = f"{100 * found.confidence:g} %"
     return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {a} is ahead by "
-            f"{both}, but {seen}. With as many more as chance may have hidden, {a} may be better "
+            f"{both}, but {came}. With as many more as chance may have hidden, {a} may be better "
             f"by up to {ends[0]} or worse by up to {ends[1]} ({level}).")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-060
@@ -809,8 +816,8 @@ class _ComparedModels(Result):
     # difference, its standard error and interval, which reaches `critical` of these, p-value,
     # share of the scatter in one row,
     # calibration, rest and its two parts, verdict, reason, n_needed; what is found without dominant
-    # rows, if there are any; where limits allow for what was hardly seen, `seen` points show it
-    # (−1: enough)
+    # rows, if there are any; where limits allow for what was hardly seen, `seen` typical stakes were
+    # paid, Eq. 1a (−1: enough)
     points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
                                                               # for each model
 
@@ -849,7 +856,7 @@ class ModelComparison(_ComparedModels):
         interval, which reaches `critical` of these, p-value, share of the scatter in one
         row, calibration, rest and its two parts, verdict, reason, n_needed; what is found
         without dominant rows, if there are any; where limits allow for what was hardly
-        seen, `seen` points show it (−1: enough).
+        seen, `seen` typical stakes were paid, Eq. 1a (−1: enough).
     points : pd.DataFrame
         The score of each point, a column for each model.
     """
