@@ -396,6 +396,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                               'uqcal.causes._first_of_group': ('causes.html#_first_of_group', 'uqcal/causes.py'),
                               'uqcal.causes._has_tiny_u': ('causes.html#_has_tiny_u', 'uqcal/causes.py'),
                               'uqcal.causes._in_row_order': ('causes.html#_in_row_order', 'uqcal/causes.py'),
+                              'uqcal.causes._is_nominal': ('causes.html#_is_nominal', 'uqcal/causes.py'),
                               'uqcal.causes._is_sloped': ('causes.html#_is_sloped', 'uqcal/causes.py'),
                               'uqcal.causes._is_sorted': ('causes.html#_is_sorted', 'uqcal/causes.py'),
                               'uqcal.causes._leaks': ('causes.html#_leaks', 'uqcal/causes.py'),

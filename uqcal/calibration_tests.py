@@ -433,8 +433,8 @@ class MulticlassTests(Result):
     Attributes
     ----------
     table : pd.DataFrame
-        A row for each statement and test: statistic, pvalue, adjusted (Holm, within a
-        test), method, n_resamples; NaN where there is nothing to test.
+        A row for each statement and test: statistic, pvalue, adjusted (Holm, over all),
+        method, n_resamples; NaN where there is nothing to test.
     n : int
         Points with positive weight.
     n_classes : int
@@ -445,7 +445,7 @@ class MulticlassTests(Result):
     """
     table: pd.DataFrame = field(repr=False)  # a row for each statement and test:
                                              # statistic, pvalue, adjusted (Holm,
-                                             # within a test), method, n_resamples;
+                                             # over all), method, n_resamples;
                                              # NaN where there is nothing to test
     n: int  # points with positive weight
     n_classes: int  # number of classes
@@ -573,7 +573,8 @@ def multiclass_calibration_tests(
                  for name in STATISTICS}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
     table = table.astype({"n_resamples": "Int64"})
-    adjusted = table["pvalue"].dropna().groupby(level="test").transform(holm)
+    asked = table["pvalue"].dropna()
+    adjusted = pd.Series(holm(asked), asked.index)
     table.insert(2, "adjusted", adjusted.reindex(table.index))
     return MulticlassTests(table=table, n=walk.n, n_classes=prob.shape[1], impossible=impossible)
 

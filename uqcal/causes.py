@@ -419,7 +419,7 @@ def _rounding(sample):
     found, u = [], sample.uncertainty
     if sample.n < 10 or sample.by_uncertainty.is_constant: return found
     step = _step(u)
-    if _digits(u) == 1 or step > 0.2 * np.median(u):
+    if (_digits(u) == 1 or step > 0.2 * np.median(u)) and not _is_nominal(u, step):
         found.append(Cause(name="rounded uncertainty", strength="seen", sentence=(
             f"The uncertainties take {sample.by_uncertainty.labels.size:,} values only, "
             + ("each with one digit" if _digits(u) == 1 else f"multiples of {step:g}")
@@ -431,6 +431,12 @@ def _rounding(sample):
             f"All errors are multiples of {step:g}, which is {step / np.median(u):.2g} times the "
             "median uncertainty, as if they had been rounded.")))
     return found
+
+# %% ../nbs/29_causes.ipynb #cell-rnd2
+def _is_nominal(u, step):
+    "Whether a few values, no two next to each other, may be those of a few instruments."
+    values = np.unique(u)
+    return values.size < 6 and not np.any(np.diff(values) < 1.5 * step)
 
 # %% ../nbs/29_causes.ipynb #cell-095
 def _repeats(sample):
@@ -596,7 +602,8 @@ def _bias(sample):
 
 # %% ../nbs/29_causes.ipynb #cell-015
 _POWERS: tuple[tuple[str, str, Callable], ...] = (
-    ("variance", "variances stood in place of standard deviations",
+    ("variance", "variances stood in place of standard deviations, or each u had been estimated "
+     "from a few values",
      lambda log_u: 0.5 * log_u),
     ("root", "square roots of standard deviations stood in place of these",
      lambda log_u: 2 * log_u),

@@ -599,15 +599,18 @@ def _rest_words(one, found):
     "Of what a mended difference is made, where predictions may differ."
     if found.score in ("brier", "log loss"): return ""
     words = []
-    for name, says in (("predictions", ("better", "as good", "worse")),
-                       ("discrimination", ("telling more", "telling as much", "telling less"))):
+    for name, says in (("predictions", ("being better", "being as good", "being worse",
+                                        "not surely better or worse")),
+                       ("discrimination", ("telling more", "telling as much", "telling less",
+                                           "not surely telling more or less"))):
         value, error = one[name], one[f"{name}_error"]
         matters = abs(value) > max(one["critical"] * error, 0.01 * found.tolerance)
         side = int(-np.sign(value)) if matters else 0
         text, _ = _shown(abs(value) if side else value, error)
+        if not matters and abs(value) + one["critical"] * error > found.tolerance: side = 2
         words.append(f"{says[side + 1]} ({text})")
     what = "widths" if found.score == "interval" else "uncertainties"
-    return f", its predictions being {words[0]} and its {what} {words[1]}"
+    return f", its predictions {words[0]} and its {what} {words[1]}"
 
 # %% ../nbs/56_model_comparison.ipynb #cell-061c
 def _moved_words(one, found):
