@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 # %% auto #0
-__all__ = ['conformal_threshold', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
+__all__ = ['conformal_threshold', 'as_decimals', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
 
 # %% ../nbs/31_conformal.ipynb #b73ea070
 from .coverage_counts import conformal_rank
@@ -120,8 +120,24 @@ def _group_names(columns, by):
     return columns[by]
 
 # %% ../nbs/31_conformal.ipynb #as-decimals
-def _as_decimals(low, up):
-    "Bounds to fourteen digits of the larger, in which decimals that should be equal are equal."
+def as_decimals(
+    low: np.ndarray,  # lower bounds, shape (n,)
+    up: np.ndarray,  # upper bounds, shape (n,)
+) -> np.ndarray:  # shape (n, 2)
+    """Bounds to fourteen digits of the larger, in which decimals that should be equal are equal.
+
+    Parameters
+    ----------
+    low : np.ndarray
+        Lower bounds, shape (n,).
+    up : np.ndarray
+        Upper bounds, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 2).
+    """
     size = np.maximum(np.abs(low), np.abs(up))
     use = (size > 1e-8) & (size < 1e13)
     scale = 10.0**(13 - np.floor(np.log10(size, where=use, out=np.zeros(size.shape))))
@@ -405,7 +421,7 @@ class ConformalIntervals(_LearnsErrors):
         middle = check_column(prediction, u.size, "prediction")
         if self.mend_ is not None: middle, u = self.mend_.apply(prediction, uncertainty, features)
         reach = self._thresholds(columns, u.size) * u[:, None]
-        return _as_decimals(middle - reach[:, -1], middle + reach[:, 0])
+        return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
 
 # %% ../nbs/31_conformal.ipynb #cell-033
 class _LearnsBounds(_Told):
@@ -514,7 +530,7 @@ class _MovesBounds(_LearnsBounds):
         low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
         crossed = low > up
         low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
-        return _as_decimals(low, up)
+        return as_decimals(low, up)
 
 # %% ../nbs/31_conformal.ipynb #1aa45d76
 def _moved(found, of):
