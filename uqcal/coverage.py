@@ -372,8 +372,9 @@ def _along_answer(found, adjusted, feature, options):
                    for row in (low, high))
     span, name = found.span, f"the {found.along}" if feature is None else found.along
     smallest = _smallest(found)
-    which = ("in each group" if found.by_group else "in each fifth of the points" if len(table) == 5
-             and np.ptp(table["count"]) <= 0.05 * table["count"].sum() else "in each part") + smallest
+    is_even = len(table) == 5 and np.ptp(table["count"]) <= 0.05 * table["count"].sum()
+    which = ("in each group" if found.by_group else "in each fifth of the points" if is_even else
+             "in each part") + smallest
     limits = f"{_percent(span.low, level)} and {_percent(span.high, level)} %"
     reach = f"{three_digits(100 * tolerance).rstrip('0').rstrip('.')} %"
     if adjusted <= 1 - options["confidence"]:
