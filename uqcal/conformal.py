@@ -263,8 +263,8 @@ class _Told(_Tabled):
                               for name in ("low", "high", "promised"))
         if average == "100.0": return f"too few points for {100 * self.level:g} %: {on}"
         least, why = ("at least ", "; equal scores make it more") if self._tied(0) else ("", "")
-        return (f"{least}{average} % covered on average over calibrations on {on}, {low} to {high} % "
-                f"by these in 95 % of them{why}")
+        return (f"{least}{average} % covered on average over calibrations on {on}, {low} to {high} "
+                f"% by these in 95 % of them{why}")
 
 # %% ../nbs/31_conformal.ipynb #0dc93cf8
 def _reach(found):
@@ -423,10 +423,28 @@ class ConformalIntervals(_LearnsErrors):
         reach = self._thresholds(columns, u.size) * u[:, None]
         return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
 
-# %% ../nbs/31_conformal.ipynb #cell-033
-class _LearnsBounds(_Told):
-    "Thresholds of distances from bounds, or of errors over half widths that are mended first."
+# %% ../nbs/31_conformal.ipynb #reads-bounds
+class _ReadsBounds(_Told):
+    "Bounds as they come in."
     inner_ = None
+
+    def _half(self, low, up):
+        "Half widths, in the place of uncertainties."
+        return read_vector((up - low) / 2, "the half widths of y_intervals", positive=True)
+
+    def _bounds(self, y_intervals):
+        "Lower and upper bounds, and the length in which distances from them are measured."
+        low, up, _ = check_bounds(y_intervals)
+        if low.shape[1] > 1:
+            raise ValueError(f"y_intervals must have shape (n, 2), one level, got "
+                             f"{low.shape[1]} levels")
+        if not self.per_width: return low[:, 0], up[:, 0], 1.0
+        width = read_vector(up[:, 0] - low[:, 0], "the widths of y_intervals", positive=True)
+        return low[:, 0], up[:, 0], width
+
+# %% ../nbs/31_conformal.ipynb #cell-033
+class _LearnsBounds(_ReadsBounds):
+    "Thresholds of distances from bounds, or of errors over half widths that are mended first."
 
     def fit(self,
             y_true: ArrayLike,  # true values, shape (n,)
@@ -478,20 +496,6 @@ class _LearnsBounds(_Told):
         low, up = self.predict(y_intervals, features).T
         self.inside_ = np.bincount(cell[(low <= y) & (y <= up)], minlength=self.points_.size)
         return self
-
-    def _half(self, low, up):
-        "Half widths, in the place of uncertainties."
-        return read_vector((up - low) / 2, "the half widths of y_intervals", positive=True)
-
-    def _bounds(self, y_intervals):
-        "Lower and upper bounds, and the length in which distances from them are measured."
-        low, up, _ = check_bounds(y_intervals)
-        if low.shape[1] > 1:
-            raise ValueError(f"y_intervals must have shape (n, 2), one level, got "
-                             f"{low.shape[1]} levels")
-        if not self.per_width: return low[:, 0], up[:, 0], 1.0
-        width = read_vector(up[:, 0] - low[:, 0], "the widths of y_intervals", positive=True)
-        return low[:, 0], up[:, 0], width
 
 # %% ../nbs/31_conformal.ipynb #cell-034a
 class _MovesBounds(_LearnsBounds):
