@@ -197,6 +197,14 @@ def test_the_summaries_say_what_the_written_rows_show():
     assert f"80 % wanted: {100 * summary.coverage_before:.1f} % covered as stated" in summary.sentence
 
 
+def test_outcomes_in_the_middle_leave_a_guarantee_of_one_side():
+    "19 of 20 outcomes are 0: 95 % covered, 50 % wanted. Mutation: 'would be off by more than 3 %'."
+    hit = np.random.default_rng(0).random(3000) < 0.95
+    summary = run("bounds", [f"k{t},-1,1,{0 if one else 3}" for t, one in enumerate(hit)], method="aci", level=0.5)[1]
+    assert summary.coverage_after > 0.94 and summary.bound < 0.05 and "would fall short by more than" in summary.sentence
+    assert not run("bounds", rows("bounds", 3000))[1].one_sided
+
+
 def test_a_mean_that_is_one_errors_work_is_said_to_be():
     lines = rows("errors", 1000)
     lines[400] = "k400,1.0,1000000"

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 # %% auto #0
-__all__ = ['conformal_threshold', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
+__all__ = ['conformal_threshold', 'as_decimals', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
 
 # %% ../nbs/31_conformal.ipynb #b73ea070
 from .coverage_counts import conformal_rank
@@ -120,8 +120,24 @@ def _group_names(columns, by):
     return columns[by]
 
 # %% ../nbs/31_conformal.ipynb #as-decimals
-def _as_decimals(low, up):
-    "Bounds to fourteen digits of the larger, in which decimals that should be equal are equal."
+def as_decimals(
+    low: np.ndarray,  # lower bounds, shape (n,)
+    up: np.ndarray,  # upper bounds, shape (n,)
+) -> np.ndarray:  # shape (n, 2)
+    """Bounds to fourteen digits of the larger, in which decimals that should be equal are equal.
+
+    Parameters
+    ----------
+    low : np.ndarray
+        Lower bounds, shape (n,).
+    up : np.ndarray
+        Upper bounds, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 2).
+    """
     size = np.maximum(np.abs(low), np.abs(up))
     use = (size > 1e-8) & (size < 1e13)
     scale = 10.0**(13 - np.floor(np.log10(size, where=use, out=np.zeros(size.shape))))
@@ -247,8 +263,8 @@ class _Told(_Tabled):
                               for name in ("low", "high", "promised"))
         if average == "100.0": return f"too few points for {100 * self.level:g} %: {on}"
         least, why = ("at least ", "; equal scores make it more") if self._tied(0) else ("", "")
-        return (f"{least}{average} % covered on average over calibrations on {on}, {low} to {high} % "
-                f"by these in 95 % of them{why}")
+        return (f"{least}{average} % covered on average over calibrations on {on}, {low} to {high} "
+                f"% by these in 95 % of them{why}")
 
 # %% ../nbs/31_conformal.ipynb #0dc93cf8
 def _reach(found):
@@ -405,12 +421,30 @@ class ConformalIntervals(_LearnsErrors):
         middle = check_column(prediction, u.size, "prediction")
         if self.mend_ is not None: middle, u = self.mend_.apply(prediction, uncertainty, features)
         reach = self._thresholds(columns, u.size) * u[:, None]
-        return _as_decimals(middle - reach[:, -1], middle + reach[:, 0])
+        return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
+
+# %% ../nbs/31_conformal.ipynb #reads-bounds
+class _ReadsBounds(_Told):
+    "Bounds as they come in."
+    inner_ = None
+
+    def _half(self, low, up):
+        "Half widths, in the place of uncertainties."
+        return read_vector((up - low) / 2, "the half widths of y_intervals", positive=True)
+
+    def _bounds(self, y_intervals):
+        "Lower and upper bounds, and the length in which distances from them are measured."
+        low, up, _ = check_bounds(y_intervals)
+        if low.shape[1] > 1:
+            raise ValueError(f"y_intervals must have shape (n, 2), one level, got "
+                             f"{low.shape[1]} levels")
+        if not self.per_width: return low[:, 0], up[:, 0], 1.0
+        width = read_vector(up[:, 0] - low[:, 0], "the widths of y_intervals", positive=True)
+        return low[:, 0], up[:, 0], width
 
 # %% ../nbs/31_conformal.ipynb #cell-033
-class _LearnsBounds(_Told):
+class _LearnsBounds(_ReadsBounds):
     "Thresholds of distances from bounds, or of errors over half widths that are mended first."
-    inner_ = None
 
     def fit(self,
             y_true: ArrayLike,  # true values, shape (n,)
@@ -463,20 +497,6 @@ class _LearnsBounds(_Told):
         self.inside_ = np.bincount(cell[(low <= y) & (y <= up)], minlength=self.points_.size)
         return self
 
-    def _half(self, low, up):
-        "Half widths, in the place of uncertainties."
-        return read_vector((up - low) / 2, "the half widths of y_intervals", positive=True)
-
-    def _bounds(self, y_intervals):
-        "Lower and upper bounds, and the length in which distances from them are measured."
-        low, up, _ = check_bounds(y_intervals)
-        if low.shape[1] > 1:
-            raise ValueError(f"y_intervals must have shape (n, 2), one level, got "
-                             f"{low.shape[1]} levels")
-        if not self.per_width: return low[:, 0], up[:, 0], 1.0
-        width = read_vector(up[:, 0] - low[:, 0], "the widths of y_intervals", positive=True)
-        return low[:, 0], up[:, 0], width
-
 # %% ../nbs/31_conformal.ipynb #cell-034a
 class _MovesBounds(_LearnsBounds):
     "How learnt distances move the bounds of new points."
@@ -514,7 +534,7 @@ class _MovesBounds(_LearnsBounds):
         low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
         crossed = low > up
         low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
-        return _as_decimals(low, up)
+        return as_decimals(low, up)
 
 # %% ../nbs/31_conformal.ipynb #1aa45d76
 def _moved(found, of):

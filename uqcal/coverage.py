@@ -294,8 +294,7 @@ def _of_steps(share, promised, options):
     "What values in steps have to do with a coverage above what is promised."
     at_bound = options["at_bound"]
     if share - at_bound >= promised: return ""
-    least = "" if options["n_calibration"] is None else (
-        ", and a calibrated method promises no less than stated, not no more")
+    least = "" if options["n_calibration"] is None else ", which a calibrated method may do"
     return (f"; {100 * at_bound:.1f} % of all values equal a bound, and values that come in steps "
             f"can make it more than stated{least}")
 
@@ -372,8 +371,9 @@ def _along_answer(found, adjusted, feature, options):
                    for row in (low, high))
     span, name = found.span, f"the {found.along}" if feature is None else found.along
     smallest = _smallest(found)
-    which = ("in each group" if found.by_group else "in each fifth of the points" if len(table) == 5
-             and np.ptp(table["count"]) <= 0.05 * table["count"].sum() else "in each part") + smallest
+    is_even = len(table) == 5 and np.ptp(table["count"]) <= 0.05 * table["count"].sum()
+    which = ("in each group" if found.by_group else "in each fifth of the points" if is_even else
+             "in each part") + smallest
     limits = f"{_percent(span.low, level)} and {_percent(span.high, level)} %"
     reach = f"{three_digits(100 * tolerance).rstrip('0').rstrip('.')} %"
     if adjusted <= 1 - options["confidence"]:
@@ -493,6 +493,11 @@ class _Report(Result):
         found = {one.status for one in self.conclusions.values()}
         return next(one for one in ("invalid", "undecided", "valid") if one in found)
 
+    @property
+    def no_mend(self) -> str:
+        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
+        return _no_mend(self)
+
 # %% ../nbs/55_coverage.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
 class IntervalReport(_Report):
@@ -553,11 +558,6 @@ class IntervalReport(_Report):
     def next_step(self) -> str:
         "What to do about it first."
         return _next_step(self)
-
-    @property
-    def no_mend(self) -> str:
-        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
-        return _no_mend(self)
 
     @property
     def still_open(self) -> str:

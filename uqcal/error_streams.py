@@ -368,6 +368,7 @@ class _BoundCounts(StreamCounts):
     infinite: int  # how many outcomes had an infinite interval
     bound: float | None  # how far the coverage can be from the level at most, for any sequence with
     # distances in the range of these; None where that is not guaranteed
+    one_sided: bool  # whether it can be more than that, as outcomes in the very middle are covered
     alarm: CoverageAlarm | None  # the first of what was stated; None if there was none
     alarm_after: CoverageAlarm | None  # the first of what was written
     alarms_after: int  # how often the monitor of what was written rang
@@ -428,6 +429,8 @@ class BoundStreamSummary(_BoundCounts):
     bound : float | None
         How far the coverage can be from the level at most, for any sequence with distances
         in the range of these; None where that is not guaranteed.
+    one_sided : bool
+        Whether it can be more than that, as outcomes in the very middle are covered.
     alarm : CoverageAlarm | None
         The first of what was stated; None if there was none.
     alarm_after : CoverageAlarm | None
@@ -444,7 +447,8 @@ class BoundStreamSummary(_BoundCounts):
         if self.bound is None: return f"{self.method} has no guarantee"
         if self.bound >= max(self.level, 1 - self.level):
             return "so few outcomes guarantee nothing yet"
-        return (f"no sequence as long, at distances like these, would be off by more than "
+        how = "fall short by" if self.one_sided else "be off by"
+        return (f"no sequence as long, at distances like these, would {how} more than "
                 f"{_percent(self.bound)}")
 
     @property
@@ -586,6 +590,7 @@ class _BoundRows(_Bounds):
             width_before=tally.width_[0] / n, width_after=tally.width_[1] / finite,
             infinite=tally.infinite_, alarm=first, alarms=tally.monitor_.alarms_,
             bound=getattr(self.forecaster_.tracker_, "bound_", None) if known else None,
+            one_sided=known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_,
             alarm_after=second, alarms_after=tally.after_.alarms_)
 
 # %% ../nbs/62_error_streams.ipynb #cell-054

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from .conformal import as_decimals
 from .inputs import (check_count, check_errors, check_fraction, check_labels_agree,
                           plain_array, read_vector, refuse)
 from .intervals import check_bounds
@@ -36,7 +37,6 @@ def _count(told, missed, threshold):
     told[0] += 1.0
     told[1] += missed
     told[2] += threshold == np.inf
-    told[3] += threshold == -np.inf
 
 # %% ../nbs/57_interval_streams.ipynb #cell-007b
 @kernel
@@ -63,7 +63,7 @@ class _Tracker(Storable):
         "The state: arrays that a run moves on in place."
         if not hasattr(self, "state_"):
             check_fraction(self.level, "level")
-            self.state_ = (*self._begin(), np.zeros(4))
+            self.state_ = (*self._begin(), np.zeros(5))
         if not self.state_[0].flags.writeable:  # loaded as a map of a file
             self.state_ = tuple(np.array(part) for part in self.state_)
         return self.state_
@@ -73,6 +73,8 @@ class _Tracker(Storable):
         out, state = np.empty(scores.size), self._now()
         rows = np.empty((0, 1)) if stated is None else np.array(stated, float)
         self._kernel(rows, scores, 1.0 - self.level, state, out)
+        held = scores <= np.maximum(out, 0.0) * (1 + 1e-11)
+        state[-1][3:] += np.sum((out == -np.inf) & ~held), np.sum(held)
         return out
 
     def _threshold(self): return max(self._row()[0], 0.0)
@@ -250,7 +252,7 @@ class _Windowed(_Streamed):
     @property
     @locked
     def empty_(self) -> int:
-        "How many intervals so far were empty."
+        "How many intervals so far were empty: of no width, beside their outcome."
         return int(self._now()[-1][3])
 
 # %% ../nbs/57_interval_streams.ipynb #cell-018
@@ -411,8 +413,9 @@ class _Tracked(Desk):
     @property
     @locked
     def coverage_(self) -> float:
-        "Share of outcomes so far that were booked as covered; NaN before the first."
-        return self._now().coverage_
+        "Share of outcomes so far in their intervals as stated; NaN before the first."
+        seen, _, _, _, held = self._now()._now()[-1]
+        return float(held / seen) if seen else math.nan
 
 # %% ../nbs/57_interval_streams.ipynb #cell-029
 class _Spoken(_Tracked):
@@ -423,16 +426,16 @@ class _Spoken(_Tracked):
     def sentence(self) -> str:
         "What was covered so far and what is guaranteed."
         tracker = self._now()
-        seen, missed, infinite, empty = (int(one) for one in tracker._now()[-1])
+        seen, missed, infinite, empty, held = (int(one) for one in tracker._now()[-1])
         wanted = f"{100 * tracker.level:g} % wanted"
         if not seen: return f"no outcome yet, {wanted}"
-        parts = [f"{seen - missed:,} of {seen:,} outcomes covered "
-                 f"({100 * (1 - missed / seen):.1f} %), {wanted}"]
+        parts = [f"{held:,} of {seen:,} outcomes covered ({100 * held / seen:.1f} %), {wanted}"]
         if hasattr(tracker, "bound_"):
             off, most = 100 * tracker.bound_, 100 * max(tracker.level, 1 - tracker.level)
+            how = "falls short by" if held > seen - missed else "is off by"
             parts.append("so few guarantee nothing yet" if off >= most else
                          "no sequence of as many, each known before the next interval and with "
-                         f"scores in the range of these, is off by more than {three_digits(off)} %")
+                         f"scores in the range of these, {how} more than {three_digits(off)} %")
         for number, what in ((infinite, "infinite"), (empty, "empty")):
             if number: parts.append(f"{number:,} interval{'s' * (number > 1)} {what}")
         return "; ".join(parts)
@@ -611,7 +614,7 @@ def _rows(y_intervals):
     return (given, True) if given.ndim != 1 else (given.reshape(1, -1), False)
 
 # %% ../nbs/57_interval_streams.ipynb #cell-033c
-def _bounds(middle, half): return np.column_stack([middle - half, middle + half])
+def _bounds(middle, half): return as_decimals(middle - half, middle + half)
 
 # %% ../nbs/57_interval_streams.ipynb #cell-033d
 def _distances(y, middle, half):
