@@ -464,7 +464,8 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
     "Do scaled errors depend on the uncertainty, a feature, or groups?"
     span, at, found = sizes.relative_interval, sizes.named, f"p = {pvalue:.2g}{note}"
     status, reason = _status(setup, pvalue, span), None
-    if status != "invalid" and sizes.is_heavy: status = "undecided"
+    doubt = _doubt(test, at, feature, found) if status == "invalid" else ""
+    if doubt or status != "invalid" and sizes.is_heavy: status = "undecided"
     if status == "undecided":
         reason = "tails" if sizes.is_heavy and (test.n_groups or test.n) >= 20 else "precision"
     depend = (f"differ between the groups of {feature}" if test.by == "groups" else
@@ -476,6 +477,7 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
         limits = f"from {_digits(span.low)} times their average size up" if span.low else "at all"
     if status == "invalid":
         says, short = _wrong_there(test, at, feature, found, over)
+    elif doubt: says, short = doubt, f"{over}: not decided whether sizes differ"
     elif status == "valid":
         says += f": {_parts(test, along)} they are {limits}"
         short = f"{over}: even to within {_off(span)}"
@@ -497,6 +499,19 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
                       test=f"Kuiper's range of the cumulative scaled errors, {test.method}, "
                            f"{_drawn(test)} draws")
 
+
+# %% ../nbs/50_conclusions.ipynb #cell-013d
+def _doubt(test, at, feature, found):
+    "Why a small p-value alone shows no difference of sizes; empty where limits show one too."
+    if at is not None and not at.relative_interval.holds(1): return ""
+    if test.by == "groups":
+        return (f"Scaled errors differ between the groups of {feature} ({found}), perhaps only in "
+                "the shape of their distribution: by the limits no group is of another size for "
+                "sure")
+    if not test.method.startswith("random signs"): return ""
+    return (f"Scaled errors may depend on {feature or 'the uncertainty'} ({found}), but groups are "
+            "so unequal that chance makes such p-values more often than they say, and by the "
+            "limits no stretch is of another size for sure")
 
 # %% ../nbs/50_conclusions.ipynb #cell-052
 def _wrong_there(test, at, feature, found, over):
@@ -631,6 +646,11 @@ def _sizes(sample, features, setup):
 # %% ../nbs/50_conclusions.ipynb #cell-033b
 def _answers(sample, features, setup):
     "All questions, those about size of centred errors where there is a bias."
+    hidden = [name for name, along in features.items() if _holds_outcome(sample.error, along)]
+    if hidden:
+        known = {name: along for name, along in features.items() if name not in hidden}
+        asked = {one.question: one for name in hidden for one in _not_asked(name)}
+        return _ordered(_answers(sample, known, setup) | asked, features)
     if signs_are_lost(sample):
         biases = {one.question: one for one in _without_signs(sample, features)}
     else: biases = {BIAS: _asked(BIAS, _whole, sample, setup)} | _along(
@@ -641,6 +661,28 @@ def _answers(sample, features, setup):
     centred = _sizes(centred_of(sample, shown), features, setup)
     sizes = {name: _without_bias(one, centred[name], setup) for name, one in as_is.items()}
     return _ordered(biases | sizes, features)
+
+# %% ../nbs/50_conclusions.ipynb #cell-033o
+def _holds_outcome(error, along):
+    "Whether errors go with a column of numbers, but not with what is left of it without them."
+    if along.kind != "feature" or error.size < 30 or not np.any(error): return False
+    column, error = along.labels[along.codes].astype(float), error - error.mean()
+    column, root = column - column.mean(), np.sqrt(error.size)
+    if not column.any(): return False
+    def _times(one): return root * (one @ error) / np.sqrt((one @ one or 1) * (error @ error))
+    found = _times(column)
+    return abs(found) > 4.5 and abs(_times(column - np.sign(found) * error)) < 2
+
+# %% ../nbs/50_conclusions.ipynb #cell-033p
+def _not_asked(name):
+    "The questions along a column that seems to hold the outcome."
+    says = (f"Not decided: errors go with {name}, but not with what is left of it without them, as "
+            f"if {name} were, or held, what was observed. Errors go with any such column, however "
+            "good predictions are; name columns that are known beforehand.")
+    return [Conclusion(question=f"{what}: {name}", feature=name, status="undecided",
+                       reason="outcome", sentence=says, short=f"Along {name} nothing is judged, "
+                       "since it seems to hold what was observed")
+            for what in ("bias", "adaptivity")]
 
 # %% ../nbs/50_conclusions.ipynb #cell-047
 def _without_signs(sample, features):
@@ -1067,8 +1109,9 @@ def next_step(
         if biased.estimate != test.estimate:
             at = test.stretch
             where = f" {_place(at, test, biased.feature)}{_counted(at, test.n)}"
+        known = f", and {biased.feature} is known beforehand" if biased.feature else ""
         return (f"Correct the predictions first: they are too {side}{where}, if E is reference "
-                "minus prediction. Then judge again.")
+                f"minus prediction{known}. Then judge again.")
     places = [one.feature or "the stated uncertainty" for name, one in wrong.items()
               if name not in (AVERAGE, LINK)]
     if LINK in wrong and wrong[LINK].direction:

@@ -610,7 +610,8 @@ def mend_of(
         return found, error, mended
 
     before, fold = conclusions_of(sample, orders, **options), make_folds(sample, n_folds, rng)
-    warnings += _told_rows(before)
+    columns, orders, told = _known_before(columns, orders, before)
+    warnings += _told_rows(before) + told
     part, few = _part(sample, columns, rng)
     inner = make_folds(part, n_folds, rng)
     shifts = _chosen_shifts(part, few, inner, before)
@@ -625,6 +626,16 @@ def mend_of(
     return Mending(sample=sample, model=clone(models[chosen]).fit_of(sample, columns),
                    chosen=chosen, before=before, after=after, error=error, uncertainty=mended,
                    scores=table, dof=dof, n_folds=n_folds, n_scored=part.n, warnings=warnings)
+
+# %% ../nbs/54_mending.ipynb #cell-known
+def _known_before(columns, orders, found):
+    "Columns without those that seem to hold the outcome, and a warning where there are any."
+    out = list(dict.fromkeys(one.feature for one in found.values() if one.reason == "outcome"))
+    if not out: return columns, orders, ()
+    columns, orders = ({name: one for name, one in those.items() if name not in out}
+                       for those in (columns, orders))
+    return columns, orders, (f"Left out, since what was observed seems to be in it: "
+                             f"{enumerated(out)}.",)
 
 # %% ../nbs/54_mending.ipynb #cell-069
 def mend(

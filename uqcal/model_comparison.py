@@ -819,8 +819,8 @@ class _ComparedModels(Result):
     # difference, its standard error and interval, which reaches `critical` of these, p-value,
     # share of the scatter in one row,
     # calibration, rest and its two parts, verdict, reason, n_needed; what is found without dominant
-    # rows, if there are any; where limits allow for what was hardly seen, `seen` typical stakes were
-    # paid, Eq. 1a (−1: enough)
+    # rows, if there are any; where limits allow for what was hardly seen, `seen` stakes were paid,
+    # Eq. 1a (−1: enough)
     points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
                                                               # for each model
 
@@ -859,7 +859,7 @@ class ModelComparison(_ComparedModels):
         interval, which reaches `critical` of these, p-value, share of the scatter in one
         row, calibration, rest and its two parts, verdict, reason, n_needed; what is found
         without dominant rows, if there are any; where limits allow for what was hardly
-        seen, `seen` typical stakes were paid, Eq. 1a (−1: enough).
+        seen, `seen` stakes were paid, Eq. 1a (−1: enough).
     points : pd.DataFrame
         The score of each point, a column for each model.
     """
