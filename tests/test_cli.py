@@ -519,3 +519,13 @@ def test_what_cannot_be_fetched_is_one_line(capsys, monkeypatch, folder):
     def offline(*args, **options): raise OSError("no network")
     monkeypatch.setattr(pooch, "retrieve", offline)
     assert "QM9_E" in refused(capsys, "datasets", "fetch", "QM9_E") or "qm9" in refused(capsys, "datasets", "fetch", "QM9_E")
+
+
+def test_a_score_below_its_reference_that_agrees_is_explained(capsys):
+    "ENCE of right uncertainties lies below what is expected of heavier tails: ζ far below −1 agrees. Mutation: the line always, or never."
+    rng = np.random.default_rng(5)
+    u = np.exp(0.3 * rng.standard_normal(1000))
+    for width, explained in ((1.0, True), (np.exp(rng.standard_normal(1000)), False)):
+        pd.DataFrame({"E": width * u * rng.standard_normal(1000), "uE": u}).to_csv("scores.csv", index=False)
+        code, said, _ = run(capsys, "validate", "scores.csv", *COLUMNS, *QUICK)
+        assert code == 0 and ("ζ below −1 agrees" in said) == explained

@@ -199,6 +199,9 @@ def _validation_text(validation, width):
         shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]
         parts.append(f"{title}\n{_aligned(shown, (1, 2, 4))}")
     if len(rows) > 1: parts.append(_aligned(rows, (1, 4, 5)))
+    if any(one.agrees and one.zeta < -1 for score in validation.scores.values()
+           for one in score.comparisons):
+        parts.append("ENCE and ZMSE are wrong only if they are too large: ζ below −1 agrees.")
     parts += [_wrapped(f"{score.label} {score.status}. {score.sentence}", width, rest="  ")
               for score in validation.scores.values()]
     if validation.cautions:
