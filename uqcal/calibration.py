@@ -176,7 +176,7 @@ def _difference_limits(sums, stated, tail):
                              (1 - stated, load - ones, squares - mixed,
                               squares - 2 * mixed + both)):
         mean, square = (e + most) / (load + most), squares + most**2
-        variance = (ee + most**2) - (el + most**2)**2 / square
+        variance = (ee + most**2) - 2 * mean * (el + most**2) + mean**2 * square
         variance = variance.clip(1e-15 * square) / ((load + most) * (load + 2 * most))
         count = np.maximum(mean * (1 - mean) / variance - 1, 1e-9)
         a, b = count * mean, np.maximum(count * (1 - mean), 1e-12)
@@ -201,9 +201,10 @@ def _stretches_of(walk, tail):
     steepest = max((_steepest(share, sign * total) for sign in (1, -1)),
                    key=lambda at: abs(np.diff(total[list(at)]) / np.diff(share[list(at)]))[0])
     start, stop = np.vstack([[steepest], _candidates(share)]).T
-    weight, _, squares, mixed = columns[:, stop] - columns[:, start]
+    weight, ones, squares, mixed = columns[:, stop] - columns[:, start]
     difference = (total[stop] - total[start]) / (share[stop] - share[start])
-    scatter, z = (mixed - mixed**2 / squares).clip(0), -special.ndtri(tail)
+    rate, z = ones / weight, -special.ndtri(tail)
+    scatter = (mixed - 2 * rate * mixed + rate**2 * squares).clip(0)
     rough = np.abs(difference) + (z * np.sqrt(scatter) + z**2 * squares / weight) / weight
     kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
     start, stop, difference = start[kept], stop[kept], difference[kept]
