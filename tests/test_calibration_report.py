@@ -453,3 +453,30 @@ def test_files_that_are_sorted_or_wrong_are_not_taken_for_alike():
         y = (rng.random(800) < p**3) * 1.0
         for rows in (np.arange(800), np.argsort(p), np.argsort(y, kind="stable"), np.r_[np.argsort(p[:400]), 400 + np.argsort(p[400:])]):
             assert related_cases(y[rows], p[rows])[0] is None, seed
+
+
+def test_right_probabilities_are_not_called_wrong_where_weights_go_with_the_outcomes():
+    "Mutations: outcomes drawn beside fixed weights alone, in the tests (p < 0.05 in 11, 17 and 10 of 40) or the calibration error (19)."
+    called, small = 0, np.zeros(4)
+    for seed in range(40):
+        rng = np.random.default_rng([520, seed])
+        p = rng.beta(1, 9, 5000)
+        y = (rng.random(5000) < p) * 1
+        kept = rng.random(5000) < np.where(y == 1, 0.2, 1)  # one case in five is followed up, and counts five times
+        report = calibration_report(y[kept], p[kept], sample_weight=np.where(y == 1, 5, 1)[kept], n_resamples=199, n_boot=9, rng=1)
+        called += report.verdict == "invalid"
+        small += [*(test.pvalue < 0.05 for test in report.tests), report.null.pvalue < 0.05]
+    assert called <= 4 and small.max() <= 6, (called, small)
+
+
+def test_the_factor_holds_where_weights_go_with_the_outcomes():
+    "Mutation: the variance of the events' sum alone, as if the mean stated probability were known (30 of 100 intervals leave out 1)."
+    outside = 0
+    for seed in range(100):
+        rng = np.random.default_rng([521, seed])
+        p = rng.beta(0.1, 0.9, 20_000)
+        y = (rng.random(p.size) < p) * 1.0
+        kept = rng.random(p.size) < np.where(y == 1, 1, 0.02)  # all events, and one in fifty of the others
+        walk = walk_of(y[kept], p[kept], np.where(y == 1, 0.02, 1.0)[kept])
+        outside += not event_ratio_of(walk).confidence_interval.holds(1)
+    assert outside <= 10, outside

@@ -72,6 +72,24 @@ def test_a_walk_leaves_the_band_exactly_where_its_pvalue_is_small(seed):
     plt.close("all")
 
 
+@pytest.mark.parametrize("n", [3000, 100_000])
+def test_a_walk_of_weights_leaves_its_band_where_its_pvalue_is_small(n):
+    "Mutations: the band of drawn outcomes, or of the limit, where signs of the rows decide (n: drawn, and in the limit)."
+    told = []
+    for seed in range(30 if n < 5000 else 8):
+        rng = np.random.default_rng([41, seed])
+        p = rng.beta(2, 6, n)
+        y = (rng.random(n) < p) * 1
+        kept = rng.random(n) < np.where(y == 1, 0.2, 1)
+        walk = Walk.of(y[kept], p[kept], np.where(y == 1, 5.0, 1.0)[kept])
+        test = significance_of(walk, ["kolmogorov_smirnov"], n_resamples=199, rng=1)["kolmogorov_smirnov"]
+        at = np.abs(walk.total).max() / walk.total_weight
+        assert (at > band_of(walk, test)) == (test.pvalue <= 0.05)
+        told.append((test.method, test.null_distribution is None))
+        if n > 5000: assert band_of(walk) == pytest.approx(band_of(walk, test))
+    assert set(told) == {("signs", n > 5000)}
+
+
 def test_band_of_few_draws_certainties_and_contradictions():
     walk = Walk.of([1, 0, 1], [0.5, 0.2, 0.7])
     few = significance_of(walk, ["kolmogorov_smirnov"], n_resamples=9, rng=1)["kolmogorov_smirnov"]

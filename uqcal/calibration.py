@@ -533,9 +533,9 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
     common = stated > 0.5
     if common: stated, seen = 1 - stated, 1 - seen
     if stated < 1e-12: return None
-    weighted, y = bool(w.min() < w.max()), walk.outcome
+    weighted = bool(w.min() < w.max())
     if weighted or walk.n_clusters is not None:
-        low, high = _gamma_limits(w, 1 - y if common else y, walk.cluster, tail)
+        low, high = _gamma_limits(walk, common, tail)
     else:
         n, ones = walk.n, round(walk.n * seen)
         low = special.betaincinv(ones, n - ones + 1, tail) if ones > 0 else 0.0
@@ -547,11 +547,15 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
         weighted=weighted)
 
 # %% ../nbs/52_calibration.ipynb #cell-040b
-def _gamma_limits(w, y, cluster, tail):
+def _gamma_limits(walk, common, tail):
     "Fay and Feuer's limits of the share of events by weight, whole clusters together."
-    load, events = w, w * y
-    if cluster is not None: load, events = np.bincount(cluster, w), np.bincount(cluster, events)
-    total, square, most = float(events.sum()), float(events @ events), float(load.max())
+    w, columns = walk.weight, (walk.outcome, walk.score)
+    columns = [w, *(w * (1 - column if common else column) for column in columns)]
+    if walk.cluster is not None: columns = [np.bincount(walk.cluster, one) for one in columns]
+    load, events, stated = columns
+    total, most = float(events.sum()), float(load.max())
+    apart = events - total / stated.sum() * stated
+    square = max(float(events @ events), float(apart @ apart))
     low = special.gammaincinv(total**2 / square, tail) * square / total if total > 0 else 0.0
     total, square = total + most, square + most**2
     high = special.gammainccinv(total**2 / square, tail) * square / total
