@@ -348,7 +348,7 @@ def test_the_caution_on_intervals_is_not_said_of_a_contradiction():
 
 @pytest.mark.parametrize(("truth", "tolerance", "weighted", "clustered", "call"), [
     (lambda p: 0.3 + 0.4 * p, 0.05, False, False, "mend_probabilities(y_true, y_prob)"), (lambda p: 0.3 + 0.4 * p, 0.05, False, True, "mend_probabilities(y_true, y_prob, cluster=cluster)"),
-    (lambda p: 0.3 + 0.4 * p, 0.05, True, False, "PlattScaling().fit(y_prob, y_true, sample_weight)"), (lambda p: p, 0.05, True, True, "calibration_report(y_true, y_prob, sample_weight=sample_weight, cluster=cluster, tolerance=0.1)"),
+    (lambda p: 0.3 + 0.4 * p, 0.05, True, False, "PlattScaling().fit(y_prob, y_true, sample_weight / np.mean(sample_weight))"), (lambda p: p, 0.05, True, True, "calibration_report(y_true, y_prob, sample_weight=sample_weight, cluster=cluster, tolerance=0.1)"),
     (lambda p: p, 0.6, False, True, "screen("), (lambda p: p, 0.6, True, False, "screen("), (lambda p: p + np.where((p * 15).astype(int) % 2, 0.19, -0.19), 0.05, False, False, "HistogramBinning().fit(y_prob, y_true)")])
 def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
     "Each next step that a call can take is given as one, and it runs with the report's own arguments."
@@ -359,7 +359,7 @@ def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
     report = cal.calibration_report(y_true, y_prob, sample_weight=sample_weight if weighted else None, cluster=cluster if clustered else None,
                                     tolerance=tolerance, n_resamples=199, n_boot=9, rng=1)
     assert report.next_call.startswith(call) and report.next_call.split("(")[0] in report._repr_html_()
-    known = dict(y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, mend_probabilities=mend_probabilities, PlattScaling=PlattScaling,
+    known = dict(np=np, y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, mend_probabilities=mend_probabilities, PlattScaling=PlattScaling,
                  HistogramBinning=HistogramBinning, screen=screen, calibration_report=cal.calibration_report)
     eval(report.next_call, known)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.calibration import calibration_report
+from uqcal.calibration import _sizes, calibration_report
 from uqcal.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
 from uqcal.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
-from uqcal.reliability import calibration_error_interval
+from uqcal.reliability import calibration_error_interval, ece_test
 from uqcal.screening import screen
 from uqcal.walk import Walk, band_of, significance_of
 
@@ -510,3 +510,16 @@ def test_what_a_screen_cannot_do_with_clusters_is_said():
     frame.loc[frame["g"] == 2, "c"] = 99
     found = screen(frame, cluster="c", n_resamples=99, rng=1, **options)
     assert found.skipped == ((0, 2), (1, 2)) and "2 pairs have no scores in common or fewer than six clusters" in found.sentence
+
+
+def test_the_perfect_model_of_clusters_is_named():
+    "Mutation: what perfect models with clusters that move as one show, said of all perfect models (0.08, where these show 0.03)."
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(20), 100)
+    p = rng.beta(2, 2, cluster.size)
+    y = (rng.random(cluster.size) < p) * 1
+    assert "perfect model whose clusters each move as one (others show less) shows" in ece_test(y, p, cluster=cluster, n_resamples=199, rng=1).sentence
+    assert "perfect model shows" in ece_test(y, p, n_resamples=199, rng=1).sentence
+    for known, says in ((cluster, "averages at most 0."), (None, "averages 0.")):
+        report = calibration_report(y, p, cluster=known, n_resamples=199, n_boot=19, rng=1)
+        assert report.error.ece_interval.low == 0 and f"a perfect model's {says}" in _sizes(report.error, report.null, report.largest)

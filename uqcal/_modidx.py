@@ -2184,6 +2184,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'uqcal/probability_mending.py'),
                                            'uqcal.probability_mending._told_rows': ( 'probability_mending.html#_told_rows',
                                                                                      'uqcal/probability_mending.py'),
+                                           'uqcal.probability_mending._with_cluster_errors': ( 'probability_mending.html#_with_cluster_errors',
+                                                                                               'uqcal/probability_mending.py'),
                                            'uqcal.probability_mending.cross_fitted_map': ( 'probability_mending.html#cross_fitted_map',
                                                                                            'uqcal/probability_mending.py'),
                                            'uqcal.probability_mending.mend_probabilities': ( 'probability_mending.html#mend_probabilities',

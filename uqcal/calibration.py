@@ -889,7 +889,7 @@ def _sizes(error, null, largest):
     (low, high), level = error.ece_interval, f"{100 * error.confidence:g} %"
     truth = f"{level} interval {low:.2g} to {high:.2g}" if low > 0 else (
         f"in truth at most {_at_most(error.ece_limit)} ({level} limit); a perfect model's averages "
-        f"{null.null_mean:.2g}" + (
+        f"{'at most ' * (null.method == 'whole clusters')}{null.null_mean:.2g}" + (
             f" and is as large in a share of {null.pvalue:.2g}, though an interval would begin at "
             "0: it allows for the noise of any truth, not of a perfect model alone"
             if null.pvalue < 1 - error.confidence else ""))
@@ -1001,7 +1001,8 @@ def _next_call(report):
         if report.mended_by and not weighted: return f"mend_probabilities(y_true, y_prob{more})"
         name = {"Platt scaling": "PlattScaling", "beta scaling": "BetaScaling"}.get(
             report.mended_by, "HistogramBinning")
-        return f"{name}().fit(y_prob, y_true{', sample_weight' * weighted})"
+        share = ", sample_weight / np.mean(sample_weight)" if weighted else ""
+        return f"{name}().fit(y_prob, y_true{share})"
     rare = None if report.verdict == "undecided" else _rare(largest, tolerance)
     if report.verdict == "undecided" or rare is not None:
         other = min(rare, 1 - rare) / 2 if rare is not None else (

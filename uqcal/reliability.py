@@ -667,14 +667,16 @@ class ECETest(SignificanceTest):
 
     @property
     def null_limit(self) -> float:
-        "The calibration error that a perfect model exceeds in 5 % of cases."
+        "The calibration error that a perfect model exceeds in 5 % of cases, with clusters at most."
         return float(np.quantile(self.null_distribution, 0.95))
 
     @property
     def sentence(self) -> str:
         "The calibration error, and what a perfect model shows."
+        which = ("whose clusters each move as one (others show less) "
+                 if self.method == "whole clusters" else "")
         return (f"calibration error {self.statistic:.4g}, p = {self.pvalue:.2g}; a perfect model "
-                f"shows {self.null_mean:.4g} on average, and more than {self.null_limit:.4g} in "
+                f"{which}shows {self.null_mean:.4g} on average, and more than {self.null_limit:.4g} in "
                 f"5 % of cases ({self.n_resamples:,} sets of drawn outcomes)")
 
     def to_frame(self) -> pd.DataFrame:
