@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.calibration import calibration_report
+from uqcal.calibration import _sizes, calibration_report
 from uqcal.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
 from uqcal.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
-from uqcal.reliability import calibration_error_interval
+from uqcal.reliability import calibration_error_interval, ece_test
 from uqcal.screening import screen
 from uqcal.walk import Walk, band_of, significance_of
 
@@ -70,6 +70,24 @@ def test_a_walk_leaves_the_band_exactly_where_its_pvalue_is_small(seed):
     top = tests.plot().patches[0].get_bbox().y1
     assert top == pytest.approx(band_of(tests.walk, tests.kolmogorov_smirnov))
     plt.close("all")
+
+
+@pytest.mark.parametrize("n", [3000, 100_000])
+def test_a_walk_of_weights_leaves_its_band_where_its_pvalue_is_small(n):
+    "Mutations: the band of drawn outcomes, or of the limit, where signs of the rows decide (n: drawn, and in the limit)."
+    told = []
+    for seed in range(30 if n < 5000 else 8):
+        rng = np.random.default_rng([41, seed])
+        p = rng.beta(2, 6, n)
+        y = (rng.random(n) < p) * 1
+        kept = rng.random(n) < np.where(y == 1, 0.2, 1)
+        walk = Walk.of(y[kept], p[kept], np.where(y == 1, 5.0, 1.0)[kept])
+        test = significance_of(walk, ["kolmogorov_smirnov"], n_resamples=199, rng=1)["kolmogorov_smirnov"]
+        at = np.abs(walk.total).max() / walk.total_weight
+        assert (at > band_of(walk, test)) == (test.pvalue <= 0.05)
+        told.append((test.method, test.null_distribution is None))
+        if n > 5000: assert band_of(walk) == pytest.approx(band_of(walk, test))
+    assert set(told) == {("signs", n > 5000)}
 
 
 def test_band_of_few_draws_certainties_and_contradictions():
@@ -492,3 +510,16 @@ def test_what_a_screen_cannot_do_with_clusters_is_said():
     frame.loc[frame["g"] == 2, "c"] = 99
     found = screen(frame, cluster="c", n_resamples=99, rng=1, **options)
     assert found.skipped == ((0, 2), (1, 2)) and "2 pairs have no scores in common or fewer than six clusters" in found.sentence
+
+
+def test_the_perfect_model_of_clusters_is_named():
+    "Mutation: what perfect models with clusters that move as one show, said of all perfect models (0.08, where these show 0.03)."
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(20), 100)
+    p = rng.beta(2, 2, cluster.size)
+    y = (rng.random(cluster.size) < p) * 1
+    assert "perfect model whose clusters each move as one (others show less) shows" in ece_test(y, p, cluster=cluster, n_resamples=199, rng=1).sentence
+    assert "perfect model shows" in ece_test(y, p, n_resamples=199, rng=1).sentence
+    for known, says in ((cluster, "averages at most 0."), (None, "averages 0.")):
+        report = calibration_report(y, p, cluster=known, n_resamples=199, n_boot=19, rng=1)
+        assert report.error.ece_interval.low == 0 and f"a perfect model's {says}" in _sizes(report.error, report.null, report.largest)

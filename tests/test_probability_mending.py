@@ -82,6 +82,15 @@ def test_clusters_stay_in_one_fold_and_widen_the_errors():
     assert all(np.ptp(known.mended[who == k]) < 1e-4 for k in range(150))
 
 
+def test_standard_errors_of_a_map_are_those_of_clusters():
+    "Mutation: errors of as many independent rows; where eight rows of a cluster agree, they are √8 times as large, and those of the cluster's one row."
+    y, p = made(400, 5, 1.6)
+    once, more = PlattScaling().fit(p, y), mend_probabilities(np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(3200), cluster=np.repeat(np.arange(400), 8), rng=1, **QUICK)
+    assert more.chosen == "Platt scaling"
+    np.testing.assert_allclose(more.model.standard_error_, once.standard_error_, rtol=0.1)
+    assert "±" in more.sentence and more.model.sentence in more.sentence
+
+
 def test_too_few_are_refused_and_arrays_are_owned():
     y, p = made(60, 6)
     y[:] = 0

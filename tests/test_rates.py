@@ -181,3 +181,19 @@ def test_weights_that_go_with_the_chances_are_seen():
         padded = rate_difference(np.append(y, [0, 1]), other, weight_a=1e148 * np.append(w, [0, 0]))
         assert padded.n_a == pytest.approx(found.n_a, rel=1e-9) and found.n_a < w.sum()**2 / (w @ w)
     assert cases_of(y, np.full(1500, 7.0)) == 1500 and held >= 279, held  # 288
+
+
+def test_weights_that_go_with_the_outcomes_keep_the_level():
+    "Mutation: the scatter of squared weights about their own share of ones, not about the rate (67 of 300 equal rates differ with p < 0.05)."
+    rng, differ = np.random.default_rng(0), 0
+
+    def group():
+        "All events, and one in twenty of the others with the weight of twenty."
+        y = (rng.random(4000) < 0.9) * 1
+        kept = rng.random(4000) < np.where(y == 1, 1, 0.05)
+        return y[kept], np.where(y == 1, 1, 20)[kept]
+
+    for _ in range(300):
+        (a, weight_a), (b, weight_b) = group(), group()
+        differ += rate_difference(a, b, weight_a=weight_a, weight_b=weight_b).pvalue < 0.05
+    assert differ <= 27, differ

@@ -266,6 +266,21 @@ def test_right_or_wrong_beside_a_matrix_is_refused_and_never_read_as_classes():
     with pytest.raises(ValueError, match="classes must be left out"): rel.top_label_ece(label, prob.max(axis=1), answer, classes=range(10))
 
 
+def test_limits_hold_where_weights_go_with_the_outcomes():
+    "Mutation: the scatter of squared weights about their own share of ones, not about the rate (9 and 11 of 100 leave out the true error)."
+    below = outside = 0
+    for seed in range(100):
+        rng = np.random.default_rng([40, seed])
+        told = rng.choice([0.55, 0.9], 6000)
+        y = (rng.random(6000) < np.where(told < 0.6, 0.7, 0.8)) * 1
+        kept = rng.random(6000) < np.where(y == 1, 1, 0.02)
+        found = rel.calibration_error_interval(y[kept], told[kept], sample_weight=np.where(y == 1, 1, 50)[kept],
+                                               n_bins=5, n_boot=199, rng=1)
+        below += found.ece_limit < 0.125
+        outside += not found.ece_interval.holds(0.125)
+    assert below <= 5 and outside <= 8, (below, outside)
+
+
 def test_limits_hold_where_few_heavy_rows_are_at_risk():
     "An effective number of points alone, which knows nothing of chances, misses one truth in ten here."
     held, within, told = 0, 0, np.full(1500, 0.005)

@@ -88,8 +88,8 @@ def test_numbers_of_ones_stand_for_outcomes():
 
 
 def test_sums_over_bins_stand_for_rows():
-    (_, p, w), edges = check_binary(*outcomes(20_000), None), np.linspace(0, 1, 16)
-    by_rows, by_counts = (reliability._null_of(p, w, edges, "l1", many) for many in (100, 99_999))
+    (y, p, w), edges = check_binary(*outcomes(20_000), None), np.linspace(0, 1, 16)
+    by_rows, by_counts = (reliability._null_of(y, p, w, edges, "l1", many) for many in (100, 99_999))
     assert by_rows[1] == 20_000 and by_counts[1] < 1000
     rows, counts = (task(2000, generator(seed)) for seed, (task, *_) in enumerate((by_rows, by_counts)))
     assert ks_2samp(rows, counts).pvalue > 1e-4

@@ -176,7 +176,7 @@ def _difference_limits(sums, stated, tail):
                              (1 - stated, load - ones, squares - mixed,
                               squares - 2 * mixed + both)):
         mean, square = (e + most) / (load + most), squares + most**2
-        variance = (ee + most**2) - (el + most**2)**2 / square
+        variance = (ee + most**2) - 2 * mean * (el + most**2) + mean**2 * square
         variance = variance.clip(1e-15 * square) / ((load + most) * (load + 2 * most))
         count = np.maximum(mean * (1 - mean) / variance - 1, 1e-9)
         a, b = count * mean, np.maximum(count * (1 - mean), 1e-12)
@@ -201,9 +201,10 @@ def _stretches_of(walk, tail):
     steepest = max((_steepest(share, sign * total) for sign in (1, -1)),
                    key=lambda at: abs(np.diff(total[list(at)]) / np.diff(share[list(at)]))[0])
     start, stop = np.vstack([[steepest], _candidates(share)]).T
-    weight, _, squares, mixed = columns[:, stop] - columns[:, start]
+    weight, ones, squares, mixed = columns[:, stop] - columns[:, start]
     difference = (total[stop] - total[start]) / (share[stop] - share[start])
-    scatter, z = (mixed - mixed**2 / squares).clip(0), -special.ndtri(tail)
+    rate, z = ones / weight, -special.ndtri(tail)
+    scatter = (mixed - 2 * rate * mixed + rate**2 * squares).clip(0)
     rough = np.abs(difference) + (z * np.sqrt(scatter) + z**2 * squares / weight) / weight
     kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
     start, stop, difference = start[kept], stop[kept], difference[kept]
@@ -532,9 +533,9 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
     common = stated > 0.5
     if common: stated, seen = 1 - stated, 1 - seen
     if stated < 1e-12: return None
-    weighted, y = bool(w.min() < w.max()), walk.outcome
+    weighted = bool(w.min() < w.max())
     if weighted or walk.n_clusters is not None:
-        low, high = _gamma_limits(w, 1 - y if common else y, walk.cluster, tail)
+        low, high = _gamma_limits(walk, common, tail)
     else:
         n, ones = walk.n, round(walk.n * seen)
         low = special.betaincinv(ones, n - ones + 1, tail) if ones > 0 else 0.0
@@ -546,11 +547,15 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
         weighted=weighted)
 
 # %% ../nbs/52_calibration.ipynb #cell-040b
-def _gamma_limits(w, y, cluster, tail):
+def _gamma_limits(walk, common, tail):
     "Fay and Feuer's limits of the share of events by weight, whole clusters together."
-    load, events = w, w * y
-    if cluster is not None: load, events = np.bincount(cluster, w), np.bincount(cluster, events)
-    total, square, most = float(events.sum()), float(events @ events), float(load.max())
+    w, columns = walk.weight, (walk.outcome, walk.score)
+    columns = [w, *(w * (1 - column if common else column) for column in columns)]
+    if walk.cluster is not None: columns = [np.bincount(walk.cluster, one) for one in columns]
+    load, events, stated = columns
+    total, most = float(events.sum()), float(load.max())
+    apart = events - total / stated.sum() * stated
+    square = max(float(events @ events), float(apart @ apart))
     low = special.gammaincinv(total**2 / square, tail) * square / total if total > 0 else 0.0
     total, square = total + most, square + most**2
     high = special.gammainccinv(total**2 / square, tail) * square / total
@@ -884,7 +889,7 @@ def _sizes(error, null, largest):
     (low, high), level = error.ece_interval, f"{100 * error.confidence:g} %"
     truth = f"{level} interval {low:.2g} to {high:.2g}" if low > 0 else (
         f"in truth at most {_at_most(error.ece_limit)} ({level} limit); a perfect model's averages "
-        f"{null.null_mean:.2g}" + (
+        f"{'at most ' * (null.method == 'whole clusters')}{null.null_mean:.2g}" + (
             f" and is as large in a share of {null.pvalue:.2g}, though an interval would begin at "
             "0: it allows for the noise of any truth, not of a perfect model alone"
             if null.pvalue < 1 - error.confidence else ""))
@@ -996,7 +1001,8 @@ def _next_call(report):
         if report.mended_by and not weighted: return f"mend_probabilities(y_true, y_prob{more})"
         name = {"Platt scaling": "PlattScaling", "beta scaling": "BetaScaling"}.get(
             report.mended_by, "HistogramBinning")
-        return f"{name}().fit(y_prob, y_true{', sample_weight' * weighted})"
+        share = ", sample_weight / np.mean(sample_weight)" if weighted else ""
+        return f"{name}().fit(y_prob, y_true{share})"
     rare = None if report.verdict == "undecided" else _rare(largest, tolerance)
     if report.verdict == "undecided" or rare is not None:
         other = min(rare, 1 - rare) / 2 if rare is not None else (

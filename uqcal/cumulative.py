@@ -489,7 +489,7 @@ def _calibration_of(walk, **settings):
         pvalues = [0.0 if walk.contradicted else 1.0] * 2
         how = ("contradiction" if walk.contradicted else "exact", None)
     weight, spread = np.add.reduceat(w, first), np.add.reduceat(w * w * p * (1 - p), first)
-    widened = widening(walk)
+    widened = widening(walk) if walk.n_clusters else 1.0
     return _independent_steps(
         "calibration", p[first], weight, np.diff(walk.total, prepend=0.0), widened * spread, walk.n,
         walk.scale, functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size],

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from .calibration import CalibrationReport, calibration_report
 from .inputs import (check_binary, check_count, check_generator, check_labels_agree,
                           check_probabilities, read_labels)
+from .logistic import beta_features, platt_features
 from .mending import random_folds, score_table
 from .recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from .repeats import repeated_cases
@@ -342,6 +343,18 @@ def mend_probabilities(
     return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
                    tuple(filter(None, [note])))
 
+# %% ../nbs/58_probability_mending.ipynb #cell-020s
+def _with_cluster_errors(model, y, p, unit):
+    "Give a logistic map the standard errors of clusters; others have none."
+    features = {PlattScaling: platt_features, BetaScaling: beta_features}.get(type(model))
+    if features is None: return
+    x = features(p) * (model.standard_error_ > 0)  # columns that were fitted
+    q = model.predict(p)
+    inverse = np.linalg.pinv((x.T * (q * (1 - q))) @ x, hermitian=True)
+    push = np.column_stack([np.bincount(unit, (y - q) * column) for column in x.T])
+    spread = push.T @ push * len(push) / (len(push) - 1)
+    model.standard_error_ = np.sqrt(np.diag(inverse @ spread @ inverse).clip(0))
+
 # %% ../nbs/58_probability_mending.ipynb #cell-020
 def _mended(y, p, labels, unit, fold, before, judged, warnings):
     "The result of `mend_probabilities` for checked columns."
@@ -355,8 +368,10 @@ def _mended(y, p, labels, unit, fold, before, judged, warnings):
     chosen, after = _first_without_fault(table, before, crossed,
                                          lambda q: judged(y, q, labels), rests_on_rows)
     kind = maps[chosen]
+    model = None if kind is None else kind().fit(p, y)
+    if labels is not None: _with_cluster_errors(model, y, p, unit)
     return ProbabilityMending(
-        model=None if kind is None else kind().fit(p, y), chosen=chosen, before=before, after=after,
+        model=model, chosen=chosen, before=before, after=after,
         outcome=y, score=p, mended=crossed[chosen], scores=table, n_folds=int(fold.max()) + 1,
         rests_on_rows=rests_on_rows,
         warnings=(*warnings, *(_told_rows(before.conclusion.rows) if rests_on_rows else ())))

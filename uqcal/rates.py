@@ -289,7 +289,7 @@ def seen_cases(
     with np.errstate(divide="ignore", invalid="ignore"):
         for e, b in ((ones, square_ones), (weight - ones, square - square_ones)):
             mean, share = (e + most) / (weight + most), (b + more) / (square + more)
-            scatter = (share * (1 - share)).clip(1e-15) * (square + more)
+            scatter = (share - 2 * mean * share + mean**2).clip(1e-15) * (square + more)
             counts.append(mean * (1 - mean) * (weight + most) * (weight + 2 * most) / scatter - 1)
         usual = weight**2 / square
         seen = np.fmin(np.minimum(*counts).clip(0.1), usual)

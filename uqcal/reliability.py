@@ -594,9 +594,9 @@ def _null_gaps(p, w, end, n_sets, rng):
     return out
 
 # %% ../nbs/40_reliability.ipynb #cell-030b
-def _null_task(p, w, end, weight, norm, n, rng):
+def _null_task(p, w, end, weight, wide, norm, n, rng):
     sums = np.zeros((n, end.size, 4))
-    sums[..., 1], sums[..., 3] = weight, _null_gaps(p, w, end, n, rng)
+    sums[..., 1], sums[..., 3] = weight, wide * _null_gaps(p, w, end, n, rng)
     return _norm(sums, norm)
 
 # %% ../nbs/40_reliability.ipynb #cell-060
@@ -667,14 +667,16 @@ class ECETest(SignificanceTest):
 
     @property
     def null_limit(self) -> float:
-        "The calibration error that a perfect model exceeds in 5 % of cases."
+        "The calibration error that a perfect model exceeds in 5 % of cases, with clusters at most."
         return float(np.quantile(self.null_distribution, 0.95))
 
     @property
     def sentence(self) -> str:
         "The calibration error, and what a perfect model shows."
+        which = ("whose clusters each move as one (others show less) "
+                 if self.method == "whole clusters" else "")
         return (f"calibration error {self.statistic:.4g}, p = {self.pvalue:.2g}; a perfect model "
-                f"shows {self.null_mean:.4g} on average, and more than {self.null_limit:.4g} in "
+                f"{which}shows {self.null_mean:.4g} on average, and more than {self.null_limit:.4g} in "
                 f"5 % of cases ({self.n_resamples:,} sets of drawn outcomes)")
 
     def to_frame(self) -> pd.DataFrame:
@@ -742,7 +744,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     n_resamples = check_count(n_resamples, "n_resamples")
     edges, regular = _edges(p, n_bins, strategy)
     observed = float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular), norm)[0])
-    task, cost, bins, method = _null_of(p, w, edges, norm, n_resamples) if code is None else (
+    task, cost, bins, method = _null_of(y, p, w, edges, norm, n_resamples) if code is None else (
         _null_of_clusters(p, w, code, edges, norm))
     drawn = run_chunks(task, affordable(n_resamples, cost),
                        max(1, min(2**21 // cost, 2**19 // bins)), rng, n_jobs=n_jobs,
@@ -755,7 +757,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                    n_bins=edges.size - 1)
 
 # %% ../nbs/40_reliability.ipynb #cell-064
-def _null_of(p, w, edges, norm, n_resamples):
+def _null_of(y, p, w, edges, norm, n_resamples):
     """What draws the calibration error of a perfect model, the numbers that a draw handles, the
     bins that hold points, and how it is drawn."""
     if _is_counted(p, w, edges, n_resamples):
@@ -766,8 +768,19 @@ def _null_of(p, w, edges, norm, n_resamples):
         return functools.partial(_counted_null_task, [_number_of_ones(one) for one in bins],
                                  expected, np.array(size), norm), len(bins), len(bins), "exact"
     order, end = _by_bin(p, edges)
-    return functools.partial(_null_task, p[order], w[order], end, np.add.reduceat(
-        w[order], np.concatenate([[0], end[:-1]])), norm), p.size, end.size, "exact"
+    y, p, w, start = y[order], p[order], w[order], np.concatenate([[0], end[:-1]])
+    return functools.partial(_null_task, p, w, end, np.add.reduceat(w, start), _seen_over_stated(
+        y, p, w, start), norm), p.size, end.size, "exact"
+
+# %% ../nbs/40_reliability.ipynb #cell-064s
+def _seen_over_stated(y, p, w, start):
+    "How many times as far as stated the gap of each bin strays, by its deviations as seen; ≥ 1."
+    if w.min() == w.max(): return 1.0
+    square = (w * (y - p))**2
+    stated, seen, fourth = (np.add.reduceat(one, start) for one in (
+        w * w * p * (1 - p), square, square**2))
+    enough = (seen**2 >= 12 * fourth) & (stated > 0)
+    return np.sqrt(np.divide(seen, stated, out=np.ones(start.size), where=enough)).clip(1)
 
 # %% ../nbs/40_reliability.ipynb #cell-064b
 def _null_of_clusters(p, w, code, edges, norm):

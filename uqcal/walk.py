@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import (check_binary, check_choice, check_count, check_fraction,
+from .inputs import (check_binary, check_choice, check_count, check_fraction, check_generator,
                           check_labels_agree, check_probabilities, check_weights, read_labels)
 from .kernels import kernel
 from .resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
@@ -608,7 +608,7 @@ def _drawn(walk, how, n_resamples, rng, n_jobs, progress):
         numbers, chunk = size.size, max(1, 2**19 // size.size)
     else:
         task = (functools.partial(_bernoulli_task, walk) if how == "exact" else
-                functools.partial(_cluster_task, walk, how == "cluster signs"))
+                functools.partial(_cluster_task, walk, how != "whole clusters"))
         numbers, chunk = walk.n, max(1, 2**21 // walk.n)
     return run_chunks(task, affordable(n_resamples, numbers), chunk, rng, n_jobs=n_jobs,
                       progress=progress, description="drawn outcomes")
@@ -651,7 +651,8 @@ def significance_of(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> dict[str, SignificanceTest]:  # by name; the method is "asymptotic", "exact", "contradiction",
-                                   # or for clusters "cluster signs" or "whole clusters"
+                                   # or for clusters "cluster signs" or "whole clusters";
+                                   # "signs" where unequal weights may go with the outcomes
     """Statistics of a walk with their p-values.
 
     Parameters
@@ -680,7 +681,8 @@ def significance_of(
     -------
     dict[str, SignificanceTest]
         By name; the method is "asymptotic", "exact", "contradiction", or for clusters
-        "cluster signs" or "whole clusters".
+        "cluster signs" or "whole clusters"; "signs" where unequal weights may go with the
+        outcomes.
 
     Raises
     ------
@@ -693,7 +695,7 @@ def significance_of(
     """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     check_choice(alternative, "alternative", ALTERNATIVES)
-    n_resamples = check_count(n_resamples, "n_resamples")
+    n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if walk.n_clusters is not None and method != "auto":
         raise ValueError(f"method must be 'auto' where there are clusters, got {method!r}")
     statistics = {name: walk.statistic(name) for name in names}
@@ -710,6 +712,9 @@ def significance_of(
             statistic=statistic, pvalue=_pvalue(name, statistic, how[name], side, null),
             alternative=side, method=how[name], n=walk.n, null_distribution=null,
             n_resamples=None if null is None else null.size)
+    if method == "auto" and not walk.contradicted and _weights_may_tell(walk):
+        signs = drawn is not None and _drawn(walk, "signs", n_resamples, rng, n_jobs, progress)
+        found = {name: _by_row_signs(walk, name, test, signs) for name, test in found.items()}
     return found
 
 # %% ../nbs/41_walk.ipynb #cell-035
@@ -733,16 +738,36 @@ def _pvalue(name, statistic, how, side, null):
     if side == "two-sided": return float(2 * ndtr(-abs(statistic)))
     return float(ndtr(-statistic if side == "greater" else statistic))
 
+# %% ../nbs/41_walk.ipynb #cell-035c
+def _by_row_signs(walk, name, test, drawn):
+    "The test with the larger one of its p-value and that by signs of the rows."
+    null, statistic = None, test.statistic
+    if test.method == "asymptotic": statistic = statistic / _seen_over_stated(walk, name)
+    else: null = drawn[:, STATISTICS.index(name)] / walk.deviation(name)
+    pvalue = _pvalue(name, statistic, "signs", test.alternative, null)
+    if pvalue < test.pvalue: pvalue, null = test.pvalue, test.null_distribution
+    return replace(test, pvalue=pvalue, method="signs", null_distribution=null)
+
 # %% ../nbs/41_walk.ipynb #cell-059
 def _signs_serve(walk):
     "Whether random signs of the clusters imitate chance, equation (7)."
-    total = np.bincount(walk.cluster, walk.weight)
-    mean = np.bincount(walk.cluster, walk.weight * walk.score) / total
+    total = np.bincount(_units(walk), walk.weight)
+    mean = np.bincount(_units(walk), walk.weight * walk.score) / total
     variance = total**2 * mean * (1 - mean)
     if not (most := variance.max()) > 0: return False
     total, variance = total / np.sqrt(most), variance / most
     skewness = np.sum(variance * total * np.abs(1 - 2 * mean)) / variance.sum()**1.5
     return skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2)
+
+# %% ../nbs/41_walk.ipynb #cell-059u
+def _units(walk):
+    "The clusters, or the rows where each is its own."
+    return np.arange(walk.n) if walk.n_clusters is None else walk.cluster
+
+# %% ../nbs/41_walk.ipynb #cell-059v
+def _weights_may_tell(walk):
+    "Whether weights differ, and signs of single rows serve to see if they go with the outcomes."
+    return walk.n_clusters is None and walk.total_weight < walk.n and _signs_serve(walk)
 
 # %% ../nbs/41_walk.ipynb #cell-059b
 @kernel
@@ -768,13 +793,13 @@ def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
 
 # %% ../nbs/41_walk.ipynb #cell-059c
 def _cluster_task(walk, with_signs, n, rng):
-    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, walk.cluster, with_signs,
+    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, _units(walk), with_signs,
                           n, rng)
 
 # %% ../nbs/41_walk.ipynb #cell-057
 def widening(walk: Walk,  # outcomes along their stated probabilities
-             ) -> float:  # 1 without clusters
-    """How many times as large clusters make the variance of the last total.
+             ) -> float:  # 1 without clusters and with equal weights
+    """How many times as large clusters, or weights that go with the outcomes, make the variance of the last total.
 
     Parameters
     ----------
@@ -784,12 +809,21 @@ def widening(walk: Walk,  # outcomes along their stated probabilities
     Returns
     -------
     float
-        1 without clusters.
+        1 without clusters and with equal weights.
     """
-    if walk.n_clusters is None or not walk.variance > 0: return 1.0
+    if not walk.variance > 0: return 1.0
+    if walk.n_clusters is None:
+        return _seen_over_stated(walk, "kuiper")**2 if _weights_may_tell(walk) else 1.0
     p, w = walk.score, walk.weight
     parts = w * (walk.outcome - p if _signs_serve(walk) else np.sqrt(p * (1 - p)))
     return float(np.sum(np.bincount(walk.cluster, parts)**2) / walk.variance)
+
+# %% ../nbs/41_walk.ipynb #cell-057b
+def _seen_over_stated(walk, name):
+    "Standard deviation of a statistic by the deviations as seen over that by equation (2), ≥ 1."
+    parts = walk.weight * (walk.outcome - walk.score)
+    if name == "spiegelhalter": parts = parts * (1 - 2 * walk.score)
+    return max(float(np.linalg.norm(parts)) / walk.deviation(name), 1.0)
 
 # %% ../nbs/41_walk.ipynb #cell-061
 def band_of(
@@ -826,12 +860,20 @@ def band_of(
     """
     level = 1 - check_fraction(confidence, "confidence")
     if not walk.variance > 0: return 0.0
-    null = None if test is None else test.null_distribution
-    if null is None:
-        how = (_method_for(walk, "kolmogorov_smirnov", met=True)
-               if test is None or test.method == "contradiction" else test.method)
-        if how == "asymptotic": return float(kolmogorov_smirnov_null.isf(level) * walk.scale)
-        null = _drawn(walk, how, 1999, 0, 1, False)[:, 0] / walk.deviation("kolmogorov_smirnov")
+    if test is not None and test.method != "contradiction":
+        return _band_by(walk, test.method, level, test.null_distribution)
+    plain = _method_for(walk, "kolmogorov_smirnov", met=True)
+    ways = (plain, "signs") if _weights_may_tell(walk) else (plain,)
+    return max(_band_by(walk, how, level) for how in ways)
+
+# %% ../nbs/41_walk.ipynb #cell-061b
+def _band_by(walk, how, level, null=None):
+    "The half-width by one way, from draws that there are or from new ones."
+    name = "kolmogorov_smirnov"
+    if null is None and (how == "asymptotic" or how == "signs" and limit_serves(walk, name)):
+        wide = _seen_over_stated(walk, name) if how == "signs" else 1.0
+        return float(kolmogorov_smirnov_null.isf(level) * walk.scale * wide)
+    if null is None: null = _drawn(walk, how, 1999, 0, 1, False)[:, 0] / walk.deviation(name)
     rank = int(np.floor(level * (null.size + 1) + 1e-9))
     return float(np.sort(null)[-rank] * walk.scale) if rank else np.inf
 
