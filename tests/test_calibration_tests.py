@@ -211,8 +211,8 @@ def test_top_label_and_classes():
     assert (result.n, result.n_classes) == (400, 4) and list(table.index.unique("statement")) == ["top label", 0, 1, 2, 3]
     for name in THREE:
         one = table.xs(name, level="test")
-        np.testing.assert_allclose(one["adjusted"], multipletests(one["pvalue"], method="holm")[1], rtol=1e-12)
         np.testing.assert_allclose(one.loc[2, "statistic"], getattr(ct.binary_calibration_tests(label == 2, prob[:, 2], n_resamples=1), name).statistic)
+    np.testing.assert_allclose(table["adjusted"], multipletests(table["pvalue"], method="holm")[1], rtol=1e-12)
     top = ct.kuiper_test(label == prob.argmax(axis=1), prob.max(axis=1), n_resamples=1)
     assert table.loc[("top label", "kuiper"), "statistic"] == top.statistic
     for y, p, named in ((label, prob[:, 0], "y_prob"), (label, prob * 0.9, "y_prob"), (label + 1, prob, "y_true"), (label[1:], prob, "length"), (label + 0.5, prob, "y_true"),
