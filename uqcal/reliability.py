@@ -676,8 +676,9 @@ class ECETest(SignificanceTest):
         which = ("whose clusters each move as one (others show less) "
                  if self.method == "whole clusters" else "")
         return (f"calibration error {self.statistic:.4g}, p = {self.pvalue:.2g}; a perfect model "
-                f"{which}shows {self.null_mean:.4g} on average, and more than {self.null_limit:.4g} in "
-                f"5 % of cases ({self.n_resamples:,} sets of drawn outcomes)")
+                f"{which}shows {self.null_mean:.4g} on average, and more than "
+                f"{self.null_limit:.4g} in 5 % of cases ({self.n_resamples:,} sets of drawn "
+                "outcomes)")
 
     def to_frame(self) -> pd.DataFrame:
         """One row.
