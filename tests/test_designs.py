@@ -523,3 +523,29 @@ def test_the_perfect_model_of_clusters_is_named():
     for known, says in ((cluster, "averages at most 0."), (None, "averages 0.")):
         report = calibration_report(y, p, cluster=known, n_resamples=199, n_boot=19, rng=1)
         assert report.error.ece_interval.low == 0 and f"a perfect model's {says}" in _sizes(report.error, report.null, report.largest)
+
+
+@pytest.mark.parametrize("n_clusters, first, is_binary", [(20, 6, True), (40, 8, False)])
+def test_slopes_of_few_clusters_hold(n_clusters, first, is_binary):
+    "Patients of 1 to 20 visits that share half of their noise: intervals miss zero in 6 % of 500 sets, and missed in 6 to 10 %. 120 sets, four standard errors."
+    from scipy.special import ndtr
+    rng, missed = np.random.default_rng(133), 0
+    for k in range(120):
+        label = np.repeat(np.arange(n_clusters), rng.geometric(1 / 6, n_clusters).clip(max=20))
+        p, noise = rng.beta(2, 2, label.size), 0.5**0.5 * (rng.standard_normal(n_clusters)[label] + rng.standard_normal(label.size))
+        y, side = (ndtr(noise) < p) * 1.0 if is_binary else p + noise, label < first
+        graph = comparison_graph(y[side], p[side], y[~side], p[~side], cluster_a=label[side], cluster_b=label[~side], n_resamples=19, rng=k)
+        missed += not graph.slope().confidence_interval.holds(0)
+    assert missed <= 0.055 * 120 + 10
+
+
+def test_the_quantile_of_clusters_is_that_of_student():
+    "Clusters of one size and weight: as many degrees of freedom as clusters less one. Mutation: their number."
+    from scipy.special import stdtrit
+    rng = np.random.default_rng(34)
+    label = np.repeat(np.arange(30), 4)
+    y, s = rng.standard_normal(30)[label] + rng.standard_normal(120), np.tile([0.0, 1.0], 60)
+    side = label < 15
+    slope = comparison_graph(y[side], s[side], y[~side], s[~side], cluster_a=label[side], cluster_b=label[~side], n_resamples=19, rng=1).slope()
+    half = np.ptp(slope.confidence_interval) / 2
+    assert half / slope.standard_error == pytest.approx(stdtrit(29, 0.975), rel=1e-3)

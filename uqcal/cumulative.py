@@ -1237,7 +1237,8 @@ def _graph_of(a, b, unit, bounded, width, asked, design=None):
         covariance=covariance * (widened * (unit / total)**2), n=a.key.size + b.key.size,
         n_steps=float(steps.sum()), scale=scale, null_scale=float(null_scale * unit),
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
-        averages=functools.partial(_group_averages, a, b, width), **found._asdict(),
+        averages=functools.partial(_group_averages, a, b, width, _freedom(share, design)),
+        **found._asdict(),
         follows=functools.partial(
             kuiper_by_scores, np.r_[a.response, b.response] * unit, np.r_[a.score, b.score],
             np.arange(a.key.size + b.key.size) < a.key.size, np.r_[a.weight, b.weight]))
@@ -1279,7 +1280,7 @@ def _mapped(responses, width):
     return mapped, all(np.all((y == 0) | (y == 1)) for y in mapped)
 
 # %% ../nbs/43_cumulative.ipynb #cell-096b
-def _group_averages(a, b, width, first, last):
+def _group_averages(a, b, width, freedom, first, last):
     "The averages of two groups over some steps."
     responses, two_valued = _mapped((a.response, b.response), width)
     blocks, walk = _workspace(a.key.size + b.key.size)
@@ -1293,7 +1294,15 @@ def _group_averages(a, b, width, first, last):
         total = weight.sum()
         found += [_share(sign * (weight @ difference), total),
                   float(total**2 / _total_variance(covariance))]
-    return MatchedAverages(*found, width, bool(two_valued))
+    return MatchedAverages(*found, width, bool(two_valued), freedom=freedom)
+
+# %% ../nbs/43_cumulative.ipynb #cell-freedom
+def _freedom(share, design):
+    "Degrees of freedom of a variance from clusters or replicates, by (14a); infinite without."
+    if not design: return np.inf
+    if design.replicates.size: return float(design.replicates.shape[1])
+    part = np.bincount(design.cluster, share**2)
+    return max(1.0, float(part.sum()**2 / (part @ part)) - 1) if part.any() else np.inf
 
 # %% ../nbs/43_cumulative.ipynb #cell-099
 def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resamples,)
@@ -1768,12 +1777,13 @@ def _subpopulation_of(everyone, member, asked, design=None):
     low, high = _range_of(y)
     return _independent_steps(
         "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
-        functools.partial(_member_averages, scaled, member, high - low), found,
+        functools.partial(_member_averages, scaled, member, high - low, _freedom(share, design)),
+        found,
         functools.partial(kuiper_by_scores, everyone.response, everyone.score, member,
                           everyone.weight, against="all"))
 
 # %% ../nbs/43_cumulative.ipynb #cell-048c
-def _member_averages(everyone, member, width, first, last):
+def _member_averages(everyone, member, width, freedom, first, last):
     "The averages of members and of the others over some steps."
     (response,), two_valued = _mapped((everyone.response,), width)
     found, zeros = [], np.zeros(member.size)
@@ -1784,7 +1794,8 @@ def _member_averages(everyone, member, width, first, last):
         part = sign * own.sum()
         if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
         found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
-    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued))
+    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued),
+                           freedom=freedom)
 
 # %% ../nbs/43_cumulative.ipynb #e7417fcb
 def _bends(x):

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import betainc, comb, stdtr, stdtrit
+from scipy.special import betainc, comb, ndtri, stdtr, stdtrit
 
 from .inputs import check_fraction, check_labels_agree, check_outcomes, check_weights
 from .results import Interval, Result
@@ -391,6 +391,8 @@ class MatchedAverages:
         Whether responses are 0 or 1 after the mapping.
     known_variance : bool, default False
         Whether both numbers of cases have the variance in them.
+    freedom : float, default np.inf
+        Degrees of freedom of the variance, where clusters or replicates tell of it.
     """
     rate_a: float  # first average, in [0, 1]
     n_a: float  # 1/Σu²
@@ -399,6 +401,8 @@ class MatchedAverages:
     unit: float  # difference of responses that 1 stands for; 0 if they are all one number
     two_valued: bool  # whether responses are 0 or 1 after the mapping
     known_variance: bool = False  # whether both numbers of cases have the variance in them
+    freedom: float = np.inf  # degrees of freedom of the variance, where clusters or replicates tell
+                             # of it
 
 # %% ../nbs/39_rates.ipynb #cell-044c
 def matched_difference(
@@ -428,7 +432,7 @@ def matched_difference(
     """
     one = averages
     if not one.two_valued and variance > 0:
-        error, dof = np.sqrt(variance), _degrees(one.n_a, one.n_b)
+        error, dof = np.sqrt(variance), min(_degrees(one.n_a, one.n_b), one.freedom)
         half = stdtrit(dof, (1 + confidence) / 2) * error
         return Interval(float(value - half), float(value + half)), float(
             2 * stdtr(dof, -abs(value) / error))
@@ -439,6 +443,8 @@ def matched_difference(
         plain = binomial[0] / one.n_a + binomial[1] / one.n_b
         events = one.n_a * binomial[0] + one.n_b * binomial[1]
         if plain > 0: factor = (events * variance / one.unit**2 / plain + 10) / (events + 10)
+    if one.freedom < np.inf:
+        factor *= (stdtrit(one.freedom, (1 + confidence) / 2) / ndtri((1 + confidence) / 2))**2
     found = rate_difference_of(one.rate_a, one.n_a / factor, one.rate_b, one.n_b / factor,
                                confidence=confidence)
     low, high = found.confidence_interval
