@@ -138,9 +138,9 @@ def drop_icons(site):
 
 
 def plainer(text):
-    """Code without the tags that show nothing: those around signs, and those between two pieces of the same string. Keywords are bold and
+    """Code without the tags that show nothing: those around signs and numbers, and those between two pieces of the same string. Keywords are bold and
     strings are `i`, as in styles.css, since their names thousands of times would be a megabyte."""
-    text = re.sub(r'<span class="(?:op|bu)">([^<]*)</span>', r"\1", text)
+    text = re.sub(r'<span class="(?:op|bu|dv|fl)">([^<]*)</span>', r"\1", text)
     text = STRINGS.sub(lambda found: f'<span class="st">{TAG.sub("", found[0])}</span>', text)
     return STRING.sub(r"<i>\1</i>", KEYWORD.sub(r"<b>\1</b>", text))
 
