@@ -573,7 +573,8 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     elif array.dtype.kind == "O":
         array = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in array]
     outcome = read_vector(array, name)
-    refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
+    if np.count_nonzero(outcome) != np.count_nonzero(outcome == 1):
+        refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
     return outcome
 
 # %% ../nbs/00_inputs.ipynb #cell-026c

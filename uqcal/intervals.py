@@ -127,9 +127,12 @@ def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set", class
 # %% ../nbs/30_intervals.ipynb #cell-009b-b
 def _mean(values, sample_weight, single):
     "Weighted mean over the first axis: a float for one level, an array for several."
-    weight, columns = check_weights(sample_weight, len(values)), values.T
-    if sample_weight is None: means = np.ascontiguousarray(columns).sum(axis=1) / weight.size
-    else: means = np.multiply(columns, weight, order="C").sum(axis=1) / weight.sum()
+    columns = np.ascontiguousarray(values.T)
+    if sample_weight is not None:
+        weight = check_weights(sample_weight, len(values))
+        means = (columns * weight).sum(axis=1) / weight.sum()
+    elif columns.dtype == bool: means = np.array(list(map(np.count_nonzero, columns))) / len(values)
+    else: means = columns.mean(axis=1)
     return float(means[0]) if single else means
 
 # %% ../nbs/30_intervals.ipynb #cell-011

@@ -499,7 +499,10 @@ class OutcomeScoring:
         np.ndarray
             Penalties, shape (n,).
         """
-        if self.name == "brier": return (outcome - probability)**2
+        if self.name == "brier":
+            penalty = outcome - probability
+            penalty *= penalty
+            return penalty
         with np.errstate(divide="ignore"):
             return -np.where(outcome == 1, np.log(probability), np.log1p(-probability))
 

@@ -545,8 +545,11 @@ def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     """
     check_labels_agree(y_prob=y_prob, sample_weight=sample_weight)
     p = check_probabilities(y_prob)
+    variance = 1 - p
+    variance *= p
+    if sample_weight is None: return float(np.sqrt(variance.sum()) / p.size)
     w = check_weights(sample_weight, p.size)
-    return float(np.sqrt((w * w * p * (1 - p)).sum()) / w.sum())
+    return float(np.sqrt((w * w * variance).sum()) / w.sum())
 
 # %% ../nbs/41_walk.ipynb #cell-020
 def _walk_frame(walk):
