@@ -242,6 +242,34 @@ def test_a_link_must_be_as_strong_as_its_spread_allows():
         assert f"would be {low:.2f} to {high:.2f}".replace("-", "−") in one.sentence
 
 
+def test_a_reversed_link_of_ranks_alone_is_called_that():
+    """Nine of ten errors are zero where u is large, and one of ten where it is small: ranks are reversed, means are not. Caught: `_rises` always False."""
+    rng = np.random.default_rng(1)
+    u = np.exp(rng.standard_normal(600))
+    share = np.where(u > 1, 0.9, 0.1)
+    zeros = np.where(rng.random(600) < share, 0, u * rng.standard_normal(600) / np.sqrt(1 - share))
+    for error, said in ((zeros, "smaller uncertainties, by rank though not on average"), (rng.standard_normal(600) / u, "smaller uncertainties (rank")):
+        one = draw_conclusions(error, u, n_boot=199, n_resamples=499, rng=1)["error-uncertainty link"]
+        assert one.direction == "reversed" and said in one.sentence and ("by rank" in one.short) == ("by rank" in one.sentence)
+
+
+def test_too_large_on_average_names_the_rare_errors_that_would_make_it_right():
+    """One in q points with an error of z u makes the mean square one; no word of it where such an error is at hand, or none below 10 u would do. Caught: 1 - rate
+    left out, the largest error not looked at, groups counted as rows."""
+    rng = np.random.default_rng(2)
+    u, z = np.exp(0.5 * rng.standard_normal(300)), np.clip(0.8 * rng.standard_normal(300), -2.4, 2.4)
+    one = draw_conclusions(z * u, u, n_boot=399, n_resamples=199, rng=1)["average calibration"]
+    rate, size = 1 / 100, float(one.sentence.split("errs by ")[1].split(" u")[0])
+    assert one.direction == "too large" and "unless one in 100 points, none of them here" in one.sentence
+    assert (1 - rate) * one.estimate**2 + rate * size**2 == pytest.approx(1, abs=0.03)
+    seen, many = z.copy(), np.tile(z, 40)
+    seen[0] = 7.0
+    for e, s in ((seen * u, u), (many * np.tile(u, 40), np.tile(u, 40)), (-1.25 * z / 0.8 * u, u)):
+        assert "unless" not in draw_conclusions(e, s, n_boot=399, n_resamples=199, rng=1)["average calibration"].sentence
+    grouped = draw_conclusions(z * u, u, groups=np.arange(300) // 2, n_boot=399, n_resamples=199, rng=1)["average calibration"].sentence
+    assert "unless one in 50 groups" in grouped
+
+
 def test_rows_that_belong_together_count_once():
     error, uncertainty = sample(12, 120)
     many = [np.repeat(column, 10) for column in (error, uncertainty, np.arange(120))]
