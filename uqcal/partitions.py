@@ -28,7 +28,7 @@ from .reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
 from .resampling import ALTERNATIVES, holm
 from .results import Interval, Result, as_text, enumerated, html_table, three_digits
 from .sample import stable_order
-from .walk import Walk, limit_serves, walk_of
+from .walk import Walk, as_seen, limit_serves, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -252,7 +252,8 @@ def _first_pass(columns, place, options):
     walk, against = walk_of(y, p, w), np.flatnonzero((p == 1 - y) & (w > 0))
     if walk.n == 0: return None
     sums = np.array([walk.n, walk.total_weight, walk.brier_total, walk.variance,
-                     walk.brier_variance, walk.contradicted, w @ (y - p)**2, w @ p, w @ y])
+                     walk.brier_variance, walk.contradicted, w @ (y - p)**2, w @ p, w @ y,
+                     *_scatter(y, p, w)])
     bets = np.array([variance / number if number > 0 else 0.0 for variance, number in (
         (walk.variance, walk.n_bets), (walk.brier_variance, walk.n_brier_bets))])
     kept = w > 1e-100  # as in memory, where errors within bins leave out the others
@@ -261,6 +262,13 @@ def _first_pass(columns, place, options):
     y, p, w = walk.outcome, walk.score, walk.weight
     cells = _tabulated(p, w * (y - p), _EDGES, w * w * p * (1 - p), w)
     return sums, binned, bets, (place, int(against[0])) if against.size else (np.inf, 0), *cells
+
+# %% ../nbs/64_partitions.ipynb #cell-081s
+def _scatter(y, p, w):
+    "Sums that tell how wide weighted deviations scatter, and whether signs would serve."
+    steps, variance = (w * (y - p))**2, w * w * p * (1 - p)
+    return [steps.sum(), steps @ (1 - 2 * p)**2, variance @ (w * np.abs(1 - 2 * p)),
+            variance @ variance]
 
 # %% ../nbs/64_partitions.ipynb #cell-083
 def _scored(columns, place, names, largest):
@@ -374,12 +382,22 @@ def _served(walk):
     bets = {"spiegelhalter": walk.n_brier_bets}
     return tuple(name for name in names if bets.get(name, walk.n_bets) >= _FEWEST_BETS)
 
+# %% ../nbs/64_partitions.ipynb #cell-088d
+def _seen_over_stated(walk, scatter):
+    "By test, how much wider it scatters than stated, where weights may go with the outcomes."
+    (total, brier, skewness, squares), v = scatter, walk.variance
+    may = (walk.total_weight < walk.n and not walk.contradicted and v * v >= 12 * squares
+           and skewness <= 0.2 * v**1.5)
+    seen = {name: brier if name == "spiegelhalter" else total for name in _served(walk)}
+    return {name: max(float(np.sqrt(square)) / walk.deviation(name), 1.0) if may else 1.0
+            for name, square in seen.items()}
+
 # %% ../nbs/64_partitions.ipynb #cell-090
-def _limit(walk, binned, confidence):
+def _limit(walk, binned, confidence, wide=1.0):
     "No mean difference over a stretch with a fifth of the weight is larger, (4)."
     squares, ones = binned[1][:, 1], binned[1][:, 3]
     share = ones / np.where(squares > 0, squares, 1)
-    variance = max(float(squares @ (share * (1 - share))), walk.variance)
+    variance = max(float(squares @ (share * (1 - share))), walk.variance * wide**2)
     high, low, _ = walk.extent
     noise = kuiper_null.isf(1 - confidence) * np.sqrt(variance)
     return float(min((high - low + noise) / (0.2 * walk.total_weight), 1.0))
@@ -692,13 +710,16 @@ def _answer(found, extent, confidence):
     sums, binned, bets, first, *cells = found
     cells = _Cells(*cells)
     walk, total = _walk_of_sums(sums, bets, cells, *extent[:2]), float(cells.sums[:, 1].sum())
-    tests = tests_of(walk, _served(walk), method="asymptotic")
-    brier, stated, observed = (sums[6:] / walk.total_weight).tolist()
+    wide = _seen_over_stated(walk, sums[9:].tolist())
+    tests = tuple(as_seen(one, one.name, wide[one.name]) if wide[one.name] > 1 else one
+                  for one in tests_of(walk, _served(walk), method="asymptotic"))
+    brier, stated, observed = (sums[6:9] / walk.total_weight).tolist()
+    deviation = float(np.sqrt(walk.variance)) * wide.get("kuiper", 1.0)
     return dict(
         tests=tests, adjusted=tuple(holm([one.pvalue for one in tests]).tolist()) if tests else (),
-        graph=_graph(cells), limit=_limit(walk, binned, confidence), brier=brier, stated=stated,
+        graph=_graph(cells), limit=_limit(walk, binned, confidence, wide.get("kuiper", 1.0)), brier=brier, stated=stated,
         observed=observed, n=walk.n, n_bets=walk.n_bets, confidence=confidence,
-        drift=total / float(np.sqrt(walk.variance)) if walk.variance > 0 else 0.0,
+        drift=total / deviation if deviation > 0 else 0.0,
         contradicted=walk.contradicted, first_contradiction=first if walk.contradicted else None,
         is_rounded=walk.variance > 0 and not limit_serves(walk, "kuiper"))
 

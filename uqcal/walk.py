@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differences', 'length_scale', 'limit_serves',
-           'significance_of', 'widening', 'band_of']
+           'significance_of', 'as_seen', 'widening', 'band_of']
 
 # %% ../nbs/41_walk.ipynb #cell-007
 @kernel
@@ -744,12 +744,37 @@ def _pvalue(name, statistic, how, side, null):
 # %% ../nbs/41_walk.ipynb #cell-035c
 def _by_row_signs(walk, name, test, drawn):
     "The test with the larger one of its p-value and that by signs of the rows."
-    null, statistic = None, test.statistic
-    if test.method == "asymptotic": statistic = statistic / _seen_over_stated(walk, name)
-    else: null = drawn[:, STATISTICS.index(name)] / walk.deviation(name)
-    pvalue = _pvalue(name, statistic, "signs", test.alternative, null)
+    if test.method == "asymptotic": return as_seen(test, name, _seen_over_stated(walk, name))
+    null = drawn[:, STATISTICS.index(name)] / walk.deviation(name)
+    pvalue = _pvalue(name, test.statistic, "signs", test.alternative, null)
     if pvalue < test.pvalue: pvalue, null = test.pvalue, test.null_distribution
     return replace(test, pvalue=pvalue, method="signs", null_distribution=null)
+
+# %% ../nbs/41_walk.ipynb #cell-035d
+def as_seen(test: SignificanceTest,  # by the limit
+            name: str,  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
+            ratio: float,  # standard deviation as seen over the stated one, ≥ 1
+            ) -> SignificanceTest:  # the method is "signs"
+    """A test by the limit, with the p-value of a statistic that scatters more widely than stated.
+
+    It is the p-value that signs of the rows would give in the limit.
+
+    Parameters
+    ----------
+    test : SignificanceTest
+        By the limit.
+    name : str
+        "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+    ratio : float
+        Standard deviation as seen over the stated one, ≥ 1.
+
+    Returns
+    -------
+    SignificanceTest
+        The method is "signs".
+    """
+    pvalue = _pvalue(name, test.statistic / ratio, "asymptotic", test.alternative, None)
+    return replace(test, pvalue=max(pvalue, test.pvalue), method="signs")
 
 # %% ../nbs/41_walk.ipynb #cell-059
 def _signs_serve(walk):
