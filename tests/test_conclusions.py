@@ -13,6 +13,7 @@ from uqcal import distributions, load_demo, validate
 from uqcal.bias import bias_of
 from uqcal.conclusions import Conclusion, check_tolerance, draw_conclusions, headline_of, mends_for, next_step, part_tables, still_open
 from uqcal.resampling import holm
+from uqcal.results import Interval
 from uqcal.sample import Sample
 
 WHOLE = ["bias", "average calibration", "consistency", "error-uncertainty link"]
@@ -240,6 +241,30 @@ def test_a_link_must_be_as_strong_as_its_spread_allows():
         assert (one.status, one.direction) == (status, direction) and said.lower() in one.sentence.lower() and f"CC = {one.estimate:.2f}".replace("-", "−") in one.sentence
         low, high = one.confidence_interval
         assert f"would be {low:.2f} to {high:.2f}".replace("-", "−") in one.sentence
+
+
+def test_limits_that_nothing_bounds_are_null_in_a_file():
+    "Errors of which most are zero have limits that are infinite; JSON knows none. Caught: intervals written as they are."
+    error = np.where(np.arange(100) < 97, 0.0, [1.0] * 98 + [-1.0] * 2)
+    found = validate(error, np.full(100, 0.5) + 0.001 * np.arange(100), n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    assert any(np.isinf(one.confidence_interval).any() for one in found.conclusions.values())
+    written = json.loads(found.to_json(), parse_constant=pytest.fail)
+    assert any(None in (one["confidence_interval"] or []) for one in written["conclusions"].values())
+
+
+def test_what_is_wrong_with_the_column_comes_before_mends():
+    "Variances in place of uncertainties are looked for in the file before anybody rescales. Caught: causes without a factor passed over."
+    error, uncertainty = sample(3, 400)
+    found = validate(error, uncertainty**2, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    assert "variance" in [one.name for one in found.causes] and found.next_step.startswith("Check the file first.") and "variances stood" in found.next_step
+
+
+def test_a_factor_as_it_is_written_lies_within_its_limits():
+    "1.0065 is not 1.01 beside limits of 1.004 and 1.009; factors of hundreds have no powers of ten. Caught: two digits always."
+    from uqcal.conclusions import _times
+    assert _times(1.0065, Interval(1.0042, 1.0088)) == "1.006 times (1.004 to 1.009)"
+    assert _times(0.78, Interval(0.684, 0.996)) == "0.78 times (0.684 to 0.996)"
+    assert _times(34.06, Interval(17.01, 594)) == "34.06 times (17.01 to 590)"
 
 
 def test_a_reversed_link_of_ranks_alone_is_called_that():

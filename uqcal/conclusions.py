@@ -212,13 +212,15 @@ def _digits(x):
 
 # %% ../nbs/50_conclusions.ipynb #cell-010b
 def _times(factor, interval):
-    "A factor with its interval, whose limits are not rounded to one unless they are."
+    """A factor with its interval, whose limits are not rounded to one unless they are, and which
+    holds the factor as it is written."""
     near, said = min(abs(one - 1) for one in interval), _digits
     if 0 < near < 0.005: said = f"{{:.{min(int(np.ceil(-np.log10(near))), 6)}f}}".format
     ends = f"{said(interval.low)} to {said(interval.high)}"
     if np.isinf(interval.high):
         ends = f"{said(interval.low)} or more" if interval.low else "with so few points, no limits"
-    return f"{_digits(factor)} times ({ends})"
+    is_inside = interval.holds(round(factor, 2)) or not interval.holds(factor)
+    return f"{(_digits if is_inside else said)(factor)} times ({ends})"
 
 # %% ../nbs/50_conclusions.ipynb #cell-010c
 def _mean(mean, interval, unit=""):

@@ -717,7 +717,8 @@ def _answer(found, extent, confidence):
     deviation = float(np.sqrt(walk.variance)) * wide.get("kuiper", 1.0)
     return dict(
         tests=tests, adjusted=tuple(holm([one.pvalue for one in tests]).tolist()) if tests else (),
-        graph=_graph(cells), limit=_limit(walk, binned, confidence, wide.get("kuiper", 1.0)), brier=brier, stated=stated,
+        graph=_graph(cells), brier=brier, stated=stated,
+        limit=_limit(walk, binned, confidence, wide.get("kuiper", 1.0)),
         observed=observed, n=walk.n, n_bets=walk.n_bets, confidence=confidence,
         drift=total / deviation if deviation > 0 else 0.0,
         contradicted=walk.contradicted, first_contradiction=first if walk.contradicted else None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts sta
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'counted', 'html_table', 'Result', 'as_text',
+__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'counted', 'html_table', 'json_plain', 'Result', 'as_text',
            'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks', 'plain_text', 'visible_points']
 
 # %% ../nbs/01_results.ipynb #cell-017
@@ -157,6 +157,27 @@ def html_table(frame: pd.DataFrame,  # any table; its cells and names may come f
     shown = frame.head(n_rows).to_html(float_format="{:.4g}".format, escape=True, border=0)
     left = len(frame) - n_rows
     return shown + (f"<p>and {left:,} more rows</p>" if left > 0 else "")
+
+# %% ../nbs/01_results.ipynb #cell-061
+def json_plain(value: Any,  # numbers, text, and dictionaries, lists and tuples of them
+               ) -> Any:  # the same; None for what is missing or not finite
+    """What JSON can hold of a result.
+
+    Parameters
+    ----------
+    value : Any
+        Numbers, text, and dictionaries, lists and tuples of them.
+
+    Returns
+    -------
+    Any
+        The same; None for what is missing or not finite.
+    """
+    if isinstance(value, dict): return {key: json_plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)): return [json_plain(one) for one in value]
+    if isinstance(value, np.generic): value = value.item()
+    is_none = value is pd.NA or isinstance(value, float) and not np.isfinite(value)
+    return None if is_none else value
 
 # %% ../nbs/01_results.ipynb #cell-030
 class _ReadOnly(dict):

@@ -30,7 +30,7 @@ from .inputs import check_choices, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_of
 from .repeats import repeats_of
 from .resampling import affordable
-from .results import (Interval, Result, enumerated, html_table, new_axes,
+from .results import (Interval, Result, enumerated, html_table, json_plain, new_axes,
                            three_digits)
 from .sample import Sample, bin_means, equal_count_bins
 from .statistics import skewness_gm
@@ -362,7 +362,8 @@ _ANSWERS = {(AVERAGE, "valid"): "On average the score agrees with that of perfec
 _IN_THE_FILE = {"outlier", "unit in a row", "code for missing", "duplicate rows", "zero errors",
                 "uncertainty from error", "sorted columns", "swapped columns", "squared errors",
                 "absolute errors", "shifted rows", "reversed rows", "mixed units",
-                "outcomes as errors", "unit in a group"}
+                "outcomes as errors", "unit in a group", "variance", "root", "precision", "inverse",
+                "logarithm"}
 _OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
          "errors, which is not known.")
 
@@ -572,25 +573,15 @@ def _as_json(result):
                "confidence_interval", "rows")
     parts = {key: one.parts.to_dict("records") for key, one in result.conclusions.items()
              if one.parts is not None}
-    return {"headline": result.headline, "next_step": result.next_step,
+    return json_plain({"headline": result.headline, "next_step": result.next_step,
             "conclusions": _told(result.conclusions, grounds),
             "scores": _told(result.scores, ("status", "sentence")),
             "causes": [{"name": one.name, "strength": one.strength, "sentence": one.sentence,
                         "rows": one.rows.tolist()} for one in result.causes],
             "cautions": result.cautions, "settings": result.settings,
-            "table": _rows(result.to_frame().to_dict("records")), "mends": result.mends,
+            "table": result.to_frame().to_dict("records"), "mends": result.mends,
             "mend_call": result.mend_call, "still_open": result.still_open,
-            "parts": {key: _rows(part) for key, part in parts.items()}}
-
-# %% ../nbs/51_validation.ipynb #cell-028c-b
-def _rows(records):
-    "Rows of a table without infinite numbers."
-    return [{key: _plain(value) for key, value in row.items()} for row in records]
-
-# %% ../nbs/51_validation.ipynb #cell-028c-c
-def _plain(value):
-    if value is pd.NA or (isinstance(value, float) and not np.isfinite(value)): return None
-    return value.item() if isinstance(value, np.generic) else value
+            "parts": parts})
 
 # %% ../nbs/51_validation.ipynb #cell-029
 def _plot_scores(result, ax):
