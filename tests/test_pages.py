@@ -14,7 +14,7 @@ from uqcal.studies import new_study
 sys.path.insert(0, str(notebooks.ROOT / "tools"))
 import forks
 from docs import join_sources
-from pages import together
+from pages import lighter, together
 from fastcore.nbio import mk_cell
 
 PAGES = sorted(notebooks.every_notebook())
@@ -99,6 +99,13 @@ def test_no_line_begins_with_a_percent_sign_or_the_mark_after_a_formula():
     assert together(f"<p>in 95 % of {kept}") == f"<p>in 95\u00a0% of {kept}"
     formula = '<span class="math inline">\\(s\\)</span>'
     assert together(f"{formula}, {formula} and") == f'<span class="kept">{formula},</span> {formula} and'
+
+
+def test_an_entry_of_the_menu_is_a_link_and_nothing_around_it():
+    "Fails if a section of the menu loses what opens it, or an entry the mark of the page that is shown."
+    head = '<li class="sidebar-item sidebar-item-section"><div class="sidebar-item-container"><a href="#" class="sidebar-item-text sidebar-link text-start"><span class="menu-text">A</span></a><a href="#"></a></div>'
+    entry = '<li class="sidebar-item"><div class="sidebar-item-container"><a href="a.html" class="sidebar-item-text sidebar-link active"><span class="menu-text">One &amp; two</span></a></div></li>'
+    assert lighter(head + entry) == head + '<li class="sidebar-item"><a href="a.html" class="sidebar-link active">One &amp; two</a></li>'
 
 
 def test_sources_that_follow_each_other_lie_under_one_fold():
