@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import cli
 from uqcal.cli import main
+from uqcal.cli_parts import with_places
+from uqcal.tables import Table
 
 QUICK = ["--n-resamples", "199", "--jobs", "1"]
 READ = ["--decimal", ",", "--thousands", ".", "--encoding", "latin-1", "--drop-missing", "--where", "T > 1 and Größe == 'a b'"]
@@ -99,8 +100,8 @@ def test_rows_are_named_by_their_lines_where_others_are_left_out(capsys):
     assert found["next_step"].startswith("Look at row 90 (line 102)") and found["data"]["left_out"] == {"where": 10} and found["data"]["where"] == "T > 0"
     said = " ".join(run(capsys, "mend", "far.csv", "--outcome", "z", "--score", "p", "--where", "T > 0", *QUICK).split())
     assert "rows 40 (line 52) and 50 (line 62)" in said
-    table = cli.Table("x", {}, np.arange(2, 3000))
-    assert cli._in_file("In rows 0, 1,234 and 56 more (counted from 0).", table) == "In rows 0 (line 2), 1,234 (line 1,236) and 56 more."
+    table = Table("x", {}, np.arange(2, 3000))
+    assert with_places("In rows 0, 1,234 and 56 more (counted from 0).", table) == "In rows 0 (line 2), 1,234 (line 1,236) and 56 more."
 
 
 def test_the_demo_can_be_mended(capsys):

@@ -63,6 +63,10 @@ _CONTENTS = {
     "studies": ["new_study"],
     "partitions": ["calibration_of_partitions", "coverage_of_partitions", "errors_of_partitions"],
     "partition_comparison": ["comparison_of_partitions", "comparisons_of_partitions"],
+    "cli_parts": [],
+    "cli_intervals": [],
+    "cli_streams": [],
+    "cli_compare": [],
     "cli": [],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}

@@ -7,6 +7,10 @@ from uqcal import calibration as calibration
 from uqcal import calibration_tests as calibration_tests
 from uqcal import causes as causes
 from uqcal import cli as cli
+from uqcal import cli_compare as cli_compare
+from uqcal import cli_intervals as cli_intervals
+from uqcal import cli_parts as cli_parts
+from uqcal import cli_streams as cli_streams
 from uqcal import conclusions as conclusions
 from uqcal import confidence_curves as confidence_curves
 from uqcal import conformal as conformal

@@ -5,24 +5,10 @@
 # %% ../nbs/70_cli.ipynb #cell-007
 from __future__ import annotations
 
-import codecs
-import contextlib
-import gc
-import gzip
-import io
 import json
-import os
 import re
-import secrets
 import shlex
-import shutil
-import signal
 import sys
-import textwrap
-import threading
-import time
-import traceback
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -31,9 +17,20 @@ import numpy as np
 import typer
 
 from . import __version__
-from .tables import (NumberReader, Table, UnknownColumn, check_encoding,
-                          check_new_columns, display_name, encoding_of, exact_encoding, open_table,
-                          read_errors, read_intervals, read_probabilities, read_table, rows_again)
+from .cli_compare import comparison_commands
+from .cli_intervals import interval_commands
+from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissing, Encoding,
+                             Groups, InParts, Jobs, JsonFile, Progress, Report, Seed, Thousands,
+                             Where, aligned, as_json, as_keywords, asked_facts, check_features,
+                             check_outputs, check_sizes, cores, deliver, differing, first_words,
+                             how_read, in_python, is_mended, mend_command, new_app, on_lines,
+                             on_one_line, open_parts, option, options_in_parts, points_of,
+                             row_details, run_command, shows_bar, source_facts, source_twice,
+                             tell_of_parts, typed, visible, with_groups, with_places, wrapped,
+                             write_rows)
+from .cli_streams import stream_commands
+from .tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
+                          read_probabilities, read_table)
 
 # %% auto #0
 __all__ = ['app', 'main']
@@ -73,108 +70,8 @@ def _read_errors(source, names, by_default, features=(), how=None):
     return (pd.Series(values, index=lines), stated, table,
             {name: table.columns[name] for name in features})
 
-# %% ../nbs/70_cli.ipynb #cell-014
-def _check_outputs(source, jobs=1, **targets):
-    """Refuse, before anything is computed, outputs that can't be written or would destroy the input
-    or each other, and a number of cores that is none."""
-    if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
-    if sys.stdout is None: raise ValueError("standard output is closed")
-    targets = {option: path for option, path in targets.items() if (option, path) != ("json", "-")}
-    for option, path in targets.items():
-        if path == "-": raise ValueError(f"--{option} must name a file, got -")
-    if not any(targets.values()): return
-    from uqcal.page import check_target
-    written = {option: check_target(path) for option, path in targets.items() if path is not None}
-    if len(set(written.values())) < len(written):
-        raise ValueError(f"{' and '.join(f'--{option}' for option in written)} must name different "
-                         "files")
-    for option, path in written.items():
-        if source and path.exists() and os.path.exists(source) and path.samefile(source):
-            raise ValueError(f"--{option} would overwrite {source}, the data")
-
-# %% ../nbs/70_cli.ipynb #cell-016
-def _said(text, metavar=None, *names):
-    return typer.Option(*names, help=text, metavar=metavar, show_default=False)
-
-# %% ../nbs/70_cli.ipynb #cell-016b
-_Decimal = Annotated[str | None, _said(
-    "Mark before decimals, . or a comma.  [default: a point; where ; or tabs separate cells, as "
-    "the first number shows]", "MARK")]
-_Thousands = Annotated[str | None, _said("Mark between thousands, if there is one.", "MARK")]
-_Encoding = Annotated[str | None, _said(
-    "Encoding of a CSV file, such as latin-1.  [default: UTF-8]", "NAME")]
-_Where = Annotated[str | None, _said(
-    "Use the rows for which this holds, such as 'T > 300'.", "CONDITION")]
-_Drop = Annotated[bool, _said("Leave out rows in which a column has no value.", None,
-                              "--drop-missing")]
-_Progress = Annotated[bool | None, _said(
-    "Show on standard error how far the work is.  [default: where that is a terminal]", None,
-    "--progress/--no-progress")]
-
-
-def _shown(progress):
-    "Whether bars are shown."
-    return sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
-
-# %% ../nbs/70_cli.ipynb #cell-016c
-def _how(decimal, thousands, encoding, where, drop_missing, progress):
-    "The options of `read_table`."
-    return dict(decimal=decimal, thousands=thousands, encoding=encoding, where=where,
-                drop_missing=drop_missing, progress=_shown(progress))
-
-# %% ../nbs/70_cli.ipynb #cell-016d
-def _left_out(table):
-    "The rows that were left out, in words; empty where nothing was asked for."
-    said = {"where": f"for which {table.where} does not hold", "missing": "without a value"}
-    return " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
-
-# %% ../nbs/70_cli.ipynb #5426abab
-def _points(n):
-    "How many, in words."
-    return f"{n:,} point{'s' * (n != 1)}"
-
-# %% ../nbs/70_cli.ipynb #cell-016e
-def _first_words(table, count):
-    "What was read, and what of it was left out."
-    gone = _left_out(table)
-    return f"{table.source}: {count}" + (f"; left out: {gone}" if gone else "")
-
-# %% ../nbs/70_cli.ipynb #cell-016f
-def _source_facts(table):
-    "What was left out and on what condition, for the file of numbers."
-    said = {"left_out": table.left_out, "where": table.where}
-    return {name: value for name, value in said.items() if value}
-
-# %% ../nbs/70_cli.ipynb #cell-016g
-def _in_file(text, table):
-    "The same, with places in the file beside rows that are counted from 0."
-    number, place = r"\d+(?:,\d{3})*", "line" if table.place == "line" else f"file {table.place}"
-    def named(found):  # words on rows
-        "The words with a place behind each number."
-        return re.sub(rf"(?<![\d,]){number}(?!,?\d| more)", lambda row: (
-            f"{row[0]} ({place} {table.places[int(row[0].replace(',', ''))]:,})"), found[1])
-    return re.sub(rf"([Rr]ows? {number}(?:(?:, | and ){number}(?: more)?)*) \(counted from 0\)",
-                  named, text)
-
-# %% ../nbs/70_cli.ipynb #cell-024
-def _aligned(rows, right):
-    "Lines of a table; columns whose position is in `right` end where the widest ends."
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join(cell.rjust(w) if k in right else cell.ljust(w)
-                               for k, (cell, w) in enumerate(zip(row, widths))).rstrip()
-                     for row in rows)
-
-# %% ../nbs/70_cli.ipynb #cell-024b
-def _wrapped(text, width, first="", rest=""):
-    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest,
-                         break_on_hyphens=False, break_long_words=False)
-
-# %% ../nbs/70_cli.ipynb #cell-024c
-def _width():
-    return min(max(shutil.get_terminal_size((80, 24)).columns, 40), 100)
-
 # %% ../nbs/70_cli.ipynb #cell-025
-def _validation_text(validation, width):
+def _validation_text(validation):
     "Headline, next step, causes, conclusions, tables, sentences and cautions."
     from uqcal.conclusions import part_tables
     from uqcal.results import three_digits
@@ -186,77 +83,40 @@ def _validation_text(validation, width):
                 map(three_digits, score.confidence_interval)))
             rows.append((*own, one.errors, three_digits(one.reference), three_digits(one.zeta),
                          "yes" if one.agrees else "no"))
-    parts = [_wrapped(validation.headline, width),
-             _wrapped(f"Next: {validation.next_step}", width, rest="  ")]
+    parts = [wrapped(validation.headline),
+             wrapped(f"Next: {validation.next_step}", rest="  ")]
     if validation.causes:
         parts.append("\n".join(["What could have gone wrong", *(
-            _wrapped(f"{one.strength.capitalize()}: {one.sentence}", width, "- ", "  ")
+            wrapped(f"{one.strength.capitalize()}: {one.sentence}", "- ", "  ")
             for one in validation.causes)]))
-    parts += [_wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
-                       f"{one.test}.", width, rest="  ")
+    parts += [wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
+                      f"{one.test}.", rest="  ")
               for name, one in validation.conclusions.items()]
     for title, table in part_tables(validation.conclusions.values(), 12).items():
         shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]
-        parts.append(f"{title}\n{_aligned(shown, (1, 2, 4))}")
-    if len(rows) > 1: parts.append(_aligned(rows, (1, 4, 5)))
+        parts.append(f"{title}\n{aligned(shown, (1, 2, 4))}")
+    if len(rows) > 1: parts.append(aligned(rows, (1, 4, 5)))
     if any(one.agrees and one.zeta < -1 for score in validation.scores.values()
            for one in score.comparisons):
         parts.append("ENCE and ZMSE are wrong only if they are too large: ζ below −1 agrees.")
-    parts += [_wrapped(f"{score.label} {score.status}. {score.sentence}", width, rest="  ")
+    parts += [wrapped(f"{score.label} {score.status}. {score.sentence}", rest="  ")
               for score in validation.scores.values()]
     if validation.cautions:
-        parts.append("\n".join(["Cautions", *(_wrapped(caution, width, "- ", "  ")
+        parts.append("\n".join(["Cautions", *(wrapped(caution, "- ", "  ")
                                               for caution in validation.cautions)]))
     return "\n\n".join(parts)
-
-# %% ../nbs/70_cli.ipynb #cell-018
-def _check_sizes(**counts):
-    "Refuse numbers of resamples that no memory holds."
-    for name, count in counts.items():
-        if count != "auto" and str(count).isdecimal() and int(count) > 10_000_000:
-            raise ValueError(f"{name} must be at most 10,000,000, got {int(count):,}")
-
-# %% ../nbs/70_cli.ipynb #cell-018b
-def _cores(jobs):
-    return min(jobs, os.cpu_count() or 1)
-
-# %% ../nbs/70_cli.ipynb #cell-018c
-def _visible(text):
-    "Text without characters that steer a terminal."
-    return re.sub("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]",
-                  lambda found: found[0].encode("unicode_escape").decode(), text)
 
 # %% ../nbs/70_cli.ipynb #cell-025c
 def _validation_json(validation, data, seed):
     "All of the result, with what it was made from."
     from uqcal.report import conclude
     findings = [vars(finding) for finding in conclude(validation).findings]
-    return _json(data=data, seed=seed, headline=validation.headline, findings=findings,
-                 **{key: value for key, value in json.loads(validation.to_json()).items()
-                    if key != "headline"})
-
-# %% ../nbs/70_cli.ipynb #cell-025c-b
-def _json(**numbers):
-    "What --json writes, with the version that wrote it."
-    return json.dumps({"uqcal": __version__, **numbers}, ensure_ascii=False, allow_nan=False,
-                      indent=1) + "\n"
-
-# %% ../nbs/70_cli.ipynb #cell-025e
-def _deliver(text, numbers, report, json_file, write_report):
-    "Print the result, or its numbers in place of it, and write the files that were asked for."
-    from uqcal.page import write_whole
-    quiet = json_file == "-"
-    typer.echo(numbers if quiet else _visible(text), nl=not quiet)
-    if report is not None: write_report(report)
-    if json_file is not None and not quiet: write_whole(numbers, json_file)
-    files = {"Report": report, "Numbers": json_file}
-    lines = [f"{name}: {_visible(display_name(path))}" for name, path in files.items()
-             if path is not None]
-    if lines and not quiet: typer.echo("\n" + "\n".join(lines))
+    return as_json(data=data, seed=seed, headline=validation.headline, findings=findings,
+                   **{key: value for key, value in json.loads(validation.to_json()).items()
+                      if key != "headline"})
 
 # %% ../nbs/70_cli.ipynb #cell-027
-app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False,
-                  context_settings={"help_option_names": ["-h", "--help"]})
+app = new_app()
 
 _ABOUT = """Can a stated uncertainty be believed?
 
@@ -292,97 +152,71 @@ Examples:
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
 
-
-def _option(text, metavar=None, *names, default=False):
-    """An option with its help, the word that stands for its value, and whether the help shows its
-    default."""
-    return typer.Option(*names, help=text, metavar=metavar, show_default=default)
-
 # %% ../nbs/70_cli.ipynb #cell-028s
-_FILE = typer.Argument(metavar="FILE", help="The data; - for standard input.", show_default=False)
-_Demo = Annotated[bool, _option("Use the data set that travels with uqcal.", None, "--demo")]
-_DISTRIBUTION = _option("Distribution of the errors where it is known: normal, t6, uniform, "
-                        "laplace.  [default: not known, normal and t6 are compared]", "NAME")
-_STATISTICS = _option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs --distribution "
-                      "normal); with commas between.", "NAMES", default=True)
-_FEATURE = _option("Column along which uncertainties are tested: numbers, or text for groups; may "
-                   "be repeated.", "NAME", "--feature")
-_AsGroups = Annotated[list[str] | None, _option(
-    "Read this feature as names of groups, whatever its cells are; may be repeated.", "NAME",
-    "--as-groups")]
-_N_MC = _option("Simulated data sets for each distribution, or auto: as many as needed.",
-                "NUMBER|auto", "--n-mc", default=True)
-_Fitted = Annotated[int | None, _option("Errors to which the uncertainties were fitted before, if "
-                                        "they were; it widens the answer on their average.",
-                                        "NUMBER", "--n-calibration")]
-_FAIL = _option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, "
-                "also if a conclusion is undecided.", "STATUS", "--fail-on")
-_JSON = _option("Write all numbers to this file; - prints them in place of the table.", "FILE",
-                "--json")
-_REPORT = _option("Write an HTML report with pictures.", "FILE")
-_N_RESAMPLES = _option("Shuffles for each conclusion, or auto: 9,999, fewer where many points make "
-                       "them slow and the answer is settled.", "NUMBER|auto", "--n-resamples",
-                       default=True)
-_JOBS = _option("Cores to use, -1 for all; the results do not depend on it.", "NUMBER",
-                default=True)
-_SEED = _option("Seed of the random numbers; the same seed gives the same result.", "NUMBER",
-                default=True)
-_InParts = Annotated[bool, _said(
-    "Read the table part by part, as one that is too large for memory; needs uqcal[dask]. Asks "
-    "fewer questions, and says which.", None, "--dask")]
-
-# %% ../nbs/70_cli.ipynb #cell-009
-_GROUPS = _option("Column that says which rows belong together, such as the molecule; rows are "
-                  "independent without it.", "NAME", "--groups")
-_CLUSTER = _option("Column of labels of rows that belong together (one patient, one household).  "
-                   "[default: each row by itself]", "NAME")
-_TOLERANCE = _option("Largest factor between errors and stated uncertainties that does no harm.",
-                     "NUMBER", default=True)
+_Demo = Annotated[bool, option("Use the data set that travels with uqcal.", None, "--demo")]
+_DISTRIBUTION = option("Distribution of the errors where it is known: normal, t6, uniform, "
+                       "laplace.  [default: not known, normal and t6 are compared]", "NAME")
+_STATISTICS = option("Of zms, cc, ence, zmse, rce, correlation, and nll (needs --distribution "
+                     "normal); with commas between.", "NAMES", default=True)
+_FEATURE = option("Column along which uncertainties are tested: numbers, or text for groups; may "
+                  "be repeated.", "NAME", "--feature")
+_N_MC = option("Simulated data sets for each distribution, or auto: as many as needed.",
+               "NUMBER|auto", "--n-mc", default=True)
+_Fitted = Annotated[int | None, option("Errors to which the uncertainties were fitted before, if "
+                                       "they were; it widens the answer on their average.",
+                                       "NUMBER", "--n-calibration")]
+_FAIL = option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, "
+               "also if a conclusion is undecided.", "STATUS", "--fail-on")
+_N_RESAMPLES = option("Shuffles for each conclusion, or auto: 9,999, fewer where many points make "
+                      "them slow and the answer is settled.", "NUMBER|auto", "--n-resamples",
+                      default=True)
+_TOLERANCE = option("Largest factor between errors and stated uncertainties that does no harm.",
+                    "NUMBER", default=True)
 
 # %% ../nbs/70_cli.ipynb #cell-030
 @app.command("validate", help=_VALIDATE)
 def _validate(
-    context: typer.Context, file: Annotated[str | None, _FILE] = None,
-    error: Annotated[str | None, _option("Column of the errors.  [default: error]", "NAME")] = None,
+    context: typer.Context, file: Annotated[str | None, FILE] = None,
+    error: Annotated[str | None, option("Column of the errors.  [default: error]", "NAME")] = None,
     observed: _Observed = None, predicted: _Predicted = None,
     uncertainty: Annotated[
-        str | None, _option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
+        str | None, option("Column of the uncertainties.  [default: uncertainty]", "NAME")] = None,
     feature: Annotated[list[str] | None, _FEATURE] = None, demo: _Demo = False,
-    groups: Annotated[str | None, _GROUPS] = None, tolerance: Annotated[float, _TOLERANCE] = 1.25,
+    groups: Groups = None, tolerance: Annotated[float, _TOLERANCE] = 1.25,
     distribution: Annotated[str | None, _DISTRIBUTION] = None,
     statistics: Annotated[str, _STATISTICS] = "zms,cc,ence,zmse", no_conclusions: Annotated[
-        bool, _option("Judge by the statistics alone.", None, "--no-conclusions")] = False,
-    n_bins: Annotated[int, _option("Bins of equal count for ENCE and ZMSE.", "NUMBER",
-                                   default=True)] = 20,
-    n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
+        bool, option("Judge by the statistics alone.", None, "--no-conclusions")] = False,
+    n_bins: Annotated[int, option("Bins of equal count for ENCE and ZMSE.", "NUMBER",
+                                  default=True)] = 20,
+    n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto", n_mc: Annotated[str, _N_MC] = "10000",
-    confidence: Annotated[float, _option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
-    n_calibration: _Fitted = None, seed: Annotated[int, _SEED] = 0,
-    jobs: Annotated[int, _JOBS] = -1, in_parts: _InParts = False,
-    report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
-    fail_on: Annotated[str | None, _FAIL] = None, as_groups: _AsGroups = None,
-    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
+    confidence: Annotated[float, option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
+    n_calibration: _Fitted = None, seed: Seed = 0,
+    jobs: Jobs = -1, in_parts: InParts = False,
+    report: Report = None, json_file: JsonFile = None,
+    fail_on: Annotated[str | None, _FAIL] = None, as_groups: AsGroups = None,
+    decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
+    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     if in_parts: return _validation_in_parts(context)
     source = _source("validate", file, demo, error, observed, predicted, uncertainty, feature,
                      groups)
     names = ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
-    _check_features(feature, no_conclusions, as_groups)
-    asked = _with_groups(feature, groups, names)
-    _check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
+    check_features(feature, no_conclusions, as_groups)
+    asked = with_groups(feature, groups, names)
+    check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
     options = _checked_options(statistics, fail_on, n_mc=n_mc, n_resamples=n_resamples) | dict(
         distribution=distribution, n_bins=n_bins, n_boot=n_boot, confidence=confidence, rng=seed,
-        n_jobs=_cores(jobs), tolerance=tolerance, n_calibration=n_calibration)
-    _check_outputs(source, jobs, report=report, json=json_file)
-    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+        n_jobs=cores(jobs), tolerance=tolerance, n_calibration=n_calibration)
+    check_outputs(source, jobs, report=report, json=json_file)
+    how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
     errors, stated, table, columns = _demo_errors() if demo else _read_errors(
         source, names, not (error or observed), asked, how)
     from uqcal.validation import validate
     result = validate(errors, stated, **options, conclusions=not no_conclusions,
                       features={name: columns[name] for name in feature or ()} or None,
-                      groups=columns.get(groups), progress=_shown(progress))
-    data = {"source": table.source, "columns": names} | _asked_facts(feature, groups, table)
+                      groups=columns.get(groups), progress=shows_bar(progress))
+    data = {"source": table.source, "columns": names} | asked_facts(feature, groups, table)
     _tell(result, table, data, seed, report, json_file, context)
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
 
@@ -398,133 +232,12 @@ def _source(command, file, demo, *columns):
     from uqcal.datasets import SETS, locate
     return str(locate(SETS["Diffusion_RF"]))
 
-# %% ../nbs/70_cli.ipynb #cell-031c
-def _with_groups(feature, groups, names):
-    "The columns that are read besides errors and uncertainties, that of the groups last."
-    if groups in names:
-        raise ValueError(f"--groups must name a column of its own, got {groups!r}")
-    return [*(feature or ()), *([groups] if groups and groups not in (feature or ()) else [])]
-
-# %% ../nbs/70_cli.ipynb #cell-031d
-def _asked_facts(feature, groups, table):
-    "What was asked beyond errors and uncertainties, and what was left out."
-    asked = {"features": feature, "groups": groups}
-    return {key: value for key, value in asked.items() if value} | _source_facts(table)
-
 # %% ../nbs/70_cli.ipynb #cell-031e
 def _demo_errors():
     from uqcal.datasets import load_demo
     demo = load_demo()
     table = Table(f"{demo.name} ({demo.title})", {}, np.arange(0))
     return demo.error, demo.uncertainty, table, {}
-
-# %% ../nbs/70_cli.ipynb #cell-031f
-def _check_features(feature, no_conclusions, as_groups=()):
-    "Refuse features that are named twice or not used."
-    for name in as_groups or ():
-        if name not in (feature or ()):
-            raise ValueError(f"--as-groups {name} says how a feature is read: give --feature "
-                             f"{name} with it")
-    if len(set(feature or ())) < len(feature or ()):
-        raise ValueError(f"the features must differ, got {', '.join(map(repr, feature))}")
-    if feature and no_conclusions:
-        raise ValueError("--feature asks for a conclusion: give it without --no-conclusions")
-
-# %% ../nbs/70_cli.ipynb #cell-092g
-_MARKS = ("decimal", "thousands", "encoding")  # without them a file has other numbers
-_ROWS = (*_MARKS, "where", "drop_missing")  # nor are, without these, its rows the same
-
-
-def _given(context, *names):
-    "Those of these options that stood on the command line, with their values."
-    return {name: context.params[name] for name in names if name in context.params
-            and context.get_parameter_source(name).name == "COMMANDLINE"}
-
-# %% ../nbs/70_cli.ipynb #cell-092g-b
-def _typed(context, *names):
-    "The same as they are typed, for a command that has them too."
-    return [f"--{name.replace('_', '-')}" + ("" if one is True else f" {shlex.quote(str(one))}")
-            for name, value in _given(context, *names).items()
-            for one in (value if isinstance(value, (list, tuple)) else [value])]
-
-# %% ../nbs/70_cli.ipynb #cell-092g-c
-def _keywords(context, *names):
-    "The same as words of Python, with columns that are features or say what belongs together."
-    told, texts = [], context.params.get("as_groups")
-    for role in ("feature", "groups", "cluster"):
-        if not (name := context.params.get(role)): continue
-        cast = "" if role != "feature" or not texts else ".astype({" + ", ".join(
-            f"{json.dumps(one, ensure_ascii=False)}: str" for one in texts) + "})"
-        word = "features" if role == "feature" else role
-        told.append(f"{word}=table[{json.dumps(name, ensure_ascii=False)}]{cast}")
-    return told + [f"{name}={value!r}" for name, value in _given(context, *names).items()]
-
-# %% ../nbs/70_cli.ipynb #cell-092
-def _mend_words(data, context):
-    "The command that would mend what was found."
-    more = _typed(context, *_ROWS, "as_groups", "tolerance", "seed")
-    if context.params["demo"]: return _command("uqcal mend --demo", more)
-    roles = ("error", "uncertainty") if len(data["columns"]) == 2 else (
-        "observed", "predicted", "uncertainty")
-    named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, data["columns"])]
-    return _command(f"uqcal mend {shlex.quote(context.params['file'])}", [
-        *named, *_typed(context, "feature", "groups"), *more])
-
-# %% ../nbs/70_cli.ipynb #cell-092b
-def _is_mended(table):
-    "Whether the file came out of a mend; what is still wrong is for a mend of the first file."
-    return not {"mended_uncertainty", "mended_lower", "mended_upper",
-                "mended_probability"}.isdisjoint(table.header)
-
-# %% ../nbs/70_cli.ipynb #cell-092c
-def _command(first, named):
-    "A command that mends, on lines that a terminal holds."
-    return _lines([first, *named, "--out mended.csv", "--model mend.json"])
-
-# %% ../nbs/70_cli.ipynb #cell-092c-c
-def _lines(parts):
-    "The parts of a command, on lines that a terminal holds."
-    lines = [parts[0]]
-    for one in parts[1:]:
-        if len(lines[-1]) + len(one) < 76: lines[-1] += f" {one}"
-        else: lines.append(f"  {one}")
-    return " \\\n".join(lines)
-
-# %% ../nbs/70_cli.ipynb #cell-092c-b
-def _on_one_line(command=None, line=None):
-    "A command and a line of Python for a report; none where there are none."
-    if command is None: return ()
-    return command.replace(" \\\n ", ""), line + (
-        "  # table: a DataFrame of such rows" if "table[" in line else "")
-
-# %% ../nbs/70_cli.ipynb #cell-092sc
-def _mend_line(data, context):
-    "The same as a line of Python, for a table of these columns."
-    *errors, uncertainty = (f"table[{json.dumps(name, ensure_ascii=False)}]"
-                            for name in data["columns"])
-    first, given = "", [" - ".join(errors), uncertainty]
-    if context.params["demo"]:
-        first, given = "demo = uqcal.load_demo(); ", ["demo.error", "demo.uncertainty"]
-    return f"{first}uqcal.mend({', '.join([*given, *_keywords(context, 'tolerance')])})"
-
-# %% ../nbs/70_cli.ipynb #cell-092sc-b
-def _in_python(line):
-    "A line of Python on lines that a terminal holds; names from data are not broken."
-    kept = re.sub('"[^"]*"', lambda found: found[0].replace(" ", "\0"), line)
-    tables = [name for name in ("table", "later") if f"{name}[" in line]
-    rows = (f", with {' and '.join(tables)} for DataFrames of such rows" if tables[1:] else
-            f", with {tables[0]} for a DataFrame of such rows" if tables else "")
-    return _wrapped(f"In Python{rows}: {kept}", _width(), rest="    ").replace("\0", " ")
-
-# %% ../nbs/70_cli.ipynb #cell-092sc-c
-def _closing(result, calls):
-    "What to do next: what would mend it, by which command and line of Python, and what is open."
-    told = []
-    if calls:
-        told.append(_wrapped(f"To mend it, by {result.mends}; what that gains, held-out points "
-                             "will say:", _width()) + f"\n{calls[0]}\n{_in_python(calls[1])}")
-    if result.still_open: told.append(_wrapped(f"Still open: {result.still_open}.", _width()))
-    return told
 
 # %% ../nbs/70_cli.ipynb #cell-031b
 def _fails(result, fail_on):
@@ -547,35 +260,58 @@ def _checked_options(statistics, fail_on, **counts):
     return {"statistics": names} | {name: count if count == "auto" else int(count)
                                     for name, count in counts.items()}
 
-# %% ../nbs/70_cli.ipynb #cell-107
-def _details(data):
-    "The condition for rows, and how many were left out, for the report."
-    told = {"Kept where": data["where"]} if "where" in data else {}
-    if "left_out" in data:
-        told["Left out"] = ", ".join(f"{why}: {count:,}" for why, count in data["left_out"].items())
+# %% ../nbs/70_cli.ipynb #cell-092
+def _mend_words(data, context):
+    "The command that would mend what was found."
+    more = typed(context, *ROWS, "as_groups", "tolerance", "seed")
+    if context.params["demo"]: return mend_command("uqcal mend --demo", more)
+    roles = ("error", "uncertainty") if len(data["columns"]) == 2 else (
+        "observed", "predicted", "uncertainty")
+    named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, data["columns"])]
+    return mend_command(f"uqcal mend {shlex.quote(context.params['file'])}", [
+        *named, *typed(context, "feature", "groups"), *more])
+
+# %% ../nbs/70_cli.ipynb #cell-092sc
+def _mend_line(data, context):
+    "The same as a line of Python, for a table of these columns."
+    *errors, uncertainty = (f"table[{json.dumps(name, ensure_ascii=False)}]"
+                            for name in data["columns"])
+    first, given = "", [" - ".join(errors), uncertainty]
+    if context.params["demo"]:
+        first, given = "demo = uqcal.load_demo(); ", ["demo.error", "demo.uncertainty"]
+    return f"{first}uqcal.mend({', '.join([*given, *as_keywords(context, 'tolerance')])})"
+
+# %% ../nbs/70_cli.ipynb #cell-092sc-c
+def _closing(result, calls):
+    "What to do next: what would mend it, by which command and line of Python, and what is open."
+    told = []
+    if calls:
+        told.append(wrapped(f"To mend it, by {result.mends}; what that gains, held-out points "
+                            "will say:") + f"\n{calls[0]}\n{in_python(calls[1])}")
+    if result.still_open: told.append(wrapped(f"Still open: {result.still_open}."))
     return told
 
 # %% ../nbs/70_cli.ipynb #cell-107b
 def _tell(result, table, data, seed, report, json_file, context):
     "Print a validation and write what was asked for."
-    calls = () if _is_mended(table) or not result.mends else (
+    calls = () if is_mended(table) or not result.mends else (
         _mend_words(data, context), _mend_line(data, context))
-    text = "\n\n".join([_first_words(table, _points(result.sample.n)),
-                        _validation_text(result, _width()), *_closing(result, calls),
+    text = "\n\n".join([first_words(table, points_of(result.sample.n)),
+                        _validation_text(result), *_closing(result, calls),
                         *(_not_asked(table, data) if result.conclusions else ())])
-    _deliver(text, _validation_json(result, data, seed), report, json_file,
-             lambda path: _write_report(result, path, data, seed, calls))
+    deliver(text, _validation_json(result, data, seed), report, json_file,
+            lambda path: _write_report(result, path, data, seed, calls))
 
 # %% ../nbs/70_cli.ipynb #cell-107c
 def _not_asked(table, data):
     "The columns along which a fault may lie that nobody asked about."
     asked = {*data["columns"], *data.get("features", ()), data.get("groups")}
     left = [name for name in table.header if name not in asked]
-    if not left or _is_mended(table): return []
+    if not left or is_mended(table): return []
     more = f" and {len(left) - 3:,} more" if left[3:] else ""
-    return [_wrapped(f"Not asked about: {', '.join(left[:3])}{more}. A fault along a column may "
-                     "not show above; if it is known before the outcome, --feature NAME asks along "
-                     "it.", _width())]
+    return [wrapped(f"Not asked about: {', '.join(left[:3])}{more}. A fault along a column may "
+                    "not show above; if it is known before the outcome, --feature NAME asks along "
+                    "it.")]
 
 # %% ../nbs/70_cli.ipynb #cell-107d
 def _write_report(result, path, data, seed, calls):
@@ -583,13 +319,12 @@ def _write_report(result, path, data, seed, calls):
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if "groups" in data: details["Column of groups"] = data["groups"]
-    details |= dict(zip(("On the command line", "In Python"), _on_one_line(*calls)))
-    details |= _details(data)
+    details |= dict(zip(("On the command line", "In Python"), on_one_line(*calls)))
+    details |= row_details(data)
     write_report(result, path, details=details)
 
 # %% ../nbs/70_cli.ipynb #cell-033
-_datasets = typer.Typer(rich_markup_mode=None, add_completion=False,
-                        context_settings={"help_option_names": ["-h", "--help"]})
+_datasets = new_app()
 app.add_typer(_datasets, name="datasets")
 
 _LIST = """List the data sets that uqcal knows, or fetch them.
@@ -610,9 +345,9 @@ def _list(context: typer.Context):
     from uqcal.datasets import catalogue
     table = catalogue()
     start = [(name, f"{row.points:,}", row.unit) for name, row in table.iterrows()]
-    lines = _aligned([("name", "points", "unit"), *start], (1,)).split("\n")
+    lines = aligned([("name", "points", "unit"), *start], (1,)).split("\n")
     indent = max(map(len, lines)) + 2
-    typer.echo("\n".join(_wrapped(title, _width(), line.ljust(indent), " " * indent)
+    typer.echo("\n".join(wrapped(title, line.ljust(indent), " " * indent)
                          for line, title in zip(lines, ["title", *table["title"]])))
     typer.echo("\nuqcal datasets fetch NAME gets one; uqcal.load_errors(NAME) reads it in Python.")
 
@@ -622,9 +357,9 @@ def _list(context: typer.Context):
 def _fetch(names: Annotated[list[str] | None, typer.Argument(
                                 metavar="NAME", help="Names as uqcal datasets lists them.",
                                 show_default=False)] = None,
-           everything: Annotated[bool, _option("All of them.", None, "--all")] = False,
-           path: Annotated[bool, _option("Print nothing but the path of each file.", None,
-                                         "--path")] = False):
+           everything: Annotated[bool, option("All of them.", None, "--all")] = False,
+           path: Annotated[bool, option("Print nothing but the path of each file.", None,
+                                        "--path")] = False):
     from uqcal.datasets import SETS, load_errors, locate
     from uqcal.inputs import check_choice
     if bool(names) == everything:
@@ -647,13 +382,13 @@ Examples:
 def _new_study(name: Annotated[str, typer.Argument(
                    metavar="NAME", help="File to write; .ipynb is added if it is missing.",
                    show_default=False)],
-               page: Annotated[str, _option(
+               page: Annotated[str, option(
                    "What it begins from: your_own, regression, classification, streaming, "
                    "intervals or groups.", "PAGE", "--from", default=True)] = "your_own"):
     from uqcal.inputs import check_choice
     from uqcal.studies import PAGES, new_study
     target = new_study(name, check_choice(page, "--from", list(PAGES)))
-    typer.echo(f"{_visible(display_name(target.name))}: {PAGES[page]}\n"
+    typer.echo(f"{visible(display_name(target.name))}: {PAGES[page]}\n"
                + ("Change the cells that begin with # CHANGE THIS CELL." if page == "your_own" else
                   "This page is worked out for data of its own, and edited throughout: its first "
                   "cell of code names what the others use.\nuqcal new-study without --from writes "
@@ -679,46 +414,47 @@ Examples:
 
 Exit code: 0 done; 2 input or options can't be used.
 """
-_Error = Annotated[str | None, _said("Column of the errors.  [default: error]", "NAME")]
-_Observed = Annotated[str | None, _said("Column of the true values, with --predicted.", "NAME")]
-_Predicted = Annotated[str | None, _said("Column of the predictions.", "NAME")]
-_Uncertainty = Annotated[str | None, _said(
+_Error = Annotated[str | None, option("Column of the errors.  [default: error]", "NAME")]
+_Observed = Annotated[str | None, option("Column of the true values, with --predicted.", "NAME")]
+_Predicted = Annotated[str | None, option("Column of the predictions.", "NAME")]
+_Uncertainty = Annotated[str | None, option(
     "Column of the uncertainties.  [default: uncertainty, or what the model names]", "NAME")]
-_Model = Annotated[str | None, _said("Write the mend to this file, as JSON.", "FILE")]
-_Apply = Annotated[str | None, _said("Bring the mend in this file to the rows of FILE; nothing is "
-                                     "fitted.", "FILE", "--apply")]
-_Mended = Annotated[str | None, _said("Write the rows with all their columns, and mended ones "
-                                      "behind, to this CSV file; - for standard output.", "FILE")]
-_Used = Annotated[list[str] | None, _said(
+_Model = Annotated[str | None, option("Write the mend to this file, as JSON.", "FILE")]
+_Apply = Annotated[str | None, option("Bring the mend in this file to the rows of FILE; nothing is "
+                                      "fitted.", "FILE", "--apply")]
+_Mended = Annotated[str | None, option("Write the rows with all their columns, and mended ones "
+                                       "behind, to this CSV file; - for standard output.", "FILE")]
+_Used = Annotated[list[str] | None, option(
     "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
-_Outcome = Annotated[str | None, _said("Column of outcomes, 0 or 1, to mend probabilities.",
-                                       "NAME")]
-_Score = Annotated[str | None, _said("Column of the stated probabilities of outcome 1.", "NAME")]
-_HARMLESS = _said("Factor between errors and uncertainties that does no harm, > 1; for "
-                  "probabilities the mean difference.  [default: 1.25; 0.05]", "NUMBER")
+_Outcome = Annotated[str | None, option(
+    "Column of outcomes, 0 or 1, to mend probabilities.  [default: outcome, with --score]", "NAME")]
+_Score = Annotated[str | None, option(
+    "Column of the stated probabilities of outcome 1.  [default: score, with --outcome]", "NAME")]
+_HARMLESS = option("Factor between errors and uncertainties that does no harm, > 1; for "
+                   "probabilities the mean difference.  [default: 1.25; 0.05]", "NUMBER")
 
 # %% ../nbs/70_cli.ipynb #cell-095
 @app.command("mend", help=_MEND)
 def _mend(
-    context: typer.Context, file: Annotated[str | None, _FILE] = None, error: _Error = None,
+    context: typer.Context, file: Annotated[str | None, FILE] = None, error: _Error = None,
     observed: _Observed = None, predicted: _Predicted = None, uncertainty: _Uncertainty = None,
-    feature: _Used = None, demo: _Demo = False, groups: Annotated[str | None, _GROUPS] = None,
-    outcome: _Outcome = None, score: _Score = None, cluster: Annotated[str | None, _CLUSTER] = None,
+    feature: _Used = None, demo: _Demo = False, groups: Groups = None,
+    outcome: _Outcome = None, score: _Score = None, cluster: Cluster = None,
     out: _Mended = None, model: _Model = None, apply_file: _Apply = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
-    n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
+    n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto",
-    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1, as_groups: _AsGroups = None,
-    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
-    _check_features(feature, False, as_groups)
+    seed: Seed = 0, jobs: Jobs = -1, as_groups: AsGroups = None,
+    decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
+    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
+    check_features(feature, False, as_groups)
     roles = dict(error=error, observed=observed, predicted=predicted, uncertainty=uncertainty)
     file = _source("mend", file, demo, *roles.values(), feature, groups, outcome, score, cluster,
                    apply_file)
-    _check_outputs(file, jobs, out=None if out == "-" else out, model=model)
-    file = _source_twice(file, out)
-    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    check_outputs(file, jobs, out=None if out == "-" else out, model=model)
+    file = source_twice(file, out)
+    how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     if apply_file is not None:
         if model or feature or groups or outcome or cluster:
             raise ValueError("--apply fits nothing: give it without --model, --feature, --groups, "
@@ -726,7 +462,7 @@ def _mend(
         return _applied(file, apply_file, roles, score, out, how)
     options = _checked_options("zms", None, n_resamples=n_resamples)
     del options["statistics"]
-    options |= dict(n_boot=n_boot, rng=seed, n_jobs=_cores(jobs), progress=_shown(progress))
+    options |= dict(n_boot=n_boot, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
     if tolerance is not None: options["tolerance"] = tolerance
     if not (outcome or score or cluster):
         if demo: roles |= dict(error="E", uncertainty="uE")
@@ -744,7 +480,7 @@ def _mend_errors(source, context, roles, how, options):
     names = _columns(**roles)
     feature, groups, as_groups, out, model = (context.params[name] for name in (
         "feature", "groups", "as_groups", "out", "model"))
-    asked = _with_groups(feature, groups, names)
+    asked = with_groups(feature, groups, names)
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
     given = roles["error"] or roles["observed"]
     errors, stated, table, columns = _read_errors(source, names, not given, asked, how)
@@ -755,12 +491,12 @@ def _mend_errors(source, context, roles, how, options):
                  groups=columns.get(groups), **options)
     made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
     kept = [] if model is None else [_write_model(found, names, feature, model, columns)]
-    if out is not None: kept.append(_write_rows(source, table, made, out, how))
-    data = {"columns": names} | _asked_facts(feature, groups, table)
-    text, later = _mending_text(found, table, _width()), _later(found, data, context)
-    if len(names) == 2 and found.model.shifts: text += "\n\n" + _wrapped(_SIGN, _width())
+    if out is not None: kept.append(write_rows(source, table, made, out, how))
+    data = {"columns": names} | asked_facts(feature, groups, table)
+    text, later = _mending_text(found, table), _later(found, data, context)
+    if len(names) == 2 and found.model.shifts: text += "\n\n" + wrapped(_SIGN)
     first = "Later rows" + (", with --model mend.json here" if model is None else "")
-    if out is not None and found.is_mended: text += "\n\n" + _wrapped(_EACH, _width())
+    if out is not None and found.is_mended: text += "\n\n" + wrapped(_EACH)
     _end_mend(text + f"\n\n{first}:\n{later}" if later else text, kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-096
@@ -771,20 +507,20 @@ _SIGN = ("Errors are taken for observed minus predicted. Where they are predicte
          "subtract the shift instead of adding it.")
 
 
-def _mending_text(found, table, width):
+def _mending_text(found, table):
     "What was done, before and after, the candidates, and how to judge it later."
     from uqcal.conclusions import headline_of
     rows = [("", "gain in log score", "± ", "near the best", "faults left")]
     rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
               "yes" if row["is_near"] else "", str(row["faults"]) if row["faults"] >= 0 else "")
              for name, row in found.scores.iterrows()]
-    parts = [_first_words(table, _points(found.n)), _wrapped(found.sentence, width),
-             _wrapped(f"Before: {headline_of(found.before.values())}", width, rest="  ")]
+    parts = [first_words(table, points_of(found.n)), wrapped(found.sentence),
+             wrapped(f"Before: {headline_of(found.before.values())}", rest="  ")]
     if found.is_mended:
-        parts.append(_wrapped("After, each row mended by others: "
-                              f"{headline_of(found.after.values())}", width, rest="  "))
-    parts += [_aligned(rows, (1, 2)), _wrapped(f"Next: {found.next_step}", width, rest="  ")]
-    if found.still_open: parts.append(_wrapped(f"Still open: {found.still_open}.", width))
+        parts.append(wrapped("After, each row mended by others: "
+                             f"{headline_of(found.after.values())}", rest="  "))
+    parts += [aligned(rows, (1, 2)), wrapped(f"Next: {found.next_step}", rest="  ")]
+    if found.still_open: parts.append(wrapped(f"Still open: {found.still_open}."))
     return "\n\n".join(parts)
 
 # %% ../nbs/70_cli.ipynb #cell-096b
@@ -795,14 +531,14 @@ def _later(found, data, context):
     roles = [f"--{role} {shlex.quote(name)}" for role, name in zip(
         ("observed", "predicted") if errors[1:] else ("error",), errors)]
     path = context.params["model"] or "mend.json"
-    apply = _lines(["uqcal mend later.csv", f"--apply {shlex.quote(path)}", *roles,
-                    *_typed(context, *_ROWS), "--out later_mended.csv"])
-    judge = _lines(["uqcal validate later_mended.csv", "--error mended_error",
-                    "--uncertainty mended_uncertainty", f"--n-calibration {found.n_calibration}",
-                    *_typed(context, *_MARKS, "groups", "tolerance")])
+    apply = on_lines(["uqcal mend later.csv", f"--apply {shlex.quote(path)}", *roles,
+                      *typed(context, *ROWS), "--out later_mended.csv"])
+    judge = on_lines(["uqcal validate later_mended.csv", "--error mended_error",
+                      "--uncertainty mended_uncertainty", f"--n-calibration {found.n_calibration}",
+                      *typed(context, *MARKS, "groups", "tolerance")])
     given = ", ".join(f"later[{json.dumps(one, ensure_ascii=False)}]"
                       for one in (uncertainty, data.get("features")) if one)
-    line = _in_python(f"{_mend_line(data, context)}.model.transform({given})")
+    line = in_python(f"{_mend_line(data, context)}.model.transform({given})")
     return f"{apply}\n{judge}\n{line}\n"
 
 # %% ../nbs/70_cli.ipynb #cell-096b-b
@@ -811,34 +547,15 @@ def _write_model(found, names, feature, path, table):
     kinds = {name: sorted({*table[name]}, key=str) for name in feature or ()
              if table[name].dtype.kind == "O"}
     columns = {"uncertainty": names[-1], "features": feature or []}
-    write_whole(_json(format="uqcal mend 1", sentence=found.model.sentence,
-                      n_calibration=found.n_calibration, columns=columns, kinds=kinds,
-                      mend=found.model.to_dict()), path)
+    write_whole(as_json(format="uqcal mend 1", sentence=found.model.sentence,
+                        n_calibration=found.n_calibration, columns=columns, kinds=kinds,
+                        mend=found.model.to_dict()), path)
     return f"Model: {display_name(path)}"
 
 # %% ../nbs/70_cli.ipynb #cell-096b-c
 def _end_mend(text, kept, out):
     "Print the answer and what was written, when all of it is; apart from rows that are printed."
-    typer.echo(_visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
-
-# %% ../nbs/70_cli.ipynb #cell-109
-def _source_twice(file, out):
-    "What can be read again when its rows are to be written: the bytes of standard input."
-    if out is None: return file
-    if out.lower().endswith((".parquet", ".pq", ".feather", ".xlsx", ".xlsm", ".gz")):
-        raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
-    if file != "-": return file
-    if sys.stdin is None: raise ValueError("standard input is closed")
-    return sys.stdin.buffer.read()
-
-# %% ../nbs/70_cli.ipynb #cell-109b
-def _write_rows(source, table, added, out, how):
-    "The rows of a table as they stand, and new columns behind them."
-    encoding = how["encoding"]
-    exact = exact_encoding(source, encoding)
-    with _rows_to(out, lambda text: text.encode(exact)) as write:
-        for rows in rows_again(source, table, added, encoding): write(rows)
-    return f"Rows: {display_name(out)}" if out != "-" else None
+    typer.echo(visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
 
 # %% ../nbs/70_cli.ipynb #cell-097
 def _mended_columns(table, shift, uncertainty, roles):
@@ -874,10 +591,10 @@ def _applied(source, path, roles, score, out, how):
     u, features = table.columns[uncertainty], {name: table.columns[name]
                                                for name in columns["features"]} or None
     shift, mended = model.shift(u, features), model.transform(u, features)
-    kept = [_write_rows(source, table, _mended_columns(table, shift, mended, roles), out, how)]
+    kept = [write_rows(source, table, _mended_columns(table, shift, mended, roles), out, how)]
     told = [f"Mended: {model.sentence}.", *_never_seen(model, state["kinds"], features)]
-    _end_mend(_first_words(table, _points(mended.size)) + "\n\n"
-              + "\n\n".join(_wrapped(one, _width()) for one in told) + "\n", kept, out)
+    _end_mend(first_words(table, points_of(mended.size)) + "\n\n"
+              + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-097b
 def _never_seen(model, kinds, features):
@@ -907,20 +624,20 @@ def _mend_scores(source, columns, out, model, how, options):
     rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
               "yes" if row["is_near"] else "", row["verdict"])
              for name, row in found.scores.iterrows()]
-    parts = [_first_words(table, f"{found.n:,} cases"), _wrapped(found.sentence, _width()),
-             _wrapped(_in_file(f"Before: {found.before.headline}", table), _width(),
-                      rest="  ")]
+    parts = [first_words(table, f"{found.n:,} cases"), wrapped(found.sentence),
+             wrapped(with_places(f"Before: {found.before.headline}", table),
+                     rest="  ")]
     if found.is_mended:
-        parts.append(_wrapped(_in_file("After, each case mended by others: "
-                                       + found.after.headline, table), _width(), rest="  "))
-    kept = [] if out is None else [_write_rows(source, table, {
+        parts.append(wrapped(with_places("After, each case mended by others: "
+                                         + found.after.headline, table), rest="  "))
+    kept = [] if out is None else [write_rows(source, table, {
         "mended_probability": found.mended}, out, how)]
     if model is not None:
         state = None if found.model is None else found.model.to_dict()
-        write_whole(_json(format="uqcal probability mend 1", sentence=found.sentence, n=found.n,
-                          score=score, kind=type(found.model).__name__, mend=state), model)
+        write_whole(as_json(format="uqcal probability mend 1", sentence=found.sentence, n=found.n,
+                            score=score, kind=type(found.model).__name__, mend=state), model)
         kept.append(f"Model: {display_name(model)}")
-    _end_mend("\n\n".join([*parts, _aligned(rows, (1, 2))]), kept, out)
+    _end_mend("\n\n".join([*parts, aligned(rows, (1, 2))]), kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-098d
 def _applied_scores(source, state, score, out, how):
@@ -933,9 +650,9 @@ def _applied_scores(source, state, score, out, how):
         kind = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
         made = kind[state["kind"]].from_dict(state["mend"])
         p, done = made.predict(p), f"Mended: {made.sentence}"
-    kept = [_write_rows(source, table, {"mended_probability": p}, out, how)]
-    _end_mend(_first_words(table, f"{p.size:,} cases") + "\n\n"
-              + _wrapped(f"{done}.", _width()) + "\n", kept, out)
+    kept = [write_rows(source, table, {"mended_probability": p}, out, how)]
+    _end_mend(first_words(table, f"{p.size:,} cases") + "\n\n"
+              + wrapped(f"{done}.") + "\n", kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
@@ -951,53 +668,53 @@ Examples:
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
-_FailOnScores = Annotated[str | None, _option(
+_FailOnScores = Annotated[str | None, option(
     "With invalid: end with exit code 1 if the probabilities are not calibrated; with undecided, "
     "also if that is not decided.", "STATUS", "--fail-on")]
 
 # %% ../nbs/70_cli.ipynb #cell-035b
 @app.command("calibration", help=_CALIBRATION)
 def _calibration(
-    context: typer.Context, file: Annotated[str, _FILE], outcome: Annotated[
-        str, _option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
-    score: Annotated[str, _option("Column of the stated probabilities of outcome 1.", "NAME",
-                                  default=True)] = "score",
-    weight: Annotated[str | None, _option("Column of weights.  [default: all 1]", "NAME")] = None,
-    cluster: Annotated[str | None, _CLUSTER] = None,
-    n_bins: Annotated[int, _option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
-    n_boot: Annotated[int, _option("Sets of noise drawn for the lower end of its interval.",
-                                   "NUMBER", default=True)] = 5000,
-    n_resamples: Annotated[int, _option("Sets of outcomes drawn for p-values.", "NUMBER",
-                                        default=True)] = 9999,
-    tolerance: Annotated[float, _option("Largest mean of outcome minus probability, over a fifth "
-                                        "of the points, that does no harm.", "NUMBER",
-                                        default=True)] = 0.05,
-    confidence: Annotated[float, _option("Level of the intervals and of the verdict.", "NUMBER",
-                                         default=True)] = 0.95,
-    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
-    report: Annotated[str | None, _REPORT] = None, in_parts: _InParts = False,
-    json_file: Annotated[str | None, _JSON] = None, fail_on: _FailOnScores = None,
-    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
+    context: typer.Context, file: Annotated[str, FILE], outcome: Annotated[
+        str, option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
+    score: Annotated[str, option("Column of the stated probabilities of outcome 1.", "NAME",
+                                 default=True)] = "score",
+    weight: Annotated[str | None, option("Column of weights.  [default: all 1]", "NAME")] = None,
+    cluster: Cluster = None,
+    n_bins: Annotated[int, option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
+    n_boot: Annotated[int, option("Sets of noise drawn for the lower end of its interval.",
+                                  "NUMBER", default=True)] = 5000,
+    n_resamples: Annotated[int, option("Sets of outcomes drawn for p-values.", "NUMBER",
+                                       default=True)] = 9999,
+    tolerance: Annotated[float, option("Largest mean of outcome minus probability, over a fifth "
+                                       "of the points, that does no harm.", "NUMBER",
+                                       default=True)] = 0.05,
+    confidence: Annotated[float, option("Level of the intervals and of the verdict.", "NUMBER",
+                                        default=True)] = 0.95,
+    seed: Seed = 0, jobs: Jobs = -1,
+    report: Report = None, in_parts: InParts = False,
+    json_file: JsonFile = None, fail_on: _FailOnScores = None,
+    decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
+    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     from uqcal.inputs import check_choice
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
-    _check_outputs(file, jobs, report=report, json=json_file)
-    _check_sizes(n_boot=n_boot, n_resamples=n_resamples)
+    check_outputs(file, jobs, report=report, json=json_file)
+    check_sizes(n_boot=n_boot, n_resamples=n_resamples)
     if not 0 < tolerance < 1:
         raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
-    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
+    how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     if in_parts: return _calibration_in_parts(context, (outcome, score, weight))
     y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how)
     from uqcal.calibration import calibration_report
     result = calibration_report(
         y, p, sample_weight=w, cluster=table.columns.get(cluster), n_bins=n_bins, n_boot=n_boot,
         n_resamples=n_resamples, tolerance=tolerance, rng=seed, confidence=confidence,
-        n_jobs=_cores(jobs), progress=_shown(progress))
+        n_jobs=cores(jobs), progress=shows_bar(progress))
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
-    _write_calibration(result, data | _source_facts(table) | _contradicted(table, result), seed,
-                       report, json_file, _first_words(table, _points(y.size)),
-                       "" if _is_mended(table) else _scores_step(result, context, roles))
+    _write_calibration(result, data | source_facts(table) | _contradicted(table, result), seed,
+                       report, json_file, first_words(table, points_of(y.size)),
+                       "" if is_mended(table) else _scores_step(result, context, roles))
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
@@ -1038,18 +755,18 @@ def _scores_step(result, context, columns):
     if call.startswith("mend_probabilities"):
         words = "To mend it"
         named = [one for one in named if not one.startswith("--weight ")]  # all are alike
-        command = _command(f"uqcal mend {source}", [*named, *_typed(
-            context, *_ROWS, "tolerance", "seed")])
+        command = mend_command(f"uqcal mend {source}", [*named, *typed(
+            context, *ROWS, "tolerance", "seed")])
     elif "tolerance=" in call:
         words, given = "With another tolerance", call.split("tolerance=")[1].rstrip(")")
-        command = _lines([f"uqcal calibration {source}", *named, *_typed(
-            context, *_ROWS, "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
+        command = on_lines([f"uqcal calibration {source}", *named, *typed(
+            context, *ROWS, "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
             f"--tolerance {given}"])
     elif call.startswith("screen"):
         words = "To compare groups, with the column they are in"
         named = [one.replace("--outcome ", "--response ", 1) for one in named]
-        command = _lines([f"uqcal compare {source}", *named, *_typed(context, *_ROWS, "seed"),
-                          "--group COLUMN"])
+        command = on_lines([f"uqcal compare {source}", *named, *typed(context, *ROWS, "seed"),
+                            "--group COLUMN"])
     if not call or rows: return ""
     home = "screening" if call.startswith("screen") else (
         "calibration" if "tolerance=" in call else "probability_mending" if command
@@ -1057,163 +774,6 @@ def _scores_step(result, context, columns):
     python = f"from uqcal.{home} import {call.split('(')[0]}\n{call}"
     return f"\n\n{words}:\n{command}\n\nor in Python:\n{python}" if command else (
         f"\n\n{words}:\n{python}")
-
-# %% ../nbs/70_cli.ipynb #cell-116
-_KEPT = {"file", "in_parts", "jobs", "seed", "json_file", "fail_on", "progress", "weight",
-         "confidence", "tolerance"}
-
-
-def _only(context, *names):
-    "Refuse options that a table in parts can't keep; what was given, by name."
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name)
-        if source.name == "COMMANDLINE" and option.name not in _KEPT.union(names):
-            raise ValueError(f"{option.opts[0]} can't be had with --dask")
-    return context.params
-
-# %% ../nbs/70_cli.ipynb #cell-116b
-def _named_files(file):
-    "The files that a pattern names, and the mark between cells; None in parquet."
-    import glob
-    found = sorted(glob.glob(file or ""))
-    if not found: raise ValueError(f"no file is named {file}" if file else "give a FILE")
-    kinds = {None if one.endswith((".parquet", ".pq")) or os.path.isdir(one) else
-             "\t" if one.endswith(".tsv") else "," for one in found}
-    others = [one for one in found if not os.path.isdir(one) and not one.endswith(
-        (".csv", ".txt", ".tsv", ".parquet", ".pq"))]
-    if others: raise ValueError(f"--dask reads CSV and parquet files, got {others[0]}")
-    if len(kinds) > 1: raise ValueError(f"{file} must name files of one kind, got several")
-    return found, kinds.pop()
-
-# %% ../nbs/70_cli.ipynb #cell-116d
-def _table_in_parts(files, mark, columns, texts=()):
-    "These columns of all files, as a Dask table."
-    try: import dask.dataframe as dd
-    except ImportError: raise ValueError("--dask needs Dask: pip install 'uqcal[dask]'") from None
-    headers = [_header(one, mark) for one in files]
-    for one, header in zip(files, headers):
-        for name in columns:
-            if name not in header and name in headers[0]:
-                raise ValueError(f"{display_name(one)} must have a column {name!r}, as "
-                                 f"{display_name(files[0])} has")
-        if mark and header != headers[0]:
-            raise ValueError(f"{display_name(one)} must have the columns of "
-                             f"{display_name(files[0])} in the same order")
-    if mark is None: return dd.read_parquet(files, blocksize="64MiB")
-    return dd.read_csv(files, blocksize="64MiB", sep=mark, dtype={
-        name: str if name in texts else "float64" for name in columns})
-
-# %% ../nbs/70_cli.ipynb #cell-116h
-def _header(path, mark):
-    "The names of a file's columns."
-    import pandas as pd
-    if mark: return pd.read_csv(path, sep=mark, nrows=0).columns.tolist()
-    if os.path.isdir(path): return []
-    from pyarrow import parquet
-    return parquet.read_schema(path).names
-
-# %% ../nbs/70_cli.ipynb #cell-116h-b
-@contextlib.contextmanager
-def _in_parts(params, columns, texts=()):
-    "The table of all files, and the threads to read it with; what refuses a cell names its line."
-    files, mark = _named_files(params["file"])
-    numbers, jobs = [name for name in columns if name not in texts], params["jobs"]
-    try:
-        table = _table_in_parts(files, mark, columns, texts)
-        import dask
-        with dask.config.set(scheduler="threads", num_workers=_cores(jobs) if jobs > 0
-                             else os.cpu_count()): yield table
-    except (TypeError, ValueError) as error:
-        if mark and "(in partition" not in str(error): _refuse_cell(files, mark, numbers)
-        raise ValueError(str(error)) from None
-
-# %% ../nbs/70_cli.ipynb #cell-116h-c
-def _refuse_cell(files, mark, names):
-    "Name the first cell that is no number, if there is one."
-    import pandas as pd
-    for path in files:
-        header = _header(path, mark)
-        for rows in pd.read_csv(path, sep=mark, usecols=[one for one in names if one in header],
-                                dtype=str, chunksize=100_000, skip_blank_lines=False):
-            bad = rows.notna() & rows.apply(pd.to_numeric, errors="coerce").isna()
-            if not bad.to_numpy().any(): continue
-            at = bad.any(axis=1).idxmax()
-            name = bad.columns[bad.loc[at].to_numpy()][0]
-            raise ValueError(f"{display_name(path)}, line {at + 2}: column {name!r} must hold "
-                             f"numbers, got {rows.loc[at, name][:40]!r}")
-
-# %% ../nbs/70_cli.ipynb #cell-116c
-def _calibration_in_parts(context, columns):
-    "Judge probabilities of a table that is read in parts: the whole of --dask."
-    params, columns = _only(context, "outcome", "score", "n_bins", "n_boot"), _differing(columns)
-    from uqcal.calibration import shown_numbers
-    from uqcal.partitions import calibration_of_partitions
-    with _in_parts(params, list(filter(None, columns))) as table:
-        result = calibration_of_partitions(
-            table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],
-            progress=_shown(params["progress"]), **{name: params[name] for name in (
-                "n_bins", "n_boot", "tolerance", "confidence")})
-    frame = result.to_frame()
-    rows = [("", "value", "low", "high", "p-value", "adjusted"),
-            *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
-    _tell_of_parts(params, columns, result, [
-        _wrapped(result.sentence, _width()), _aligned(rows, (1, 2, 3, 4, 5)),
-        *(_wrapped(one, _width()) for one in result.cautions)], verdict=result.verdict,
-        cautions=list(result.cautions), numbers={
-            name: {key: value for key, value in row.items() if value is not None}
-            for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
-                "index").items()})
-
-# %% ../nbs/70_cli.ipynb #cell-116c-b
-def _differing(columns):
-    "Refuse a column that is named twice."
-    names = [name for name in columns if name]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
-    return columns
-
-# %% ../nbs/70_cli.ipynb #cell-116c-c
-def _tell_of_parts(params, columns, result, told, **numbers):
-    "Print what is said of a table in parts, write its numbers, and end as --fail-on asks."
-    parts = "one part" if result.n_partitions == 1 else f"{result.n_partitions:,} parts"
-    often = {1: "once", 2: "twice"}.get(result.n_passes, f"{result.n_passes} times")
-    _deliver("\n\n".join([f"{display_name(params['file'])}: {result.n:,} rows in {parts}, read "
-                          f"{often}", *told]), _json(
-        data={"source": params["file"], "columns": [*filter(None, columns)]}, seed=params["seed"],
-        headline=result.sentence, n=result.n, n_partitions=result.n_partitions, **numbers),
-        None, params["json_file"], None)
-    asked = params.get("fail_on")
-    if asked and numbers.get("verdict") in ("invalid", asked): raise typer.Exit(1)
-
-# %% ../nbs/70_cli.ipynb #cell-116v
-_NOT_ASKED = ("Not asked of a table in partitions: how far errors may be off over a fifth of the "
-              "rows, the link of errors and uncertainties, features and groups, what could have "
-              "gone wrong in the file, the statistics CC, ENCE and ZMSE, and which mend would "
-              "help. Rows that are no copies of each other are taken as independent.")
-
-
-def _validation_in_parts(context):
-    "Judge uncertainties of a table that is read in parts: the whole of --dask."
-    params = _only(context, "error", "observed", "predicted", "uncertainty")
-    if params["fail_on"] is not None:
-        from uqcal.inputs import check_choice
-        check_choice(params["fail_on"], "--fail-on", ("invalid", "undecided"))
-    _check_outputs(None, params["jobs"], json=params["json_file"])
-    columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
-                                                   "uncertainty")))
-    from uqcal.partitions import errors_of_partitions
-    with _in_parts(params, columns) as table:
-        result = errors_of_partitions(
-            table, columns[0] if len(columns) == 2 else tuple(columns[:2]), columns[-1],
-            confidence=params["confidence"], tolerance=params["tolerance"],
-            progress=_shown(params["progress"]))
-    answers = result.answers
-    _tell_of_parts(params, columns, result, [
-        _wrapped(result.sentence, _width()), *(_wrapped(
-            f"{name[0].upper()}{name[1:]}: {one['status']}. {one['sentence']}", _width(),
-            rest="  ") for name, one in answers.items()), _wrapped(_NOT_ASKED, _width())],
-        verdict=result.verdict, tolerance=result.tolerance, conclusions=answers,
-        not_asked=_NOT_ASKED)
 
 # %% ../nbs/70_cli.ipynb #cell-237c
 def _write_calibration(result, data, seed, report, json_file, points, step):
@@ -1227,1356 +787,74 @@ def _write_calibration(result, data, seed, report, json_file, points, step):
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
-               "Seed": str(seed)} | _details(data)
-    headline, cautions = _wrapped(result.headline, _width()), "".join(
-        f"\n\n{_wrapped(one, _width())}" for one in result.cautions)
+               "Seed": str(seed)} | row_details(data)
+    headline, cautions = wrapped(result.headline), "".join(
+        f"\n\n{wrapped(one)}" for one in result.cautions)
     if "contradicted" in data:
         details["Contradicted"] = _contradicted_places(data["contradicted"])
-        headline += "\n" + _wrapped(f"In the file: {details['Contradicted']}.", _width())
-    headline += "\n\n" + _wrapped(f"Next: {result.next_step}", _width(), rest="  ")
-    _deliver(f"{points}\n\n{headline}\n\n{_aligned(rows, (1, 2, 3, 4, 5))}{cautions}{step}",
-             _json(data=data, seed=seed, verdict=result.verdict, headline=result.headline,
-                   next_step=result.next_step, n=n, numbers=numbers),
-             report, json_file, lambda path: result.to_html(path, details=details))
-
-# %% ../nbs/70_cli.ipynb #cell-085
-_INTERVALS = """Judge the intervals, or sets of labels, that a model states.
-
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Intervals are two columns. Sets of labels are a column of 0 and 1
-for each label, named like it (--set), or one column of JSON lists such as ["cat", "dog"]
-(--sets).
-
-\b
-Examples:
-  uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9
-  uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9 \\
-    --predicted yhat --feature T --feature material --report report.html
-  uqcal intervals pets.csv --observed animal --set cat --set dog --level 0.95
-  uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9 \\
-    --out mended.csv --model mend.json
-  uqcal intervals new.csv --apply mend.json --out new_mended.csv
-
-Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
-"""
-_Bound = Annotated[str | None, _said("Column of these bounds.  [default: lower, upper]", "NAME")]
-_SetColumns = Annotated[list[str] | None, _said(
-    "Column of 0 and 1 that says whether this label is in the set; to be repeated.", "NAME",
-    "--set")]
-_SetLists = Annotated[str | None, _said("Column of JSON lists of the labels in each set.", "NAME",
-                                        "--sets")]
-_SortBounds = Annotated[bool, _said("Swap bounds that are crossed, in place of refusing them.",
-                                    None, "--sort-bounds")]
-_Level = Annotated[float | None, typer.Option(
-    help="Coverage that was stated, from 0 to 1; needed but with --apply.", metavar="NUMBER",
-    show_default=False)]
-_Away = Annotated[float | None, _said(
-    "Difference in coverage that does no harm.  [default: a fifth of what is stated to be missed]",
-    "NUMBER")]
-
-# %% ../nbs/70_cli.ipynb #cell-105
-_MendedBounds = Annotated[str | None, _said(
-    "Write the rows with all their columns, and behind them bounds mended by what other rows "
-    "taught, to this CSV file.", "FILE")]
-_BoundsModel = Annotated[str | None, _said("Write what would mend the intervals to this file, as "
-                                           "JSON.", "FILE")]
-_ApplyBounds = Annotated[str | None, _said(
-    "Bring the mend in this file to the rows of FILE; nothing is judged.", "FILE", "--apply")]
-_FailOnFault = Annotated[str | None, _option(
-    "With invalid: end with exit code 1 if a fault is shown; with undecided, also if that is "
-    "not decided.", "STATUS", "--fail-on")]
-_FewFitted = Annotated[int | None, _option(
-    "Points on which a conformal method calibrated the intervals; asks about the method, not "
-    "these very intervals.", "NUMBER", "--n-calibration")]
-
-# %% ../nbs/70_cli.ipynb #cell-086
-@app.command("intervals", help=_INTERVALS)
-def _intervals(
-    context: typer.Context, file: Annotated[str, _FILE], level: _Level = None, observed: Annotated[
-        str, _option("Column of the true values, or labels.", "NAME", default=True)] = "value",
-    lower: _Bound = None, upper: _Bound = None, set_columns: _SetColumns = None,
-    sets: _SetLists = None, predicted: Annotated[str | None, _option(
-        "Column of predictions, along which coverage is judged too.", "NAME")] = None,
-    feature: Annotated[list[str] | None, _option(
-        "Column along which coverage is judged: numbers, or text for groups; may be repeated.",
-        "NAME", "--feature")] = None, as_groups: _AsGroups = None,
-    groups: Annotated[str | None, _GROUPS] = None, sort_bounds: _SortBounds = False,
-    n_calibration: _FewFitted = None, tolerance: _Away = None,
-    confidence: Annotated[float, _option("Level of the intervals of coverage and of the verdict.",
-                                         "NUMBER", default=True)] = 0.95,
-    n_resamples: Annotated[int, _option("Shuffles for each question.", "NUMBER",
-                                        default=True)] = 9999,
-    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
-    report: Annotated[str | None, _REPORT] = None, json_file: Annotated[str | None, _JSON] = None,
-    fail_on: _FailOnFault = None, out: _MendedBounds = None, model: _BoundsModel = None,
-    apply_file: _ApplyBounds = None,
-    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
-    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
-    _check_outputs(file, jobs, report=report, json=json_file, out=out, model=model)
-    source = _source_twice(file, out)
-    if apply_file is not None: return _bounds_applied(source, apply_file, lower, upper, out, how)
-    _check_asked(level, fail_on, feature, as_groups, n_resamples)
-    roles = _stated_columns(observed, lower, upper, set_columns, sets, predicted,
-                            sort_bounds or out or model)
-    y, stated, classes, table = _read_stated(
-        source, roles, sort_bounds, _with_groups(feature, groups, roles["columns"]),
-        [*(as_groups or ()), *([groups] if groups else [])], how)
-    if out is not None: check_new_columns(table, ["mended_lower", "mended_upper"])
-    from uqcal.coverage import interval_report
-    result = interval_report(
-        y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
-        features={name: table.columns[name] for name in feature or ()} or None,
-        groups=table.columns.get(groups), sort_bounds=sort_bounds, n_calibration=n_calibration,
-        tolerance=tolerance, confidence=confidence, n_resamples=n_resamples, rng=seed,
-        n_jobs=_cores(jobs), progress=_shown(progress))
-    _tell_intervals(result, table, {**roles, **_asked_facts(feature, groups, table)}, seed, report,
-                    json_file, None if out or model else context)
-    _write_bounds(result, table, stated, source, out, how, json_file == "-")
-    _write_bounds_model(result, roles, as_groups, model, json_file == "-")
-    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
-
-# %% ../nbs/70_cli.ipynb #cell-088
-def _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_bounds):
-    "The columns of intervals or sets, in their roles."
-    if set_columns and sets: raise ValueError("give either --set or --sets, not both")
-    if set_columns or sets:
-        if lower or upper or predicted or sort_bounds:
-            raise ValueError("--lower, --upper, --predicted, --sort-bounds, --out and --model "
-                             "belong to intervals: give them without --set and --sets")
-        stated = list(set_columns or [sets])
-        if set_columns and len(stated) < 2: raise ValueError("--set must name two labels or more")
-    else: stated = [lower or "lower", upper or "upper"]
-    names = [observed, *stated, *filter(None, [predicted])]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
-    return {"observed": observed, "stated": stated, "predicted": predicted, "columns": names,
-            "kind": "columns" if set_columns else "lists" if sets else "bounds"}
-
-# %% ../nbs/70_cli.ipynb #cell-088b
-def _read_stated(source, roles, sort_bounds, asked, labels, how):
-    "True values, bounds or sets, the labels of sets, and the table they come from."
-    further = {"features": [name for name in asked if name not in labels],
-               "groups": [name for name in asked if name in labels]}
-    observed, stated = roles["observed"], roles["stated"]
-    if roles["kind"] != "bounds":
-        return _read_sets(source, observed, stated, roles["kind"] == "lists", further, how)
-    if roles["predicted"]: further["features"].append(roles["predicted"])
-    try:
-        y, bounds, table = read_intervals(source, value=observed, lower=stated[0], upper=stated[1],
-                                          crossed=sort_bounds, **further, **how)
-    except UnknownColumn as error:
-        raise ValueError(f"{error}; name them with --observed, --lower and --upper") from None
-    except ValueError as error:
-        hint = "; --sort-bounds swaps them" if " is above " in str(error) else ""
-        raise ValueError(f"{error}{hint}") from None
-    return y, bounds, None, table
-
-# %% ../nbs/70_cli.ipynb #cell-089
-def _text_label(value):
-    "A label as text, whole numbers without a point."
-    if isinstance(value, (float, np.floating)) and value == int(value): value = int(value)
-    return str(value)
-
-# %% ../nbs/70_cli.ipynb #cell-089b
-def _read_sets(source, observed, stated, as_lists, further, how):
-    "True labels, sets as booleans, and the label of each of their columns."
-    further["groups"] = [observed, *(stated if as_lists else []), *further["groups"]]
-    kinds = dict.fromkeys([*further["groups"], *further["features"]], "number")
-    if not as_lists: kinds |= dict.fromkeys(stated, "outcome")
-    table = read_table(source, [] if as_lists else stated, kinds=kinds, **further, **how)
-    label = np.array([_text_label(one) for one in table.columns[observed]], dtype=object)
-    if not as_lists:
-        sets = np.column_stack([table.columns[name] for name in stated]) == 1
-        if stray := sorted(set(label) - set(stated)):
-            place = table.places[[one == stray[0] for one in label]][0]
-            raise ValueError(f"{table.source}, {table.place} {place}: the label {stray[0]!r} of "
-                             f"column {observed!r} has no --set column")
-        return label, sets, stated, table
-    held = [_listed_labels(cell, table, k, stated[0])
-            for k, cell in enumerate(table.columns[stated[0]])]
-    classes = sorted(set(label).union(*held))
-    if len(classes) < 2: raise ValueError(f"{table.source} holds one label only, {classes[0]!r}")
-    return label, np.array([[one in held_by for one in classes] for held_by in held]), np.array(
-        classes, dtype=object), table
-
-# %% ../nbs/70_cli.ipynb #cell-089c
-def _listed_labels(cell, table, k, name):
-    "The labels in one cell."
-    try: found = json.loads(str(cell))
-    except ValueError: found = None
-    if not isinstance(found, list) or any(isinstance(one, (list, dict)) for one in found):
-        raise ValueError(f"{table.source}, {table.place} {table.places[k]}: column {name!r} must "
-                         f"hold JSON lists of labels, got {str(cell)[:40]!r}")
-    return {_text_label(one) for one in found}
-
-# %% ../nbs/70_cli.ipynb #cell-090
-def _tell_intervals(result, table, data, seed, report, json_file, context):
-    """The verdict and its numbers, on the terminal and in the files that were asked for; and how to
-    mend the intervals, if a command line is given that did not."""
-    from dataclasses import replace
-    from uqcal.coverage import shown_parts
-    from uqcal.results import three_digits
-    calls = () if context is None or _is_mended(table) else _interval_calls(result, data, context)
-    result = replace(result, cautions=tuple(_in_file(one, table) for one in result.cautions))
-    data = {"source": table.source, "columns": data["columns"]} | {
-        name: data[name] for name in ("features", "groups", "left_out", "where") if name in data}
-    shown, width = shown_parts(result, 12), _width()
-    rows = [tuple(shown.columns), *shown.itertuples(index=False, name=None)]
-    size = "labels in a set" if result.n_classes else "width"
-    more = "" if result.score is None else f", Winkler score {three_digits(result.score)}"
-    parts = [_first_words(table, _points(result.n)), _wrapped(result.headline, width)
-             + "\n\n" + _wrapped("Next: " + result.next_step.replace(
-                 "(`.mend`)", "(--out, --model)"), width, rest="  "),
-             *(_wrapped(f"{question}: {one.status}. {one.sentence}", width, rest="  ")
-               for question, one in result.conclusions.items()),
-             *(_wrapped(one, width) for one in result.cautions),
-             f"Mean {size} {three_digits(result.mean_size)}{more}.", _aligned(rows, range(2, 7)),
-             *([f"To mend them:\n{calls[0]}\n{_in_python(calls[1])}"] if calls else []),
-             *([_wrapped(f"Still open: {result.still_open}.", width)] if result.still_open else [])]
-    questions = {question: {"status": one.status, "sentence": one.sentence, "pvalue": one.pvalue,
-                            "estimate": one.estimate, **one.confidence_interval._asdict()}
-                 for question, one in result.conclusions.items()}
-    numbers = _json(
-        data=data, seed=seed, verdict=result.verdict, headline=result.headline,
-        next_step=result.next_step, still_open=result.still_open, n=result.n,
-        covered=result.covered, stated=result.coverage,
-        mean_size=result.mean_size, winkler_score=result.score, crossed=result.n_crossed,
-        cautions=list(result.cautions), questions=questions,
-        parts=result.to_frame().to_dict("records"),
-        mends=None if result.mends is None else result.mends.to_dict("records"))
-    details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
-               "Seed": str(seed)} | _details(data)
-    if "groups" in data: details["Column of groups"] = data["groups"]
-    details |= dict(zip(("To mend them", "In Python"), _on_one_line(*calls)))
-    _deliver("\n\n".join(parts), numbers, report, json_file,
-             lambda path: result.to_html(path, details=details))
-
-# %% ../nbs/70_cli.ipynb #cell-111
-def _interval_calls(result, data, context):
-    "The command and the line of Python that mend these intervals; none where nothing helped."
-    if result.mend is None or result.verdict != "invalid": return ()
-    observed, (lower, upper), level = data["observed"], data["stated"], result.coverage
-    kept = ("sort_bounds", "n_calibration", "tolerance", "confidence", "n_resamples")
-    named = [f"--observed {shlex.quote(observed)}", f"--lower {shlex.quote(lower)}",
-             f"--upper {shlex.quote(upper)}", f"--level {level}", *_typed(
-                 context, "predicted", "feature", "as_groups", "groups", *kept, "seed", *_ROWS)]
-    y, bounds, *more = (f"table[{json.dumps(name, ensure_ascii=False)}]" for name in (
-        observed, [lower, upper], *filter(None, [data["predicted"]])))
-    given = [y, bounds, f"{level}", *(f"y_pred={one}" for one in more), *_keywords(context, *kept)]
-    return (_command(f"uqcal intervals {shlex.quote(context.params['file'])}", named),
-            f"uqcal.interval_report({', '.join(given)}).mend")
-
-# %% ../nbs/70_cli.ipynb #cell-103
-def _check_asked(level, fail_on, feature, as_groups, n_resamples):
-    "Refuse what can't be asked, before the data are read."
-    from uqcal.inputs import check_choice
-    if level is None: raise ValueError("--level is needed: the coverage that was stated, such as "
-                                       "0.9")
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
-    _check_features(feature, False, as_groups)
-    _check_sizes(n_resamples=n_resamples)
-
-# %% ../nbs/70_cli.ipynb #cell-103b
-def _write_bounds(result, table, stated, source, out, how, is_quiet):
-    "Rows with held-out mended bounds, or with bounds as stated where nothing helps, if asked for."
-    if out is None: return
-    made = np.sort(stated, axis=1) if result.held_out is None else result.held_out
-    typer.echo(_visible(_write_rows(source, table, _bound_columns(made), out, how)) + (
-        " (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
-
-# %% ../nbs/70_cli.ipynb #cell-103c
-def _write_bounds_model(result, roles, as_groups, model, is_quiet):
-    "What would mend the intervals, where it was asked for."
-    from uqcal.page import write_whole
-    if model is None: return
-    if result.mend is None:
-        typer.echo(f"Model: none, since {result.no_mend}", err=is_quiet)
-        return
-    by = result.mend.by
-    columns = {"lower": roles["stated"][0], "upper": roles["stated"][1], "by": by,
-               "as_groups": by in (as_groups or ())}
-    write_whole(_json(format="uqcal intervals 1", sentence=result.mend.sentence, columns=columns,
-                      mend=result.mend.to_dict()), model)
-    typer.echo(f"Model: {_visible(display_name(model))}", err=is_quiet)
-
-# %% ../nbs/70_cli.ipynb #cell-103d
-def _bound_columns(bounds):
-    return {"mended_lower": bounds[:, 0], "mended_upper": bounds[:, 1]}
-
-# %% ../nbs/70_cli.ipynb #cell-104
-def _bounds_applied(source, path, lower, upper, out, how):
-    "Bring the mend in a file to the bounds of another one."
-    from uqcal.conformal import ConformalBounds
-    if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
-    try: state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError: state = None
-    if not isinstance(state, dict) or state.get("format") != "uqcal intervals 1":
-        raise ValueError(f"--apply {path} is no file that uqcal intervals --model wrote")
-    columns, by = state["columns"], state["columns"]["by"]
-    names = [lower or columns["lower"], upper or columns["upper"]]
-    table = read_table(source, names, kinds=dict.fromkeys(names, "error"), **how, **{
-        "groups" if columns["as_groups"] else "features": [by] if by else []})
-    bounds = np.column_stack([table.columns[name] for name in names])
-    _refuse_crossed(table, names)
-    mend = ConformalBounds.from_dict(state["mend"])
-    made = mend.predict(bounds, {by: table.columns[by]} if by else None)
-    rows = _write_rows(source, table, _bound_columns(made), out, how)
-    open_ends = int(np.isinf(made).any(axis=1).sum())
-    told = f"; {open_ends:,} of groups that it does not know get no limits" if open_ends else ""
-    typer.echo(_visible(_first_words(table, _points(len(made))) + "\n\n" + _wrapped(
-        f"Mended: {mend.sentence}{told}.", _width())))
-    typer.echo(_visible(rows))
-
-# %% ../nbs/70_cli.ipynb #cell-104b
-def _refuse_crossed(table, *pairs):
-    "Name the first line whose lower bound is above the upper one, in any of these pairs."
-    for lower, upper in pairs:
-        crossed = table.places[table.columns[lower] > table.columns[upper]]
-        if not crossed.size: continue
-        more = f", and in {crossed.size - 1:,} more" if crossed[1:].size else ""
-        raise ValueError(f"{table.source}, {table.place} {crossed[0]}: {lower!r} is above "
-                         f"{upper!r}{more}")
-
-# %% ../nbs/70_cli.ipynb #cell-041
-_RECALIBRATE = """Keep probabilities, uncertainties or intervals right on a stream.
-
-FILE is a CSV file (.csv or .csv.gz) with a line of column names, oldest row first, or - for
-standard input. Each row is written again, in the same encoding and with the same decimal mark,
-with a forecast that was made before its outcome was used. A row without an
-outcome gets a forecast and teaches nothing. With --key its case is remembered:
-a later row with the same key brings the outcome, and gets the forecast that was
-stated. With --state what was learnt, and what is still out, outlives the run.
-A monitor reads all outcomes and says when what is stated can no longer be
-believed; with --on-alarm restart the map of probabilities begins anew when it is
-the forecasts that can't.
-
-What rows state: probabilities (--score, --outcome), uncertainties (--uncertainty,
---error), or intervals (--lower, --upper, --observed and --level), which get two
-columns. The last lines say what was achieved, before and after.
-
-\b
-Examples:
-  uqcal recalibrate scores.csv --outcome y --score p --out recalibrated.csv
-  cat scores.csv | uqcal recalibrate - --outcome y --score p > recalibrated.csv
-  tail -f loans.csv | uqcal recalibrate - --key loan --state loans.json
-  uqcal recalibrate loans.csv --key loan --state loans.json --resume --out all.csv
-  uqcal recalibrate errors.csv --uncertainty u --error e --out mended.csv
-  uqcal recalibrate load.csv --lower low --upper high --observed load --level 0.9 \\
-    --key day --state load.json
-
-Exit code: 0 done; 2 input or options can't be used, and the message names the line of a broken row.
-"""
-
-# %% ../nbs/70_cli.ipynb #cell-041sc
-_METHOD = _option("Of probabilities: mixture (of eight ways, weighted by their past), ops, tops, "
-                  "hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta "
-                  "scaling). Of uncertainties: mixture. Of intervals: tracker, aci or dtaci.  "
-                  "[default: the first]", "NAME")
-_OUT = _option("Write the rows to this file, which appears when the last row is through, or with "
-               "--state add them to it; - for standard output.", "FILE", default=True)
-_Key = Annotated[str | None, _said("Column of keys, where outcomes come in later rows.", "NAME")]
-_State = Annotated[str | None, _said("Go on from the state in this file, and keep it there: every "
-                                     "--every rows, at the end, and when a row stops the run. It "
-                                     "is made where there is none.", "FILE")]
-_Every = Annotated[int, typer.Option(help="Rows between two writings of the state.",
-                                     metavar="NUMBER", show_default=True)]
-_Resume = Annotated[bool, _said("Pass over the rows of FILE that the state has taken in already.",
-                                None, "--resume")]
-_OnError = Annotated[str, typer.Option(help="What a broken row does: stop, or skip to leave it out "
-                                       "and say so.", metavar="WORD", show_default=True)]
-_OnAlarm = Annotated[str | None, _said(
-    "What an alarm of the forecasts' monitor does: restart begins the map anew.  [default: there "
-    "is no such monitor]", "WORD")]
-_RunLength = Annotated[int, typer.Option(
-    help="Outcomes from one false alarm to the next, on average, at least.", metavar="NUMBER",
-    show_default=True)]
-_StreamSeed = Annotated[int | None, _said(
-    "Seed of the draws of hops and hobs, for replays.  [default: fresh ones, which nobody can "
-    "foresee]", "NUMBER")]
-_Score = Annotated[str | None, _said("Column of the stated probabilities of outcome 1.  [default: "
-                                     "score]", "NAME")]
-_Outcome = Annotated[str | None, _said(
-    "Column of the outcomes, 0 or 1, empty where not known.  [default: outcome]", "NAME")]
-_StreamU = Annotated[str | None, _said("Column of standard uncertainties.  [default: uncertainty, "
-                                       "with --error]", "NAME")]
-_StreamError = Annotated[str | None, _said("Column of errors, empty where not known.  [default: "
-                                           "error, with --uncertainty]", "NAME")]
-_StreamBound = Annotated[str | None, _said("Column of these bounds.  [default: lower, upper, with "
-                                           "the others]", "NAME")]
-_StreamTruth = Annotated[str | None, _said(
-    "Column of true values, empty where not known.  [default: observed, with the bounds]", "NAME")]
-_StreamLevel = Annotated[float | None, _said("Coverage that intervals are to have, from 0 to 1; "
-                                             "needed with them.", "NUMBER")]
-_Kurtosis = Annotated[float | None, _said(
-    "Largest kurtosis of errors for which the monitor of uncertainties keeps its promise; inf to "
-    "listen for too small ones only.  [default: 9]", "NUMBER")]
-
-
-# %% ../nbs/70_cli.ipynb #cell-010
-@app.command("recalibrate", help=_RECALIBRATE)
-def _recalibrate(
-    file: Annotated[str, _FILE], outcome: _Outcome = None, score: _Score = None,
-    uncertainty: _StreamU = None, error: _StreamError = None, lower: _StreamBound = None,
-    upper: _StreamBound = None, observed: _StreamTruth = None, level: _StreamLevel = None,
-    method: Annotated[str | None, _METHOD] = None, out: Annotated[str, _OUT] = "-",
-    name: Annotated[str, _option("Name of the column that is added; of two, what they begin with.",
-                                 "NAME", default=True)] = "recalibrated", seed: _StreamSeed = None,
-    key: _Key = None, state: _State = None, every: _Every = 1000, resume: _Resume = False,
-    on_error: _OnError = "stop", on_alarm: _OnAlarm = None, run_length: _RunLength = 1_000_000,
-    kurtosis: _Kurtosis = None,
-    report: Annotated[str | None, _option("Write an HTML report with a picture.", "FILE")] = None,
-    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: Annotated[str | None, typer.Option(hidden=True)] = None, drop_missing: Annotated[bool,
-        _option("Leave out rows that state nothing.", None, "--drop-missing")] = False,
-    progress: _Progress = None):
-    kind, own = _stream_kind(
-        {"score": score, "outcome": outcome, "uncertainty": uncertainty, "error": error,
-         "lower": lower, "upper": upper, "observed": observed},
-        {"method": method, "rng": seed, "on_alarm": on_alarm, "level": level, "kurtosis": kurtosis})
-    if not name.strip() or name != name.strip() or not name.isprintable():
-        raise ValueError("--name must be a name on one line, without blanks around it, got "
-                         f"{name!r}")
-    _check_stream(file, out, where, encoding)
-    _check_state(state, every, resume, on_error, run_length)
-    NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
-    _check_outputs(file, report=report, out=None if out == "-" else out, state=state)
-    label = "standard input" if file == "-" else display_name(Path(file).name)
-    with _as_gzip(label), contextlib.ExitStack() as opened:
-        source = _stream(file, opened)
-        found = encoding or encoding_of(source.peek(4))
-        write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
-        source = opened.enter_context(_watched(source, file, label, progress))
-        summary = _recalibrated(source, write, label, kind, own | dict(
-            name=name, decimal=decimal, thousands=thousands, encoding=found, key=key, state=state,
-            drop_missing=drop_missing, every=every, resume=resume, on_error=on_error,
-            run_length=run_length))
-    if report is not None: _recalibration_report(summary, kind, label, report)
-    typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
-
-# %% ../nbs/70_cli.ipynb #9957612f
-_KINDS = {"probabilities": ("score", "outcome"), "uncertainties": ("uncertainty", "error"),
-          "intervals": ("lower", "upper", "observed")}
-_METHODS = {"probabilities": ("mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"),
-            "uncertainties": ("mixture",), "intervals": ("tracker", "aci", "dtaci")}
-_OWN = {"rng": "probabilities", "on_alarm": "probabilities", "level": "intervals",
-        "kurtosis": "uncertainties"}
-
-
-def _stream_kind(columns, options):
-    "What rows state, and the columns and options of that kind, checked."
-    from uqcal.inputs import check_choice, check_fraction
-    asked = [kind for kind, names in _KINDS.items() if any(columns[name] for name in names)]
-    if len(asked) > 1:
-        raise ValueError("rows state one thing: name --score and --outcome, or --uncertainty and "
-                         "--error, or --lower, --upper and --observed")
-    kind = (asked or ["probabilities"])[0]
-    for name, whose in _OWN.items():
-        if options[name] is not None and whose != kind:
-            what = "--seed" if name == "rng" else f"--{name}".replace("_", "-")
-            raise ValueError(f"{what} is for {whose}: rows with {kind} have no use for it")
-    known = _METHODS[kind]
-    method = check_choice(options["method"] or known[0], "--method", known)
-    found = {name: columns[name] or name for name in _KINDS[kind]}
-    if kind == "probabilities":
-        if options["on_alarm"] is not None:
-            check_choice(options["on_alarm"], "--on-alarm", ("restart",))
-        return kind, found | {"method": method, "rng": options["rng"],
-                              "on_alarm": options["on_alarm"]}
-    if kind == "uncertainties":
-        limit = 9.0 if options["kurtosis"] is None else options["kurtosis"]
-        if not limit >= 1: raise ValueError(f"--kurtosis must be at least 1, got {limit:g}")
-        return kind, found | {"kurtosis": limit}
-    if options["level"] is None:
-        raise ValueError("--level must say how often intervals are to cover, such as 0.9")
-    check_fraction(options["level"], "--level")
-    return kind, found | {"method": method, "level": options["level"]}
-
-# %% ../nbs/70_cli.ipynb #cell-043
-def _check_stream(file, out, where, encoding):
-    "Refuse, before anything is read, what has no place where rows come one after another."
-    check_encoding(encoding)
-    if where is not None:
-        raise ValueError("--where can't be used with recalibrate: a condition may compare a row "
-                         "with all others, and here they come one after another; leave rows out "
-                         "before")
-    whole = (".parquet", ".pq", ".feather", ".xlsx", ".xlsm")
-    if file != "-" and file.lower().endswith(whole) and os.path.isfile(file):
-        raise ValueError(f"{display_name(Path(file).name)} is not read row by row; recalibrate "
-                         "needs the table as CSV")
-    if out.lower().endswith((*whole, ".gz")):
-        raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
-    if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
-
-# %% ../nbs/70_cli.ipynb #cell-043b
-def _check_state(state, every, resume, on_error, run_length):
-    from uqcal.inputs import check_choice, check_count
-    check_count(every, "--every")
-    check_count(run_length, "--run-length")
-    check_choice(on_error, "--on-error", ("stop", "skip"))
-    if resume and state is None: raise ValueError("--resume needs --state, the file to go on from")
-
-# %% ../nbs/70_cli.ipynb #cell-043s
-def _stream(file, opened):
-    "The bytes of a CSV table."
-    binary = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
-    if file.lower().endswith(".gz"): binary = gzip.open(binary)
-    return binary if hasattr(binary, "peek") else io.BufferedReader(binary)
-
-# %% ../nbs/70_cli.ipynb #cell-043s-b
-@contextlib.contextmanager
-def _as_gzip(label):
-    "Say of which file the bytes are damaged."
-    try: yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{label} can't be read as gzip: {error}") from None
-
-# %% ../nbs/70_cli.ipynb #cell-043s-c
-def _writer(encoding, name):
-    "What turns lines into bytes of this encoding, which the new column's name must have."
-    try: name.encode(encoding)
-    except UnicodeError:
-        raise ValueError(f"--name must be a name that {encoding} text can hold, got "
-                         f"{name!r}") from None
-    return codecs.getincrementalencoder("utf-8" if encoding == "utf-8-sig" else encoding)().encode
-
-# %% ../nbs/70_cli.ipynb #cell-020
-@contextlib.contextmanager
-def _rows_to(out, encode):
-    "A function that writes lines; a file gets its name only if all went well."
-    if out == "-":
-        binary = getattr(sys.stdout, "buffer", None)
-        yield (lambda text: (sys.stdout.write(text), sys.stdout.flush())) if binary is None else (
-            lambda text: (binary.write(encode(text)), binary.flush()))
-        return
-    from uqcal.page import check_target
-    target = check_target(out)
-    part = target.with_name(f".{target.name[:60]}.{secrets.token_hex(8)}.part")
-    try:
-        with open(part, "xb") as file: yield lambda text: file.write(encode(text))
-        if target.exists(): shutil.copymode(target, part)
-        os.replace(part, target)
-    finally: part.unlink(missing_ok=True)
-
-# %% ../nbs/70_cli.ipynb #cell-020s
-def _place(out, state, encoding):
-    "How rows go out: into a pipe, into a file of their own, or behind the rows of earlier runs."
-    if out == "-" or state is None: return _rows_to
-    if len("\n\n".encode(encoding)) - len("\n".encode(encoding)) > 1:
-        raise ValueError(f"--out can't be added to in {encoding}; write to standard output")
-    return _rows_behind
-
-# %% ../nbs/70_cli.ipynb #cell-020s-b
-@contextlib.contextmanager
-def _rows_behind(out, encode):
-    "A function that adds lines to a file, behind whole ones; its header is written once."
-    from uqcal.page import check_target
-    with open(check_target(out), "a+b") as file:
-        begun = []
-
-        def write(text):
-            "Put lines of text behind the rest, their header only where there was none."
-            if not begun:
-                text = _continued(file, text, encode, out)
-                begun.append(True)
-            file.write(encode(text))
-            file.flush()
-        yield write
-
-# %% ../nbs/70_cli.ipynb #cell-020s-c
-def _continued(file, text, encode, out):
-    "What to add of the first lines, to a file that ends with a whole line."
-    file.seek(0)
-    there = file.readline()
-    end = file.seek(0, os.SEEK_END)
-    file.seek(max(0, end - (1 << 21)))
-    tail = file.read()
-    file.truncate(end - (len(tail) - 1 - tail.rfind(b"\n")))  # a line that was cut short
-    if not there.endswith(b"\n"): return text
-    line, _, rest = text.partition("\n")
-    if encode(line + "\n") != there:
-        raise ValueError(f"--out {out} begins with other column names than these rows would have; "
-                         "name another file")
-    return rest
-
-# %% ../nbs/70_cli.ipynb #cell-082
-class _Watched:
-    "A file whose reading moves a bar."
-
-    def __init__(self, source, bar): self.source, self.bar = source, bar
-
-    def read(self, *size):
-        """Bytes, as many as are there.
-
-        Parameters
-        ----------
-        *size
-        """
-        data = getattr(self.source, "read1", self.source.read)(*size)
-        self.bar.update(len(data))
-        return data
-
-# %% ../nbs/70_cli.ipynb #cell-082b
-@contextlib.contextmanager
-def _watched(source, file, label, progress):
-    "The bytes of a file, with a bar that tells how many of them were read."
-    from tqdm import tqdm
-    plain = file != "-" and not file.lower().endswith(".gz")
-    size = os.path.getsize(file) if plain else None
-    with tqdm(total=size, desc=label, unit="B", unit_scale=True, delay=1,
-              disable=not _shown(progress)) as bar: yield _Watched(source, bar)
-
-# %% ../nbs/70_cli.ipynb #cell-213
-def _through(kind):
-    "What takes rows of this kind through."
-    if kind == "probabilities":
-        from uqcal.streams import recalibrate_rows
-        return recalibrate_rows
-    from uqcal.error_streams import recalibrate_bound_rows, recalibrate_error_rows
-    return recalibrate_error_rows if kind == "uncertainties" else recalibrate_bound_rows
-
-# %% ../nbs/70_cli.ipynb #cell-213b
-def _recalibrated(source, write, label, kind, options):
-    if kind == "probabilities":  # what is refused here is no fault of a line
-        from uqcal.streams import make_forecaster
-        make_forecaster(options["method"], rng=options["rng"])
-    skipped, rang = [], []
-
-    def complain(text):
-        "Say what text tells of a row that is left out, for the first five."
-        skipped.append(text)
-        if len(skipped) <= 5: typer.echo(f"uqcal: {label}, {text}; left out", err=True)
-
-    def tell(alarm):
-        "Say an alarm as it rings, for the first five."
-        rang.append(alarm)
-        if len(rang) <= 5: typer.echo(f"uqcal: {label}: {alarm.sentence}", err=True)
-    try: return _through(kind)(source, write, complain=complain,
-                               tell=tell if label == "standard input" else None, **options)
-    except UnicodeError:
-        kind = "UTF-8" if options["encoding"] == "utf-8-sig" else options["encoding"]
-        raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
-                         "encoding with --encoding") from None
-    except ValueError as error:
-        where = f"{label}, " if str(error).startswith("line ") else ""
-        raise ValueError(f"{where}{error}") from None
-    finally:
-        if len(skipped) > 5:
-            typer.echo(f"uqcal: {label}: {len(skipped):,} rows left out", err=True)
-
-# %% ../nbs/70_cli.ipynb #cell-044
-def _stream_text(summary):
-    "What went through, in a few sentences."
-    gone = f"; left out: {summary.left_out:,} that state nothing" if summary.left_out else ""
-    gone += f"; left out as broken: {summary.skipped:,}" if summary.skipped else ""
-    gone += f"; outcomes still out: {summary.waiting:,}" if summary.waiting else ""
-    known = f"{summary.counted}{gone}."
-    if not summary.learnt: return f"{known} Nothing could be learnt."
-    said = "\n".join(f"{one[0].upper()}{one[1:]}." for one in summary.achieved)
-    return f"{known}\n{said}" + (f" {summary.alarm.sentence}" if summary.alarm else "")
-
-# %% ../nbs/70_cli.ipynb #cell-044b
-_ALONG = {"probabilities": ("calibration error", None), "uncertainties": ("mean Z²", 1.0),
-          "intervals": ("coverage", "level")}  # the measure, and where it should be
-
-
-def _recalibration_report(summary, kind, label, path):
-    "One page: the summary and its measure along the stream."
-    from uqcal.page import Section, Verdict, draw_picture, render_page, write_whole
-    measure, goal = _ALONG[kind]
-    goal = summary.level if goal == "level" else goal
-
-    def _draw(ax):
-        table = summary.to_frame()
-        for k, name, color, ls in [(1, "as stated", "#D55E00", "--"),
-                                   (2, "recalibrated", "#0072B2", "-")]:
-            ax.plot(table["outcomes"], table.iloc[:, k], color=color, ls=ls, label=name)
-        if goal is not None: ax.axhline(goal, color="0.6", lw=0.8, ls=":")
-        ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{measure} so far")
-        ax.legend(frameon=False)
-    lines = _stream_text(summary).split("\n")
-    caption = ("The lower the better." if goal is None
-               else f"It should be {goal:g}, the dotted line.")
-    pictures = (draw_picture(
-        _draw, f"{measure[0].upper()}{measure[1:]} so far against outcomes seen, as stated and "
-        "recalibrated.", caption=caption),) if summary.curve else ()
-    facts = {"Data": label, "Method": summary.method, "Rows": f"{summary.rows:,}",
-             "Outcomes": f"{summary.learnt:,}", "uqcal": __version__}
-    sections = [Section("Along the stream", paragraphs=tuple(lines[1:]), pictures=pictures),
-                Section("Settings and versions", facts=facts)]
-    title = {"probabilities": "Do these probabilities stay calibrated?",
-             "uncertainties": "Do these uncertainties still hold?",
-             "intervals": "Do these intervals still cover?"}[kind]
-    write_whole(render_page(title, Verdict(" ".join(lines[:2])), sections), path)
-
-# %% ../nbs/70_cli.ipynb #cell-047
-_COMPARE = """Compare groups at like scores, by cumulative differences.
-
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Without --a and --b all pairs of groups are compared. With --dask
-FILE may be a pattern in quotes, for many files.
-
-\b
-Examples:
-  uqcal compare loans.csv --response repaid --score rating --group sex
-  uqcal compare patients.csv --response healed --score propensity \\
-    --group arm --a treated --b control --report arms.html
-  uqcal compare loans.csv --response repaid --score rating --group county \\
-    --weight w --everyone
-  uqcal compare 'part-*.parquet' --response repaid --score rating \\
-    --group sex --dask
-
-Exit code: 0 done; 2 input or options can't be used.
-"""
-_GROUP_A = _option("Group to compare; without --b, with everyone.", "LABEL", "--a")
-
-# %% ../nbs/70_cli.ipynb #cell-049
-@app.command("compare", help=_COMPARE)
-def _compare(
-    context: typer.Context, file: Annotated[str, _FILE],
-    response: Annotated[str, _option("Column of the responses, 0 and 1 or real numbers.", "NAME",
-                                     default=True)] = "response",
-    score: Annotated[str, _option("Column of the scores.", "NAME", default=True)] = "score",
-    group: Annotated[str, _option("Column of the groups, text or numbers.", "NAME",
-                                  default=True)] = "group",
-    weight: Annotated[str | None, _option("Column of weights above zero.", "NAME")] = None,
-    cluster: Annotated[str | None, _CLUSTER] = None,
-    a: Annotated[str | None, _GROUP_A] = None,
-    b: Annotated[str | None, _option("Group to compare --a with.", "LABEL", "--b")] = None,
-    everyone: Annotated[bool, _option("Compare each group with everyone, not with each other.",
-                                      None, "--everyone")] = False,
-    n_resamples: Annotated[int, _option("Shuffles of each comparison.", "NUMBER", "--n-resamples",
-                                        default=True)] = 9999,
-    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
-    report: Annotated[str | None, _option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: Annotated[str | None, _JSON] = None,
-    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None,
-    in_parts: _InParts = False):
-    if in_parts: return _comparison_in_parts(context)
-    _check_outputs(file, jobs, report=report, json=json_file)
-    _check_sizes(n_resamples=n_resamples)
-    table, frame = _read_groups(
-        file, [response, score, *filter(None, [weight])], [group, *filter(None, [cluster])],
-        _how(decimal, thousands, encoding, where, drop_missing, progress))
-    sides = _compared_groups(frame["group"], a, b, everyone)
-    options = dict(n_resamples=n_resamples, rng=seed, n_jobs=_cores(jobs),
-                   progress=_shown(progress))
-    counted, note = _counted_together(frame, sides)
-    result = _comparison(counted, sides, everyone, options)
-    apart = _apart(result, options)
-    text = _screening_text(result, apart, _width()) if sides is None else _graph_text(
-        result, sides, _width())
-    if note: text = f"{text}\n\n{_wrapped(note, _width())}"
-    details = _comparison_details(table, (response, score, group, weight, cluster), seed, note)
-    points = f"{_points(len(frame))} in {frame['group'].nunique():,} groups"
-    from uqcal.page import write_whole
-    _deliver(f"{_first_words(table, points)}\n\n{text}",
-             _json(data=table.source, groups=sides, seed=seed, members=note,
-                   **_source_facts(table), **_comparison_numbers(result, apart)),
-             report, json_file,
-             lambda path: write_whole(_comparison_page(frame, sides, result, details, apart), path))
-
-# %% ../nbs/70_cli.ipynb #cell-051
-def _read_groups(file, names, labels, how=None):
-    """The table of a file, and a frame of responses, scores, groups as text and, if any, weights
-    and clusters."""
-    import pandas as pd
-    if len({*names, *labels}) < len(names) + len(labels):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names + labels))}")
-    kinds = dict.fromkeys([*names[:2], *labels], "number") | dict.fromkeys(names[2:], "positive")
-    try: table = read_table(file, names, groups=labels, kinds=kinds, **(how or {}))
-    except UnknownColumn as error:
-        raise ValueError(f"{error}; name them with --response, --score, --group, --weight and "
-                         "--cluster") from None
-    columns = {role: table.columns[name]
-               for role, name in zip(("response", "score", "weight"), names)}
-    return table, pd.DataFrame(columns | {
-        role: table.columns[name] for role, name in zip(("group", "cluster"), labels)})
-
-# %% ../nbs/70_cli.ipynb #cf59da99
-def _check_sides(a, b, everyone):
-    if b is not None and a is None: raise ValueError("--b needs --a")
-    if everyone and (a is not None or b is not None):
-        raise ValueError("--everyone compares all groups; leave out --a and --b, or give --a alone "
-                         "for one group")
-
-# %% ../nbs/70_cli.ipynb #cell-051b
-def _compared_groups(groups, a, b, everyone):
-    "Two labels, a label and None for everyone, or None for all."
-    from uqcal.inputs import check_choice
-    known = sorted(set(groups))
-    _check_sides(a, b, everyone)
-    for option, label in (("--a", a), ("--b", b)):
-        if label is not None: check_choice(label, option, known)
-    if len(known) < 2:
-        raise ValueError("there must be at least two groups to compare, all points are in "
-                         f"{known[0]!r}")
-    if a is not None and a == b: raise ValueError(f"--a and --b must differ, both are {a!r}")
-    return (a, b) if a is not None else tuple(known) if len(known) == 2 and not everyone else None
-
-# %% ../nbs/70_cli.ipynb #cell-051b-b
-def _comparison(frame, sides, everyone, options):
-    "The graph of two sides, or the screening of all."
-    from uqcal.cumulative import comparison_graph, subpopulation_graph
-    from uqcal.screening import screen
-    weight, cluster = ("weight" if "weight" in frame else None,
-                       "cluster" if "cluster" in frame else None)
-    if sides is None:
-        return screen(frame, response="response", score="score", groups="group", weight=weight,
-                      cluster=cluster, against="all" if everyone else "pairs", **options)
-    first, second = (frame[frame["group"] == side] for side in sides)
-    if sides[1] is None:
-        return subpopulation_graph(frame["response"], frame["score"], frame["group"] == sides[0],
-                                   sample_weight=frame[weight] if weight else None,
-                                   cluster=frame[cluster] if cluster else None, **options)
-    more = {f"{role}_{side}": part[role] for role in filter(None, (weight, cluster))
-            for side, part in (("a", first), ("b", second))}
-    return comparison_graph(first["response"], first["score"], second["response"], second["score"],
-                            **more, **options)
-
-# %% ../nbs/70_cli.ipynb #cell-051b-n
-def _counted_together(frame, sides):
-    """The frame with clusters that it shows of two sides where none are named, and a sentence on
-    them; a screen finds its own."""
-    from uqcal.groups import LEAST_GROUPS
-    from uqcal.repeats import related_members
-    if "cluster" in frame or sides is None: return frame, ""
-    is_in = (frame["group"].isin(sides) | (sides[1] is None)).to_numpy()
-    columns = (frame.loc[is_in, name].to_numpy() for name in ("response", "score", "group"))
-    labels, note = related_members(*columns)
-    if labels is None: return frame, note
-    side = frame.loc[is_in, "group"].to_numpy() == sides[0]
-    if min(np.unique(labels).size, *(3 * np.unique(labels[side == one]).size
-                                     for one in (True, False))) < LEAST_GROUPS:
-        return frame, ("Members seem to belong together, and too few are left to count each once: "
-                       "what is shown may be chance; name them by --cluster.")
-    return frame[is_in].assign(cluster=labels), note
-
-# %% ../nbs/70_cli.ipynb #cell-051b-o
-def _comparison_details(table, columns, seed, note):
-    "What a report of a comparison says of its data."
-    said = {"Data": table.source, "Columns": ", ".join(filter(None, columns)), "Seed": str(seed)}
-    return said | _details(_source_facts(table)) | ({"Members": note} if note else {})
-
-# %% ../nbs/70_cli.ipynb #cell-053
-def _graph_headline(graph, sides):
-    "Who is ahead, by how much, and whether there is a difference at all."
-    from uqcal.results import three_digits
-    first, second = sides[0], "everyone" if sides[1] is None else sides[1]
-    average = graph.slope()
-    low, high = map(three_digits, average.confidence_interval)
-    who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
-    where = "At like scores"
-    if graph.kuiper_pvalue <= 0.05:
-        if graph.scores_may_explain: where = "At scores that are not alike, which may explain it,"
-        found = f"{who} differ" + (", though not on average" if average.pvalue > 0.05 else "")
-    elif average.pvalue <= 0.05:
-        found = (f"no stretch of scores shows that {who} differ, but their averages over all "
-                 "scores do")
-    else: found = f"no difference between {who} is found"
-    return (f"{where} {found}: {first} minus {second} is {three_digits(average.value)} on "
-            f"average (95 % interval {low} to {high}, p = {average.pvalue:.2g}), Kuiper's p = "
-            f"{graph.kuiper_pvalue:.2g}.")
-
-# %% ../nbs/70_cli.ipynb #cell-053b
-def _graph_rows(graph):
-    rows = [("", "value", "/ published σ", "/ null scale", "p")]
-    for name, value, p in (("Kuiper", graph.kuiper, graph.kuiper_pvalue),
-                           ("Kolmogorov–Smirnov", graph.kolmogorov_smirnov,
-                            graph.kolmogorov_smirnov_pvalue)):
-        ratio = f"{value / graph.null_scale:.3f}" if graph.null_scale else "no noise"
-        rows.append((name, f"{value:.4g}", "" if np.isnan(graph.scale)
-                     else f"{value / graph.scale:.3f}" if graph.scale else "no noise", ratio,
-                     "not asked" if p is None else f"{p:.2g}"))
-    return rows
-
-# %% ../nbs/70_cli.ipynb #cell-207
-def _graph_details(graph):
-    steep = graph.steepest(0.1)
-    where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
-             else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}")
-    drawn = f" ({graph.n_resamples:,} resamples)" if graph.n_resamples else ""
-    chance = ("chance alone makes such a stretch" if graph.kuiper_pvalue >= 0.05 else
-              "picked as the largest, it is rather too large")
-    steps = f"{graph.n_steps:,.0f} step{'s' * (graph.n_steps != 1)}"
-    return (f"{_points(graph.n)} make{'s' * (graph.n == 1)} {steps}; p-values: "
-            f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
-            f"{steep.value:.3g}; {chance}.".replace("-", "−"))
-
-# %% ../nbs/70_cli.ipynb #cell-207b
-def _graph_text(graph, sides, width):
-    parts = [_wrapped(_graph_headline(graph, sides), width),
-             _aligned(_graph_rows(graph), (1, 2, 3, 4))]
-    return "\n\n".join([*parts, "\n".join(_wrapped(line, width) for line in _graph_details(graph))])
-
-# %% ../nbs/70_cli.ipynb #cell-055
-def _screening_headline(screening, apart=None):
-    "How many differ, and how many do without the odd ones."
-    return " ".join([screening.sentence[0].upper() + screening.sentence[1:] + ".",
-                     *_apart_sentence(apart)])
-
-# %% ../nbs/70_cli.ipynb #cell-055c
-def _most_telling(screening, n_rows):
-    "Rows that differ, and then the largest of the others."
-    order = screening.differ.sort_values(ascending=False, kind="stable").index
-    return screening.table.loc[order[:n_rows]]
-
-# %% ../nbs/70_cli.ipynb #cell-055d
-def _screening_rows(screening, n_rows):
-    "The largest deviations as text."
-    pairs = screening.against == "pairs"
-    rows = [("a", *(["b"] if pairs else []), "points", "steps", "difference", "Kuiper / σ", "p",
-             "p (Holm)", "p (BH)")]
-    for row in _most_telling(screening, n_rows).to_dict("records"):
-        points = f"{row['n_a']:,} + {row['n_b']:,}" if pairs else f"{row['n_a']:,}"
-        ratio = row["kuiper_studentised" if np.isnan(row["kuiper_scaled"]) else "kuiper_scaled"]
-        rows.append((str(row["a"]), *([str(row["b"])] if pairs else []), points,
-                     f"{row['n_steps']:,.0f}", f"{row['average_difference']:.3g}", f"{ratio:.3f}",
-                     *(f"{row[name]:.2g}" + ("*" * (row["method"] == "tail")
-                                             + "?" * (not row["decided"]))
-                       * (name == "kuiper_pvalue")
-                       for name in ("kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh"))))
-    return rows
-
-# %% ../nbs/70_cli.ipynb #cell-055e
-def _screening_marks(screening, n_rows):
-    "What the marks beside p-values mean, where there are any."
-    shown = _most_telling(screening, n_rows)
-    marks = [text for text, some in (
-        ("* beyond all shuffles, by the tail of the limit", (shown["method"] == "tail").any()),
-        ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
-    lines, groups = ["; ".join(marks)] if marks else [], screening.data["group"].nunique()
-    if screening.against == "pairs" and len(screening.table) >= 2 * groups:
-        lines.append(f"Fewer questions: each group with everyone (--everyone), {groups:,} in place "
-                     f"of {len(screening.table):,}.")
-    return lines
-
-# %% ../nbs/70_cli.ipynb #cell-209
-def _apart(result, options):
-    """The groups that differ most from everyone, left out one after the other until none differs,
-    and what is left; None where no group can have moved the others."""
-    if getattr(result, "against", None) != "all" or result.differ.sum() < 2: return None
-    left_out, rest, most = [], result, min(3, result.data["group"].nunique() // 3)
-    while len(left_out) < most and rest.differ.any():
-        left_out.append(_most_telling(rest, 1)["a"].iloc[0])
-        rest = result.without(*left_out, **options)
-    return (left_out, rest) if left_out else None
-
-# %% ../nbs/70_cli.ipynb #cell-209b
-def _apart_sentence(apart):
-    "How many groups still differ without those that differ most."
-    from uqcal.results import enumerated
-    if apart is None: return []
-    left_out, rest = apart
-    which = "which differ most, one after the other" if left_out[1:] else "which differs most"
-    unsure = int((~rest.table["decided"]).sum())
-    return [f"Without {enumerated(left_out)}, {which}, {rest.differ.sum():,} of "
-            f"{len(rest.table):,} groups differ from everyone"
-            + f", and {unsure:,} can't be decided." * (unsure > 0) + "." * (unsure == 0)]
-
-# %% ../nbs/70_cli.ipynb #cell-211
-def _screening_text(screening, apart, width):
-    rows, more = _screening_rows(screening, 20), len(screening.table) - 20
-    left = 2 if screening.against == "pairs" else 1
-    parts = [_wrapped(_screening_headline(screening, apart), width),
-             _aligned(rows, range(left, len(rows[0])))]
-    parts += [f"and {more:,} more; --json writes all"] if more > 0 else []
-    return "\n\n".join([*parts, *_screening_marks(screening, 20)])
-
-# %% ../nbs/70_cli.ipynb #cell-057
-def _comparison_numbers(result, apart=None):
-    "All numbers of a graph or a screening, infinite and missing ones as null."
-    def _plain(value): return None if isinstance(value, float) and not np.isfinite(value) else value
-    if hasattr(result, "table"):
-        return {"comparisons": [{k: _plain(v) for k, v in row.items()} for row in result.to_frame()
-                                .to_dict("records")], "skipped": result.skipped} | (
-            {} if apart is None else {"without": {
-                "left_out": apart[0], "differ": int(apart[1].differ.sum()),
-                "undecided": int((~apart[1].table["decided"]).sum()),
-                "of": len(apart[1].table)}})
-    names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
-             "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",
-             "n_resamples")
-    average = result.slope()
-    return {name: _plain(getattr(result, name)) for name in names} | {
-        "average_interval": [_plain(end) for end in average.confidence_interval],
-        "average_pvalue": average.pvalue, "graph": result.to_frame().to_dict("list")}
-
-
-# %% ../nbs/70_cli.ipynb #cell-057d
-def _comparison_in_parts(context):
-    "Compare groups of a table that is read in parts: the whole of --dask."
-    params = _only(context, "response", "score", "group", "a", "b", "everyone")
-    columns = _differing([params[name] for name in ("response", "score", "group", "weight")])
-    sides = params["a"], params["b"]
-    _check_sides(*sides, params["everyone"])
-    _check_outputs(None, params["jobs"], json=params["json_file"])
-    from uqcal.partition_comparison import comparison_of_partitions, comparisons_of_partitions
-    named = dict(zip(("response", "score", "group", "weight"), columns),
-                 progress=_shown(params["progress"]))
-    with _in_parts(params, list(filter(None, columns)), [columns[2]]) as table:
-        found = (comparisons_of_partitions(table, against="all" if params["everyone"] else "pairs",
-                                           **named) if sides[0] is None
-                 else comparison_of_partitions(table, *sides, **named))
-    is_pair = sides[0] is not None or len(found.comparisons) == 1 and not found.skipped
-    result = found.comparisons[0] if is_pair and sides[0] is None else found
-    rows = _graph_rows(result) if is_pair else _pairs_of_parts(result)
-    sentence = result.sentence[0].upper() + result.sentence[1:].rstrip(".") + "."
-    numbers = [{key: None if isinstance(value, float) and not np.isfinite(value) else value
-                for key, value in row.items()} for row in result.to_frame().to_dict("records")]
-    first = 1 if is_pair or params["everyone"] else 2
-    _tell_of_parts(params, columns, result, [
-        _wrapped(sentence, _width()), _aligned(rows, range(first, len(rows[0]))),
-        *(_wrapped(one, _width()) for one in result.cautions)], comparisons=numbers,
-        skipped=[] if is_pair else list(result.skipped), cautions=list(result.cautions))
-
-# %% ../nbs/70_cli.ipynb #cell-057d-b
-def _pairs_of_parts(result):
-    "The twenty comparisons with the smallest p-values as text."
-    def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
-    who = ("group",) if result.comparisons[0].b is None else ("a", "b")
-    return [(*who, "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)"), *(
-        (*(str(row[side]) for side in "ab"[:len(who)]), f"{row['n_a']:,}" if len(who) == 1 else
-         f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
-         f"{row['average_difference']:.3g}", f"{row['kuiper'] / row['null_scale']:.3f}"
-         if row["null_scale"] else "no noise", *(_p(row[f"kuiper_pvalue{by}"])
-                                                 for by in ("", "_holm", "_bh")))
-        for row in result.to_frame().head(20).to_dict("records"))]
-
-# %% ../nbs/70_cli.ipynb #cell-083
-def _comparison_page(frame, sides, result, facts, apart=None):
-    "One page for a pair, a group against everyone, or a screening."
-    import pandas as pd
-    from uqcal.page import Section, Verdict, draw_picture, render_page
-    read = ("The slope of the graph is the average difference at those scores. The dark triangle "
-            "reaches two standard deviations of pure noise either way.")
-    if sides is None:
-        rows, top = _screening_rows(result, 50), min(3, len(result.table))
-        graphs = [_graph_picture(result.graph(k, method="asymptotic"), (row["a"], row.get("b")),
-                                 row["kuiper_pvalue"])
-                  for k, row in enumerate(result.table.head(top).to_dict("records"))]
-        chart = draw_picture(
-            lambda ax: result.plot(ax), "The largest deviations and whether each is significant.",
-            caption="Squares: significant at 5 % after Holm's correction.", width=5.2, height=4.4)
-        sections = [Section("The largest deviations", paragraphs=(
-                                read, *_screening_marks(result, 50)),
-                            pictures=(chart, *graphs)),
-                    Section("Table", table=pd.DataFrame(rows[1:], columns=rows[0]))]
-        headline = _screening_headline(result, apart)
-    else:
-        rows, headline = _graph_rows(result), _graph_headline(result, sides)
-        pictures = _graph_picture(result, sides, result.kuiper_pvalue), _bins_picture(frame, sides)
-        sections = [Section("Along the scores", paragraphs=(read, *_graph_details(result)),
-                            pictures=pictures),
-                    Section("Tests", table=pd.DataFrame(rows[1:], columns=rows[0]))]
-    sources = (("Tygert, A graphical method of cumulative differences between two subpopulations "
-                "(2021).", "10.1186/s40537-021-00540-9"),)
-    sections.append(Section("Settings, versions and sources", facts=facts | {"uqcal": __version__},
-                            sources=sources))
-    return render_page("Do groups with the same score have the same outcomes?", Verdict(headline),
-                       sections)
-
-# %% ../nbs/70_cli.ipynb #cell-058
-def _graph_picture(graph, sides, p):
-    from uqcal.page import draw_picture
-    names = f"{sides[0]} minus {'everyone' if sides[1] is None else sides[1]}"
-    return draw_picture(lambda ax: graph.plot(ax),
-                        f"Cumulative differences, {names}, along the scores.",
-                        caption=f"{names}: Kuiper's p = {p:.2g}.", width=5.2, height=4.2)
-
-# %% ../nbs/70_cli.ipynb #cell-058b
-def _bins_picture(frame, sides):
-    from uqcal.cumulative import paired_reliability
-    from uqcal.page import draw_picture
-    first = frame[frame["group"] == sides[0]]
-    second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[
-        frame["group"] == sides[1]]
-    weights = {"weight_a": first["weight"],
-               "weight_b": second["weight"]} if "weight" in frame else {}
-    bins = paired_reliability(first["response"], first["score"], second["response"],
-                              second["score"], strategy="noise", **weights)
-    caption = (f"Mean responses in bins, for comparison; a: {sides[0]}, b: "
-               f"{'all others' if sides[1] is None else sides[1]}.")
-    return draw_picture(lambda ax: bins.plot(ax), "Mean response against mean score in bins, for "
-                        "both groups.", caption=caption, width=5.2, height=4.2)
-
-# %% ../nbs/70_cli.ipynb #df97f35e
-_COMPARE_MODELS = """Say which model states the better uncertainties, by how much and why.
-
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Each --model names its columns: prediction and uncertainty, error
-and uncertainty without --observed, lower and upper bound with --score interval, or a
-probability with --score brier or log-loss.
-
-\b
-Examples:
-  uqcal compare-models test.csv --observed y --model forest=f,uf --model process=g,ug
-  uqcal compare-models test.csv --observed y --score interval --level 0.9 \\
-    --model cqr=lo1,up1 --model jackknife=lo2,up2 --report models.html
-  uqcal compare-models scores.csv --observed y --score log-loss --model a=pa --model b=pb
-
-Exit code: 0 done; 2 input or options can't be used.
-"""
-_MODEL = _option("A model and its columns, as NAME=COLUMN,COLUMN; at least two.", "NAME=COLUMNS",
-                 "--model")
-_OBSERVED_BY_ALL = _option("Column of what was observed; without it models state their errors.",
-                           "NAME", "--observed")
-_SCORE = _option("log or crps for numbers ± uncertainties, interval, brier or log-loss.", "NAME",
-                 "--score", default=True)
-_DOF = _option("Degrees of freedom, if uncertainties stand for a Student distribution.  "
-               "[default: normal]", "NUMBER", "--dof")
-_LEVEL = _option("Coverage that intervals state, such as 0.9.", "NUMBER", "--level")
-_HARMLESS = _option("Difference in score that does no harm.  [default: what uncertainties wrong "
-                    "by a factor of 1.25 cost, or rates by a fifth]", "NUMBER", "--tolerance")
-
-# %% ../nbs/70_cli.ipynb #6d503f90
-@app.command("compare-models", help=_COMPARE_MODELS)
-def _compare_models(
-    context: typer.Context, file: Annotated[str, _FILE],
-    model: Annotated[list[str] | None, _MODEL] = None,
-    observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
-    score: Annotated[str, _SCORE] = "log", dof: Annotated[float | None, _DOF] = None,
-    level: Annotated[float | None, _LEVEL] = None,
-    groups: Annotated[str | None, _GROUPS] = None,
-    tolerance: Annotated[float | None, _HARMLESS] = None,
-    n_boot: Annotated[int, _option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
-    seed: Annotated[int, _SEED] = 0, jobs: Annotated[int, _JOBS] = -1,
-    report: Annotated[str | None, _REPORT] = None,
-    json_file: Annotated[str | None, _JSON] = None,
-    decimal: _Decimal = None, thousands: _Thousands = None, encoding: _Encoding = None,
-    where: _Where = None, drop_missing: _Drop = False, progress: _Progress = None):
-    _check_outputs(file, jobs, report=report, json=json_file)
-    _check_sizes(n_boot=n_boot)
-    score = score.replace("-", " ")
-    how = _how(decimal, thousands, encoding, where, drop_missing, progress)
-    table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how)
-    from uqcal.model_comparison import compare_models
-    found = compare_models(
-        y_true, predictions, score=score, dof=np.inf if dof is None else dof,
-        confidence_level=level, groups=table.columns[groups] if groups else None,
-        tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=_cores(jobs),
-        progress=_shown(progress))
-    calls = () if _is_mended(table) else _model_calls(found, context)
-    details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
-               "Seed": str(seed)} | _details(_source_facts(table))
-    details |= dict(zip(("To mend it", "In Python"), _on_one_line(*calls)))
-    _deliver(_models_text(found, table, _width(), calls), _json(
-        data=table.source, columns=model, observed=observed, seed=seed, **_source_facts(table),
-        **_models_numbers(found)), report, json_file,
-        lambda path: _write_models_report(found, details, path))
-
-# %% ../nbs/70_cli.ipynb #2a3b5396
-def _read_models(file, options, observed, score, groups, how):
-    "The table of a file, what was observed by line, and what each model states."
-    from uqcal.inputs import check_choice
-    from uqcal.model_comparison import SCORES
-    check_choice(score.replace(" ", "-"), "--score", [name.replace(" ", "-") for name in SCORES])
-    of_one = score in ("brier", "log loss")
-    if observed is None and score not in ("log", "crps"):
-        raise ValueError(f"--observed must name a column for --score {score.replace(' ', '-')}")
-    models = {}
-    for text in options:
-        name, sign, columns = text.partition("=")
-        parts = columns.split(",")
-        if not (name and sign and all(parts) and len(parts) == 2 - of_one):
-            wanted = "NAME=COLUMN" if of_one else "NAME=COLUMN,COLUMN"
-            raise ValueError(f"--model must be {wanted}, got {text!r:.80}")
-        if name in models: raise ValueError(f"--model must not name {name!r} twice")
-        models[name] = parts
-    if len(models) < 2: raise ValueError(f"--model must be given at least twice, got {len(models)}")
-    kinds = {observed: "outcome" if of_one else "error"} if observed else {}
-    for parts in models.values():
-        own = ["probability"] if of_one else ["error", "error" if score == "interval"
-                                              else "uncertainty"]
-        kinds |= dict(zip(parts, own))
-    table = read_table(file, list(kinds), groups=[groups] if groups else [], kinds=kinds | (
-        {groups: "number"} if groups else {}), **how)
-    if score == "interval": _refuse_crossed(table, *models.values())
-    import pandas as pd
-    lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
-    stated = {name: [pd.Series(table.columns[part], index=lines) for part in parts]
-              for name, parts in models.items()}
-    return table, None if observed is None else pd.Series(table.columns[observed], index=lines), {
-        name: parts[0] if of_one else tuple(parts) for name, parts in stated.items()}
-
-# %% ../nbs/70_cli.ipynb #5212610f
-def _model_rows(found):
-    "The table of models: score, and its parts where there are any."
-    from uqcal.results import three_digits
-    parts = {"score": "mean score", "miscalibration": "mends would gain",
-             "discrimination": "uncertainties tell", "mended": "once mended", "mend": "by"}
-    if found.score in ("brier", "log loss"): parts["discrimination"] = "probabilities tell"
-    kept = [name for name in parts if name in found.models]
-    rows = [("", *(parts[name] for name in kept))]
-    return rows + [(str(model), *(row[name] if name == "mend" else three_digits(row[name])
-                                  for name in kept)) for model, row in found.models.iterrows()]
-
-# %% ../nbs/70_cli.ipynb #5212610f-b
-def _pair_rows(found):
-    "The table of pairs with verdicts."
-    from uqcal.results import three_digits
-    level = f"{100 * found.confidence:g} % interval"
-    rows = [("", "against", "ahead by", level, "p", "verdict")]
-    return rows + [(one["a"], one["b"], three_digits(one["difference"]),
-                    f"{three_digits(one['low'])} to {three_digits(one['high'])}",
-                    f"{one['pvalue']:.2g}", one["verdict"])
-                   for one in found.pairs.head(50).to_dict("records")]
-
-# %% ../nbs/70_cli.ipynb #5212610f-c
-def _models_text(found, table, width, calls):
-    points = _points(found.n) + (f" in {found.n_groups:,} groups" if found.n_groups else "")
-    more = len(found.pairs) - 50
-    parts = [_first_words(table, f"{points}, {len(found.models)} models"),
-             _wrapped(found.sentence, width), _aligned(_model_rows(found), (1, 2, 3, 4)),
-             _aligned(_pair_rows(found), (2, 4))]
-    if more > 0: parts.append(f"and {more:,} more pairs; --json writes all")
-    parts.append(_wrapped(f"Next: {found.next_step}", width, rest="  "))
-    return "\n\n".join([*parts, *([f"To mend it:\n{calls[0]}\n{_in_python(calls[1])}"] if calls
-                                  else [])])
-
-# %% ../nbs/70_cli.ipynb #cell-113
-def _model_calls(found, context):
-    "The command and the line of Python that mend the model in front; none where nothing helps."
-    best = found.models.index[0]
-    words = found.models["mend"].iloc[0] if "mend" in found.models else ""
-    if not words or not isinstance(words, str) or f"Mend {best}" not in (
-        found.next_step.replace("Mend it", f"Mend {best}")): return ()
-    params = context.params
-    own = dict(option.partition("=")[::2] for option in params["model"])[best].split(",")
-    kind = {"log loss": "brier", "crps": "log"}.get(found.score, found.score)
-    columns = [*filter(None, [params["observed"]]), *own]
-    roles = {"interval": ("observed", "lower", "upper"), "brier": ("outcome", "score"),
-             "log": ("observed", "predicted", "uncertainty") if columns[2:] else (
-                 "error", "uncertainty")}[kind]
-    named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, columns)]
-    cells = [f"table[{json.dumps(name, ensure_ascii=False)}]" for name in columns]
-    if kind == "interval":
-        named.append(f"--level {params['level']}")
-        cells = [cells[0], f"table[{json.dumps(own, ensure_ascii=False)}]", f"{params['level']}"]
-    if kind == "log": cells = [" - ".join(cells[:-1]), cells[-1]]
-    if params["groups"]:
-        together = "cluster" if kind == "brier" else "groups"
-        named.append(f"--{together} {shlex.quote(params['groups'])}")
-        cells.append(f"{together}=table[{json.dumps(params['groups'], ensure_ascii=False)}]")
-    verb, call = {"interval": ("intervals", "interval_report({}).mend"),
-                  "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
-    return (_command(f"uqcal {verb} {shlex.quote(params['file'])}",
-                     [*named, *_typed(context, *_ROWS, "seed")]),
-            f"uqcal.{call.format(', '.join(cells))}")
-
-# %% ../nbs/70_cli.ipynb #c4fca50c
-def _models_numbers(found):
-    "All numbers of a comparison, infinite and missing ones as null."
-    def _plain(value):
-        if value is None or (isinstance(value, float) and not np.isfinite(value)): return None
-        return None if not isinstance(value, (str, list, tuple)) and value != value else value
-    def _rows(frame):
-        return [{key: _plain(value) for key, value in row.items()}
-                for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
-    return {"sentence": found.sentence, "next_step": found.next_step, "score": found.score,
-            "n": found.n,
-            "n_groups": found.n_groups, "best": found.best, "confidence": found.confidence,
-            "tolerance": found.tolerance, "n_resamples": found.n_resamples, "rows": found.rows,
-            "cautions": list(found.cautions), "models": _rows(found.models.reset_index()),
-            "pairs": _rows(found.pairs)}
-
-# %% ../nbs/70_cli.ipynb #c4fca50c-b
-def _write_models_report(found, facts, path):
-    "One page with the verdict, the picture and both tables."
-    import pandas as pd
-    from uqcal.page import Section, Verdict, draw_picture, render_page, write_whole
-    pictures = ()
-    if "mended" in found.models:
-        pictures = (draw_picture(
-            lambda ax: found.plot(ax), "What mends would gain against the score that would be "
-            "left, for each model.", caption="The lower the better; on the dashed line a model is "
-            "as good as the best one. To the left little could be mended.", width=5.6,
-            height=4.4),)
-    models, pairs = _model_rows(found), _pair_rows(found)
-    sections = [Section("Models", table=pd.DataFrame(models[1:], columns=models[0]),
-                        pictures=pictures),
-                Section("Pairs", table=pd.DataFrame(pairs[1:], columns=pairs[0])),
-                Section("Settings and versions", facts=facts | {"uqcal": __version__})]
-    write_whole(render_page("Which model is better?", Verdict(
-        found.sentence, next_step=found.next_step), sections), path)
-
-# %% ../nbs/70_cli.ipynb #cell-062
-_USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make
-_AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
-             "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
-             "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
-             "n_calibration": "--n-calibration", "coverage": "--level",
-             "dof": "--dof", "confidence_level": "--level", "groups": "--groups",
-             "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
-             "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
-             "encoding": "--encoding", "where": "--where", "error": "the errors",
-             "uncertainty": "the uncertainties", "frame": "the table",
-             "y_true": "the file"}
-
-
-def _message(error):
-    "One line that says what is wrong, in the words of the command line."
-    text = error.format_message() if isinstance(error, _USAGE) else str(error)
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        text = f"{error.filename}: {error.strerror}"
-    text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
-    text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
-    text = text.replace("marks by decimal and thousands", "marks by --decimal and --thousands")
-    text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may|can't|is not|speaks))",
-                  lambda found: _AS_TYPED[found[0]],
-                  " ".join(text.split()))
-    return f"uqcal: {_visible(text) or type(error).__name__}"
-
-# %% ../nbs/70_cli.ipynb #cell-062b
-@contextlib.contextmanager
-def _signals_end(came):
-    """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless somebody else looks after them;
-    the list gets the number of the one that came."""
-    def end(number,  # of the signal
-            frame):  # where it came, which does not matter
-        "Keep the number and interrupt, as Ctrl-C does; objects half made then go without a word."
-        came.append(number)
-        sys.unraisablehook = lambda found: None
-        raise KeyboardInterrupt
-    usual, taken = (signal.SIG_DFL, signal.default_int_handler), {}
-    said = sys.unraisablehook
-    try:
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number and signal.getsignal(number) in usual:
-                taken[number] = signal.signal(number, end)
-    except ValueError: pass  # only the main thread may
-    try: yield
-    finally:
-        sys.unraisablehook = said
-        for number, handler in taken.items(): signal.signal(number, handler)
-
-# %% ../nbs/70_cli.ipynb #f901ef4e
-def _leave(code):
-    "End this process without taking its modules apart, which can take a second."
-    with contextlib.suppress(OSError, ValueError):
-        for stream in filter(None, (sys.stdout, sys.stderr)): stream.flush()
-    os._exit(code)
-
-# %% ../nbs/70_cli.ipynb #f901ef4e-b
-def _end_in_time(came, patience=0.6):
-    """End this process if a signal has come and a compiled loop keeps the main thread from hearing
-    of it, or if leaving takes long."""
-    if os.name != "posix" or threading.current_thread() is not threading.main_thread(): return
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-
-    def watch():
-        "Wait for a signal, then for the main thread."
-        number = 0
-        while number not in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", 0)):
-            number = os.read(heard, 1)[0]
-        time.sleep(patience)
-        if came: time.sleep(5)
-        os._exit(128 + number)
-    threading.Thread(target=watch, daemon=True).start()
+        headline += "\n" + wrapped(f"In the file: {details['Contradicted']}.")
+    headline += "\n\n" + wrapped(f"Next: {result.next_step}", rest="  ")
+    deliver(f"{points}\n\n{headline}\n\n{aligned(rows, (1, 2, 3, 4, 5))}{cautions}{step}",
+            as_json(data=data, seed=seed, verdict=result.verdict, headline=result.headline,
+                    next_step=result.next_step, n=n, numbers=numbers),
+            report, json_file, lambda path: result.to_html(path, details=details))
+
+# %% ../nbs/70_cli.ipynb #cell-116c
+def _calibration_in_parts(context, columns):
+    "Judge probabilities of a table that is read in parts: the whole of --dask."
+    params = options_in_parts(context, "outcome", "score", "n_bins", "n_boot")
+    columns = differing(columns)
+    from uqcal.calibration import shown_numbers
+    from uqcal.partitions import calibration_of_partitions
+    with open_parts(params, list(filter(None, columns))) as table:
+        result = calibration_of_partitions(
+            table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],
+            progress=shows_bar(params["progress"]), **{name: params[name] for name in (
+                "n_bins", "n_boot", "tolerance", "confidence")})
+    frame = result.to_frame()
+    rows = [("", "value", "low", "high", "p-value", "adjusted"),
+            *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
+    tell_of_parts(params, columns, result, [
+        wrapped(result.sentence), aligned(rows, (1, 2, 3, 4, 5)),
+        *(wrapped(one) for one in result.cautions)], verdict=result.verdict,
+        cautions=list(result.cautions), numbers={
+            name: {key: value for key, value in row.items() if value is not None}
+            for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
+                "index").items()})
+
+# %% ../nbs/70_cli.ipynb #cell-116v
+_NOT_ASKED = ("Not asked of a table in partitions: how far errors may be off over a fifth of the "
+              "rows, the link of errors and uncertainties, features and groups, what could have "
+              "gone wrong in the file, the statistics CC, ENCE and ZMSE, and which mend would "
+              "help. Rows that are no copies of each other are taken as independent.")
+
+
+def _validation_in_parts(context):
+    "Judge uncertainties of a table that is read in parts: the whole of --dask."
+    params = options_in_parts(context, "error", "observed", "predicted", "uncertainty")
+    if params["fail_on"] is not None:
+        from uqcal.inputs import check_choice
+        check_choice(params["fail_on"], "--fail-on", ("invalid", "undecided"))
+    check_outputs(None, params["jobs"], json=params["json_file"])
+    columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
+                                                   "uncertainty")))
+    from uqcal.partitions import errors_of_partitions
+    with open_parts(params, columns) as table:
+        result = errors_of_partitions(
+            table, columns[0] if len(columns) == 2 else tuple(columns[:2]), columns[-1],
+            confidence=params["confidence"], tolerance=params["tolerance"],
+            progress=shows_bar(params["progress"]))
+    answers = result.answers
+    tell_of_parts(params, columns, result, [
+        wrapped(result.sentence), *(wrapped(
+            f"{name[0].upper()}{name[1:]}: {one['status']}. {one['sentence']}",
+            rest="  ") for name, one in answers.items()), wrapped(_NOT_ASKED)],
+        verdict=result.verdict, tolerance=result.tolerance, conclusions=answers,
+        not_asked=_NOT_ASKED)
+
+# %% ../nbs/70_cli.ipynb #cli-joined
+for _commands in (interval_commands, stream_commands, comparison_commands):
+    app.registered_commands.extend(_commands.registered_commands)
 
 # %% ../nbs/70_cli.ipynb #cell-063
 def main(
@@ -2590,27 +868,4 @@ def main(
     args : Sequence[str] | None, optional
         What follows `uqcal` on the command line; the process's own unless given.
     """
-    came = []
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
-    try:
-        with _signals_end(came):
-            if args is None:  # the process is this command's own
-                gc.set_threshold(50_000)  # imports make much that lasts, and little to collect
-                _end_in_time(came)
-            code = typer.main.get_command(app).main(args=args, prog_name="uqcal",
-                                                    standalone_mode=False)
-        if sys.stdout is not None: sys.stdout.flush()
-    # whoever read the output has gone, as `head` does; the parser would end with 1
-    except (BrokenPipeError, SystemExit):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 141
-    except (KeyboardInterrupt, typer.Abort): code = 130
-    except (_USAGE, ValueError, OSError) as error:
-        print(_message(error), file=sys.stderr)
-        code = 2
-    except Exception:
-        traceback.print_exc()
-        code = 70
-    if came and args is None: _leave(128 + came[0])
-    sys.exit(128 + came[0] if came else code if isinstance(code, int) else 0)
+    run_command(app, args)
