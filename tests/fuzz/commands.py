@@ -12,7 +12,7 @@ import typer
 
 from uqcal.cli import app, main
 
-COMMAND = typer.main.get_command(app)  # made once: it takes longer than many a case
+COMMAND = typer.main.get_group(app)  # made once: it takes longer than many a case
 
 QUICK = {"validate": ["--n-boot", "19", "--n-resamples", "19", "--n-mc", "19", "--n-bins", "4", "--statistics", "zms,ence", "--jobs", "1"],
          "calibration": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"], "compare": ["--jobs", "1"], "recalibrate": [],
@@ -29,7 +29,7 @@ def run(*args, given=b""):
     "Exit code, standard output and standard error of a command."
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="", write_through=True) for _ in range(2))
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), hostile.within(60), \
-            warnings.catch_warnings(), mock.patch.object(typer.main, "get_command", lambda _: COMMAND):
+            warnings.catch_warnings(), mock.patch.object(typer.main, "get_group", lambda _: COMMAND):
         warnings.simplefilter("error")
         try: main(list(args))
         except SystemExit as ended: code = ended.code
