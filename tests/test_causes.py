@@ -116,6 +116,26 @@ def test_rounding_to_two_digits_and_few_distinct_values_are_no_mistakes():
     assert names(error, np.round(np.log(u), 1).clip(-3, 0.5) * 0 + np.exp(np.round(np.log(u), 1))) == []
 
 
+def test_three_instruments_make_no_floor():
+    "Three uncertainties, of which the smallest is that of nine rows in ten; a floor lies below many other values. Caught: any pile at an end."
+    rng = np.random.default_rng(4)
+    u = rng.choice([0.1, 0.3, 1.0], 300, p=[0.9, 0.07, 0.03])
+    assert "floored uncertainty" not in names(1.5 * u * rng.normal(size=300), u)
+    spread = np.maximum(0.3 * np.exp(0.4 * rng.normal(size=300)), 0.25)
+    assert "floored uncertainty" in names(spread * rng.normal(size=300), spread)
+
+
+def test_a_power_that_falls_takes_errors_that_fall():
+    "Ensembles of five around one true size: errors have nothing to do with u, and 1/u² is no word for that. Caught: falling powers tried whatever the ranks say."
+    said = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        said += names(rng.normal(size=300), np.sqrt(rng.chisquare(4, 300) / 4))
+    assert "variance" in said and not {"precision", "inverse"} & set(said)
+    error, u = made(300)
+    assert "precision" in names(error, 1 / u**2)
+
+
 def test_a_wide_range_that_errors_follow_is_no_mistake():
     "Small things and large things in one file: two clusters of u, and errors that go with them."
     error, u = made()

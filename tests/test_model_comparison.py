@@ -1,4 +1,5 @@
 """Models compared: paired means against plain versions, the level of all pairs at once, verdicts that hold, and sentences that one tried to make lie."""
+import dataclasses
 import itertools
 import json
 import math
@@ -157,6 +158,15 @@ def test_what_a_factor_would_mend_is_said():
     assert "Mended, sharp would be the better one" in hidden.sentence and "By CRPS it is the other way round" in hidden.sentence
     told = compare_models(None, {"varied": (error, u), "flat": (error, np.full(500, math.sqrt(np.mean(error**2))))}, rng=1)
     assert "its predictions being as good" in told.sentence and "its uncertainties telling more" in told.sentence
+
+
+def test_no_mend_is_advised_that_gains_less_than_its_error():
+    "Caught: any positive gain of the better model advised."
+    error, u, _ = made(500)
+    found = compare_models(None, {"process": (error, 1.6 * u), "line": (3 * error, u)}, rng=1)
+    assert "Mend it first: a factor of" in found.next_step
+    models = found.models.assign(miscalibration_error=found.models["miscalibration"] * 1.01)
+    assert "Mend" not in dataclasses.replace(found, models=models).next_step
 
 
 @pytest.mark.parametrize("score, dof", [("crps", np.inf), ("crps", 5.0), ("log", 5.0)])

@@ -361,7 +361,7 @@ def _zeros(sample):
 def _pile(x, at, n):
     "Rows at an end of the values, where far more of them are equal than elsewhere."
     values, counts = np.unique(x, return_counts=True)
-    if values.size < 3: return _no_rows()
+    if values.size < 6: return _no_rows()  # as of a few instruments
     end, usual = (counts[0], counts[1:]) if at == "least" else (counts[-1], counts[:-1])
     if end < max(5, 0.01 * n) or end < 5 * np.quantile(usual, 0.9): return _no_rows()
     return np.flatnonzero(x == (values[0] if at == "least" else values[-1]))
@@ -673,7 +673,9 @@ def _columnwise(sample):
     se = se / np.sqrt(sizes.bins)
     base = level + shape
     candidates = []
+    falls = _ranks_with(np.abs(sample.error), sample.by_uncertainty) * np.sqrt(sample.n) < -2
     for name, looks, undo in _POWERS if _is_sloped(sample) else ():
+        if undo(np.array([1.0])) < undo(np.array([0.0])) and not falls: continue
         new_level, new_shape, *_ = sizes.misfit(undo(sizes.log_u))
         if new_level < 6.6 and new_shape <= min(shape + 6, 60):
             candidates.append((new_level + new_shape + 2, name, looks, None))

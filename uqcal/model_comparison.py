@@ -679,9 +679,10 @@ def _next_step(found):
         f"{_name(first)} and {enumerated(alike[:3])} do alike: choose by what they cost.")
     words = found.models["mend"].get(first, "") if "mend" in found.models else ""
     if not isinstance(words, str) or not words: return says
-    gain = plus_minus(*found.models.loc[first, ["miscalibration", "miscalibration_error"]])
+    gain, error = found.models.loc[first, ["miscalibration", "miscalibration_error"]]
+    if gain <= error: return says  # it may be none
     return (f"{says} Mend {'it' if not alike else _name(first)} first: {words} gains "
-            f"{gain.lstrip('+')} in {SCORES[found.score]} on held-out points.")
+            f"{plus_minus(gain, error).lstrip('+')} in {SCORES[found.score]} on held-out points.")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-004b
 def _loses_when_mended(one, found):

@@ -452,7 +452,7 @@ class Validation(_Validated):
     @property
     def mends(self) -> str:
         "What could put it right, for `uqcal.mend` to try; empty where that is not the next step."
-        if any(one.strength != "possible" for one in self.causes): return ""
+        if self.next_step != next_step(self.answers): return ""  # the file, or its order, first
         return mends_for(self.conclusions.values())
 
     @property
