@@ -354,7 +354,7 @@ def _pairs_of_parts(result):
     "The twenty comparisons with the smallest p-values as text."
     def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
     who = ("group",) if result.comparisons[0].b is None else ("a", "b")
-    return [(*who, "points", "steps", "difference", "Kuiper / σ", "p", "p (Holm)", "p (BH)"), *(
+    return [(*who, "points", "steps", "difference", "Kuiper/null", "p", "p (Holm)", "p (BH)"), *(
         (*(str(row[side]) for side in "ab"[:len(who)]), f"{row['n_a']:,}" if len(who) == 1 else
          f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
          f"{row['average_difference']:.3g}", f"{row['kuiper'] / row['null_scale']:.3f}"

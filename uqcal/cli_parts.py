@@ -27,6 +27,7 @@ import numpy as np
 import typer
 
 from . import __version__
+from .results import json_plain
 from .tables import Table, display_name, exact_encoding, rows_again
 
 # %% auto #0
@@ -551,21 +552,21 @@ def visible(
 
 # %% ../nbs/66_cli_parts.ipynb #cell-025c-b
 def as_json(
-    **numbers: Any,  # what JSON can hold, by name; infinite and missing numbers as None
+    **numbers: Any,  # numbers, text and tables of them, by name; infinite ones are written as null
 ) -> str:
     """All that `--json` writes, with the version that wrote it.
 
     Parameters
     ----------
     **numbers : Any
-        What JSON can hold, by name; infinite and missing numbers as None.
+        Numbers, text and tables of them, by name; infinite ones are written as null.
 
     Returns
     -------
     str
     """
-    return json.dumps({"uqcal": __version__, **numbers}, ensure_ascii=False, allow_nan=False,
-                      indent=1) + "\n"
+    return json.dumps({"uqcal": __version__, **json_plain(numbers)}, ensure_ascii=False,
+                      allow_nan=False, indent=1) + "\n"
 
 # %% ../nbs/66_cli_parts.ipynb #cell-025e
 def deliver(
