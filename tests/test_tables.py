@@ -192,6 +192,12 @@ def test_a_condition_can_speak_of_any_column_and_of_missing_values():
     assert list(read_table("made.csv", ["E"], where="`T/K`.notna() and id > 0").places) == [2, 4]
 
 
+def test_a_condition_compares_labels_that_are_numbers_as_numbers():
+    "Fails where a column of labels is text for the condition too, so that T > 9 can't be asked of it."
+    with open("made.csv", "w") as file: file.write("E,T\n1,8\n2,10\n3,NA\n")
+    assert list(read_table("made.csv", ["E"], groups=["T"], where="T > 9").feature("T")) == ["10"]
+
+
 def test_encodings_that_do_not_fit():
     assert fault("E,uE\n1,2\n", encoding="utf-99") == "encoding is not known: 'utf-99'"
     assert fault("E,uE,é\n1,2,3\n", encoding="ascii") == "made.csv is not ascii text; name another encoding"

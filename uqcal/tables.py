@@ -399,7 +399,7 @@ class _Marks:
                    "name the marks by decimal and thousands")
 
 # %% ../nbs/03_tables.ipynb #cell-036
-def _as_feature(name, cells, numbers, places, faults):
+def _as_feature(name, cells, numbers, places, faults, none):
     "Numbers, NaN where missing, if every cell is one; else text, None where missing."
     read = [None if cell is None or cell in _GONE else numbers.read(cell) for cell in cells]
     gone = [cell is None or cell in _GONE for cell in cells]
@@ -417,7 +417,7 @@ def _as_feature(name, cells, numbers, places, faults):
         faults.add((name, "mixed"), int(places[k]), f"column {name!r} holds {cells[k][:40]!r}, with "
                    "another mark before decimals; name the marks by decimal and thousands, or say "
                    f"as_groups {name} if its cells are names of groups")
-    return _as_labels(cells, _GONE)
+    return _as_labels(cells, none)
 
 # %% ../nbs/03_tables.ipynb #cell-036b
 def _as_labels(cells, gone):
@@ -758,16 +758,16 @@ def _holds(raw, where):
     return found.to_numpy()
 
 # %% ../nbs/03_tables.ipynb #cell-045
-def _column(raw, name, faults):
+def _column(raw, name, faults, is_label=False):
     "A column as numbers, or as text."
-    cells, is_label = raw.columns[name], name in raw.labels
+    cells, gone = raw.columns[name], _NO_LABEL if name in raw.labels else _GONE
     if isinstance(cells, np.ndarray) and cells.dtype != object: return cells
     if hasattr(cells, "to_pylist"):
         import pyarrow
         if is_label or not _holds_numbers(cells.type): return _groups(cells)
         return cells.cast(pyarrow.float64(), safe=False).to_numpy()
-    if is_label: return _as_labels(cells, _NO_LABEL)
-    return _as_feature(name, cells, raw.numbers, raw.places, faults)
+    if is_label: return _as_labels(cells, gone)
+    return _as_feature(name, cells, raw.numbers, raw.places, faults, gone)
 
 # %% ../nbs/03_tables.ipynb #cell-045b
 def _keep(raw, kept):
@@ -816,7 +816,7 @@ def _finish(raw, wanted, kinds):
     columns, hint = {}, (" (write a point before the decimals and nothing between thousands, or "
                          "name the marks by decimal and thousands)")
     for name in wanted:
-        columns[name] = _column(raw, name, raw.faults)
+        columns[name] = _column(raw, name, raw.faults, name in raw.labels)
         for k, text in raw.bad.get(name, {}).items():
             is_outcome = kinds.get(name) == "outcome" and not any(map(str.isdigit, text))
             told = hint if re.fullmatch(r"[-+]?[\d.,'’ _]+", text) else is_outcome * (
