@@ -307,7 +307,7 @@ def test_features_are_numbers_or_text(folder, cells, kind):
 
 
 @pytest.mark.parametrize("cells, message", [
-    (["a", "", "NA", "b"], "made.csv, line 3: column 'f' has no value, and in 1 more line"), (["1", "nan", "2", "3"], "made.csv, line 3: column 'f' has no value"),
+    (["a", "", "NA", "b"], "made.csv, line 3: column 'f' has no value ('NA' stands for none; say --as-groups f if its cells are names of groups), and in 1 more line"), (["1", "nan", "2", "3"], "made.csv, line 3: column 'f' has no value"),
     (["1", "2", "inf", "3"], "made.csv, line 4: column 'f' is infinite (inf)"), (["7", "7", "7", "7"], "--feature f must not be constant: all 4 values are 7, so its order says nothing"),
     (["a", "a", "a", "a"], "--feature f must hold at least two groups: all 4 values are 'a'"),
     (["a", "b", "c", "d"], "--feature f must hold groups of several points: its 4 values are all different"), (["", "", "", ""], "made.csv, line 2: column 'f' has no value, and in 3 more lines"),

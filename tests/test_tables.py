@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import uqcal
-from uqcal.tables import display_name, read_errors, read_intervals, read_probabilities, read_table
+from uqcal.tables import display_name, read_errors, read_intervals, read_probabilities, read_table, rows_again
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +54,24 @@ def test_an_endless_line_is_refused_at_once():
 def test_labels_of_text_stay_text():
     with open("made.csv", "w") as file: file.write("E,g\n1,007\n1,7\n1,10\n1,1e1\n1,1234567890123456\n1,1234567890123457\n")
     assert list(read_table("made.csv", ["E"], groups=["g"]).feature("g")) == ["007", "7", "10", "1e1", "1234567890123456", "1234567890123457"]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_labels_may_be_called_na(form):
+    """Fails where NA, or None, is missing among labels, so that drop_missing leaves out a region, and where a feature that
+    lacks values does not say which word it took for none."""
+    if form == "parquet": pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"E": [1.0, 2, 3, 4], "g": ["EU", "NA", "None", None]})
+    if form == "csv": frame.to_csv("made.csv", index=False)
+    else: frame.to_parquet("made.parquet")
+    table = read_table(f"made.{form}", ["E"], groups=["g"], drop_missing=True)
+    assert list(table.feature("g")) == ["EU", "NA", "None"] and table.left_out == {"missing": 1}
+    assert list(read_table(f"made.{form}", ["E"], groups=["g"], where="g == 'NA'").places) == [3 if form == "csv" else 2]
+    with pytest.raises(ValueError, match="column 'g' has no value$"): read_table(f"made.{form}", ["E"], groups=["g"], kinds={"g": "number"})
+    if form == "parquet": return
+    with pytest.raises(ValueError) as refused: read_table("made.csv", ["E"], features=["g"], kinds={"g": "number"})
+    assert str(refused.value) == "made.csv, line 3: column 'g' has no value ('NA' stands for none; say as_groups g if its cells are names of groups), and in 2 more lines"
+    assert fault("E,g\n1,a\n2,NULL\n", ["E"], groups=["g"], kinds={"g": "number"}) == "made.csv, line 3: column 'g' has no value ('NULL' stands for none)"
 
 
 def test_whole_numbers_in_parquet_stay_whole():
@@ -108,6 +126,34 @@ def test_marks_are_not_mixed():
     for options in ({"decimal": ";"}, {"thousands": "x"}, {"decimal": ",", "thousands": ","}, {"thousands": "."}): assert "must be" in fault("E,uE\n1,2\n", **options)
 
 
+def test_thousands_are_not_taken_for_decimals_where_another_column_shows_the_mark():
+    """Fails where only the cells that are read say what a point means: a file whose column y has decimal commas was read
+    as if -9.997 were nearly ten. Nor are files
+    refused whose numbers show their mark themselves, or where no cell shows the other."""
+    content = "E;uE;y;note\n-9.997;5.741;1;a\n-4.732;6.945;7,91;b\n"
+    assert fault(content) == ("made.csv, line 2: column 'E' holds '-9.997', which may be thousands, since column 'y' has a decimal comma in line 3, "
+                              "'7,91'; name the marks by decimal and thousands")
+    assert "column 'y' holds '7.910', which may be thousands, since column 'E' has a decimal comma in line 2, '0,5'" in fault("E;uE;y\n0,5;1;7.910\n", ["y", "E"])
+    assert "'1,234', which may be thousands, since column 'y' has a decimal point" in fault("E\tuE\ty\n1,234\t2\t0.5\n")
+    np.testing.assert_array_equal(read_table("made.csv", ["E"], decimal=".", thousands=",").numbers("E"), [1234])
+    fault(content, features=["y"])
+    assert "column 'y' has a decimal comma" in fault("E;uE;T;y\n1;2;1.204;7,91\n", features=["T"])
+    with open("made.csv", "w") as file: file.write(content)
+    np.testing.assert_array_equal(read_table("made.csv", ["E", "uE"], decimal=",", thousands=".").numbers("E"), [-9997, -4732])
+    np.testing.assert_array_equal(read_table("made.csv", ["E", "uE"], decimal=".").numbers("E"), [-9.997, -4.732])
+    for old, new in (("5.741", "0.741"), ("5.741", "5.74"), ("7,91", "7,910"), ("7,91", "1,2,3")):
+        with open("made.csv", "w") as file: file.write(content.replace(old, new))
+        assert read_table("made.csv", ["E", "uE"]).numbers("E")[0] == -9.997
+
+
+def test_decimals_with_another_mark_make_no_names_of_groups():
+    "Fails where a feature whose numbers have the other mark throughout is read as text, each number a group."
+    for content in ('E,uE,T\n1,2,"20,5"\n1,2,"21,5"\n', "E;uE;T\n0.5;2;20,5\n1;2;21,5\n"):
+        assert fault(content, features=["T"]) == ("made.csv, line 2: column 'T' holds '20,5', with another mark before decimals; name the marks by decimal "
+                                                  "and thousands, or say as_groups T if its cells are names of groups")
+        assert list(read_table("made.csv", ["E"], groups=["T"]).feature("T")) == ["20,5", "21,5"]
+
+
 @pytest.mark.parametrize("mark, cell", [(" ", "1 234 567.5"), (" ", "1\u202f234\u00a0567.5"), ("'", "1’234'567.5"), (",", '"1,234,567.5"'), ("_", "1_234_567.5")])
 def test_thousands_are_read_where_their_mark_is_named(mark, cell):
     with open("made.csv", "w", encoding="utf-8") as file: file.write(f"E,uE\n{cell},2\n12,3\n")
@@ -146,6 +192,12 @@ def test_a_condition_can_speak_of_any_column_and_of_missing_values():
     assert list(read_table("made.csv", ["E"], where="`T/K`.notna() and id > 0").places) == [2, 4]
 
 
+def test_a_condition_compares_labels_that_are_numbers_as_numbers():
+    "Fails where a column of labels is text for the condition too, so that T > 9 can't be asked of it."
+    with open("made.csv", "w") as file: file.write("E,T\n1,8\n2,10\n3,NA\n")
+    assert list(read_table("made.csv", ["E"], groups=["T"], where="T > 9").feature("T")) == ["10"]
+
+
 def test_encodings_that_do_not_fit():
     assert fault("E,uE\n1,2\n", encoding="utf-99") == "encoding is not known: 'utf-99'"
     assert fault("E,uE,é\n1,2,3\n", encoding="ascii") == "made.csv is not ascii text; name another encoding"
@@ -160,6 +212,49 @@ def test_probabilities_and_intervals():
     assert fault("y,p\n2,0.5\n1,60\n0,-1\n", read=read_probabilities, outcome="y", score="p") == (
         "made.csv, line 2: column 'y' must hold 0 or 1, got 2; line 3: column 'p' must hold probabilities from 0 to 1, got 60, and in 1 more line")
     assert fault("value,lower,upper\n1,0,2\n1,3,2\n", read=read_intervals) == "made.csv, line 3: 'lower' is above 'upper'"
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("TRUE", "FALSE"), ("yes", "No"), (True, False)])
+def test_outcomes_may_be_truth_values_and_nothing_else_may(words):
+    "Fails where true and false are refused as outcomes, of a CSV or a parquet file, or taken as numbers of another kind."
+    if words[0] is True:
+        pytest.importorskip("pyarrow")
+        pd.DataFrame({"outcome": words, "score": [0.5, 1.0]}).to_parquet("made.parquet")
+    else:
+        with open("made.csv", "w") as file: file.write(f"outcome,score\n{words[0]},0.5\n{words[1]},1\n")
+    name = "made.parquet" if words[0] is True else "made.csv"
+    np.testing.assert_array_equal(read_probabilities(name)[0], [1, 0])
+    with pytest.raises(ValueError, match="column 'outcome' must hold"): read_table(name, ["outcome"], kinds={"outcome": "probability"})
+
+
+def test_outcomes_in_other_words_are_refused_with_advice():
+    "Fails where whoever wrote pos and neg is not told what to write."
+    assert fault("outcome,score\npos,0.5\nneg,1\n", read=read_probabilities) == (
+        "made.csv, line 2: column 'outcome' must hold numbers, got 'pos' (1, true and yes say that it came true, 0, false and no that it did not), and in 1 more line")
+
+
+@pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
+def test_a_first_line_that_names_the_separator_is_honoured_and_kept(mark):
+    "Fails where sep=; is taken for the header, where the line numbers do not count it, or where it is lost in what is written."
+    text = f"\ufeffsep={mark}\r\nE{mark}uE{mark}note\r\n1{mark}2{mark}\"a\r\nb\"\r\n3{mark}4{mark}c\r\n"
+    with open("made.csv", "wb") as file: file.write(text.encode())
+    table = read_table("made.csv", ["E", "uE"])
+    np.testing.assert_array_equal([table.numbers("E"), table.numbers("uE")], [[1, 3], [2, 4]])
+    assert list(table.places) == [3, 5]
+    again = "".join(rows_again("made.csv", table, {"v": np.array([0.0, 1.0])}))
+    assert again == text.replace("note\r", f"note{mark}v\r").replace('b"\r', f'b"{mark}0.0\r').replace("c\r", f"c{mark}1.0\r")
+
+
+def test_infinite_bounds_are_refused_with_what_to_do():
+    "Fails where a bound is called infinite without a word of what that means, or where the condition that is named does not leave it out."
+    hint = ", a bound that is never missed and leaves no width to judge; leave such rows out, as where {} does, and say how many there were"
+    assert fault("value,lower,upper\n1,-inf,inf\n1,0,2\n", read=read_intervals) == (
+        f"made.csv, line 2: column 'lower' is infinite (-inf){hint.format(repr('lower > -inf'))}; line 2: column 'upper' is infinite (inf)")
+    assert read_intervals("made.csv", where="lower > -inf")[1].tolist() == [[0, 2]]
+    assert hint.format(repr("`up {a}` < inf")) in fault("value,lower,up {a}\n1,0,inf\n1,0,2\n", read=read_intervals, upper="up {a}")
+    assert read_intervals("made.csv", upper="up {a}", where="`up {a}` < inf")[1].tolist() == [[0, 2]]
+    assert "line 2: 2 cells" in (both := fault("value,lower,upper\n1,2\n1,-inf,2\n", read=read_intervals)) and "no width" in both
+    assert fault("E,uE\ninf,1\n", read=read_errors, error="E", uncertainty="uE") == "made.csv, line 2: column 'E' is infinite (inf)"
 
 
 def test_standard_input_without_peek(monkeypatch):

@@ -43,6 +43,9 @@ def conformal_threshold(
 ) -> float:  # infinite where there are too few points for the level
     """The score that a new point exceeds with a probability of at most one minus the level.
 
+    With groups the new point is a row of a new group, and groups count once each, whatever their
+    number of rows.
+
     Parameters
     ----------
     scores : ArrayLike
@@ -196,9 +199,9 @@ class _Tabled(_Calibrated):
                  ) -> pd.DataFrame:  # a row for each group, or one
         """Thresholds, with the coverage they promise and its range: group, points, threshold (lower and upper where there are two), promised, low, high.
 
-        The range is that of (2), which no row has where rows belong together; where scores are
-        equal to the threshold, what is promised is the least, and the upper end that of the
-        points inside.
+        The range is that of (2), which no row has where rows belong together, and what is
+        promised counts groups of rows once each; where scores are equal to the threshold, what
+        is promised is the least, and the upper end that of the points inside.
 
         Parameters
         ----------
@@ -258,6 +261,8 @@ class _Told(_Tabled):
             on += " ({:,} of {:,} rows are copies and count once)".format(*self.copies_)
         if self.clustered_ or self.labels_:
             each = " in each group" if self.labels_ else ""
+            if self.clustered_ and not self.copies_[0]:
+                each += ", on average over new groups of rows that count once each"
             return f"at least {100 * self.level:g} % covered{each}, calibrated on {on}"
         low, high, average = (f"{100 * table[name].iloc[0]:.1f}"
                               for name in ("low", "high", "promised"))
@@ -305,8 +310,9 @@ class _LearnsErrors(_Mended):
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,);
-                                              # None where all are independent
+            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
+                                              # of groups that count once each; None where all are
+                                              # independent
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set, which the model has not seen.
 
@@ -319,7 +325,8 @@ class _LearnsErrors(_Mended):
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,); None where all are independent.
+            Which rows belong together, labels, shape (n,), of groups that count once each; None
+            where all are independent.
 
         Returns
         -------
@@ -450,8 +457,9 @@ class _LearnsBounds(_ReadsBounds):
             y_true: ArrayLike,  # true values, shape (n,)
             y_intervals: ArrayLike,  # bounds, shape (n, 2), same unit, lower first
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,);
-                                              # None where all are independent
+            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
+                                              # of groups that count once each; None where all are
+                                              # independent
             ) -> Self:  # the object itself
         """Learn from the true values of a calibration set, which the model has not seen.
 
@@ -464,7 +472,8 @@ class _LearnsBounds(_ReadsBounds):
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,); None where all are independent.
+            Which rows belong together, labels, shape (n,), of groups that count once each; None
+            where all are independent.
 
         Returns
         -------
@@ -611,10 +620,11 @@ def _class_scores(prob, kind, uniform):
     return np.round(found, 12)
 
 # %% ../nbs/31_conformal.ipynb #3f3b94ec
-def _enters(found, score):
+def _enters(found, score, randomised):
     "What classes in a set have, given the thresholds that were `found`."
     if score == "threshold": return f"a probability of {three_digits(1 - found[0])} or more"
-    return f"{three_digits(found[0])} of the probability or less ahead"
+    ahead = " ahead and in a random part of their own" if randomised else " ahead"
+    return f"{three_digits(found[0])} of the probability or less{ahead}"
 
 # %% ../nbs/31_conformal.ipynb #c8439311
 def _copied_cases(label, prob):
@@ -646,7 +656,7 @@ class _Scored(_Told):
     def sentence(self) -> str:
         "Which classes enter a set, and what sets promise."
         check_is_fitted(self)
-        enters = partial(_enters, score=self.score)
+        enters = partial(_enters, score=self.score, randomised=self.randomised)
         return f"classes with {self._by_group(enters)}: {self._promise()}"
 
 # %% ../nbs/31_conformal.ipynb #cell-041
@@ -658,8 +668,9 @@ class _LearnsClasses(_Scored):
                                 # `classes` names
             y_prob: ArrayLike,  # stated probabilities, shape (n, classes), rows sum to 1
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,);
-                                              # None where all are independent
+            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
+                                              # of groups that count once each; None where all are
+                                              # independent
             classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
             ) -> Self:  # the object itself
         """Learn from the labels of a calibration set, which the model has not seen.
@@ -673,7 +684,8 @@ class _LearnsClasses(_Scored):
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,); None where all are independent.
+            Which rows belong together, labels, shape (n,), of groups that count once each; None
+            where all are independent.
         classes : ArrayLike | None, optional
             The label of each column; 0, 1, … unless given.
 
@@ -712,7 +724,7 @@ class ConformalSets(_LearnsClasses):
         The coverage that is promised, in (0, 1).
     score : str, default "threshold"
         "threshold", the smallest sets; "adaptive", larger ones where probabilities leave
-        doubt, none empty.
+        doubt, none empty unless `randomised`.
     by : str | None, optional
         A feature of names, of which each group gets thresholds of its own; None for the
         same for all.
@@ -733,6 +745,7 @@ class ConformalSets(_LearnsClasses):
                  level: float = 0.9,  # the coverage that is promised, in (0, 1)
                  score: str = "threshold",  # "threshold", the smallest sets; "adaptive", larger
                                             # ones where probabilities leave doubt, none empty
+                                            # unless `randomised`
                  by: str | None = None,  # a feature of names, of which each group gets thresholds
                                          # of its own; None for the same for all
                  by_class: bool = False,  # whether each class gets a threshold of its own

@@ -227,9 +227,10 @@ def _parts(covered, group, along, confidence):
     return table.assign(is_small=(table["count"] < table["count"].mean() / 10) & ~tells)
 
 # %% ../nbs/55_coverage.ipynb #cell-013b
-def _along(covered, sample, along, name, stated, options):
+def _along(sample, along, name, stated, options):
     "Coverage along one thing, and the test that it does not depend on it."
     group, test = None if sample.groups is None else sample.groups.codes, None
+    covered = sample.error == 0
     tested = _by_signs if options["in_stretches"] else consistency_of
     if 0 < covered.sum() < covered.size:
         try: test = tested(sample, along, **options["drawn"])
@@ -370,6 +371,8 @@ def _along_answer(found, adjusted, feature, options):
     worst, best = (f"{_percent(row['coverage'], level)} % {_where(row, found)}"
                    for row in (low, high))
     span, name = found.span, f"the {found.along}" if feature is None else found.along
+    if options["n_empty"] and feature is None and found.along == "set size":
+        name = "the size of sets that hold a label"
     smallest = _smallest(found)
     is_even = len(table) == 5 and np.ptp(table["count"]) <= 0.05 * table["count"].sum()
     which = ("in each group" if found.by_group else "in each fifth of the points" if is_even else
@@ -652,9 +655,7 @@ def _next_step(report):
         return ("See first whether the file holds points more than once; leave copies out, or give "
                 "groups.")
     if far := _decisive(report): return f"Look at {far} first; then judge again."
-    if report.verdict == "invalid" and report.n_classes:
-        return ("Make the sets anew from the probabilities, on points of their own "
-                "(ConformalSets), by class or group where coverage differs; then judge again.")
+    if report.verdict == "invalid" and report.n_classes: return _anew(report)
     if report.verdict == "invalid": return _mending(report)
     if report.verdict == "undecided":
         more = "points" if report.n_groups is None else "groups of rows"
@@ -668,6 +669,18 @@ def _next_step(report):
         rest += (" A fault of fewer points than a fifth may hide: name such points as a group, "
                  "and judge again.")
     return f"Use them as they are, for points like these.{rest}"
+
+# %% ../nbs/55_coverage.ipynb #sets-anew
+def _anew(report):
+    "What to do about sets in which a fault is shown."
+    wrong = [one.question for one in report.conclusions.values() if one.status == "invalid"]
+    if wrong != ["set size"]: return (
+        "Make the sets anew from the probabilities, on points of their own (ConformalSets), by "
+        "class or group where coverage differs; then judge again.")
+    return ("Judge the probabilities first, and mend them where they are wrong; then make the sets "
+            "anew from them, on points of their own, by ConformalSets(score=\"adaptive\"), whose "
+            "coverage depends less on the size than that of its plain score. For a difference that "
+            "stays, go by the coverage of each size in place of the average.")
 
 # %% ../nbs/55_coverage.ipynb #mending
 def _mending(report):
@@ -924,25 +937,26 @@ def _judged(y_true, stated, level, checked, given, options):
     options = options | {"in_stretches": in_stretches, "at_bound": _at_bound(y, bounds)}
     group = None if missed.groups is None else missed.groups.codes
     promised = promised_coverage(level, options["n_calibration"])
+    options["n_empty"] = empty = int(np.sum(size == 0)) if checked.n_classes else 0
     asked = _asked_along(missed, size, checked, given, options)
     whole = None if options["n_calibration"] is not None else group
     raw = [_pvalue(covered, whole, promised, options["n_calibration"])]
     count, alpha = 1 + len(asked), 1 - options["confidence"]
     drawn = options["drawn"] | {"levels": tuple(alpha / k for k in range(1, count + 1))}
-    found = {name: _along(covered, missed, along, name, level, options | {"drawn": drawn})
-             for name, (along, _) in asked.items()}
+    found = {name: _along(rows, along, name, level, options | {"drawn": drawn})
+             for name, (rows, along, _) in asked.items()}
     raw += [1.0 if one.test is None else one.test.pvalue for one in found.values()]
     adjusted = holm(raw)
     conclusions = {"coverage": _coverage_answer(covered, whole, level, raw[0], float(adjusted[0]),
                                                 options)}
     for (name, one), p in zip(found.items(), adjusted[1:]):
-        answer = _along_answer(one, float(p), name if asked[name][1] else None, options)
+        answer = _along_answer(one, float(p), name if asked[name][2] else None, options)
         conclusions[answer.question] = answer
     is_far = any("alone makes up" in one for one in cautions)
     mends, held_out, mend = (None, None, None) if bounds is None or is_far else _tried(
         conclusions, y, bounds, level, asked, group, options)
-    empty = int(np.sum(size == 0)) if checked.n_classes else 0
-    if empty: cautions.append(f"{empty:,} of {covered.size:,} sets are empty.")
+    if empty: cautions.append(f"{empty:,} of {covered.size:,} sets are empty; they count as missed, "
+                              "and are left out along the set size.")
     return IntervalReport(
         conclusions=conclusions, n=covered.size, coverage=level, covered=int(covered.sum()),
         mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=given["n_crossed"],
@@ -979,7 +993,7 @@ def _tried(conclusions, y, bounds, level, asked, group, options):
     if all(one.status != "invalid" for one in conclusions.values()) or y.size < 50:
         return None, None, None
     named = {name: np.asarray(along.labels, dtype=object)[along.codes]
-             for name, (along, is_feature) in asked.items()
+             for name, (_, along, is_feature) in asked.items()
              if is_feature and along.kind == "groups"}
     return _mends(y, bounds, level, named, group, options["in_stretches"], options["drawn"]["rng"])
 
@@ -1020,14 +1034,25 @@ _ALIKE = "Neighbouring rows are alike: if they belong together, give groups"
 
 
 def _asked_along(missed, size, checked, given, options):
-    "What coverage is judged along, by name, and whether it is a feature."
+    "By name the misses, what they are judged along, and whether it is a feature."
     asked = {}
-    rounded = np.minimum(eleven_digits(size), 1e150)
-    if np.ptp(rounded) > 0 and np.ptp(size) > checked.rounding[0]:
-        asked["set size" if checked.n_classes else "width"] = missed.along(rounded, "width"), False
+    if checked.n_classes: asked |= _by_size(missed, size)
+    elif np.ptp(size) > checked.rounding[0]:
+        rounded = np.minimum(eleven_digits(size), 1e150)
+        if np.ptp(rounded) > 0: asked["width"] = missed, missed.along(rounded, "width"), False
     if given["y_pred"] is not None:
         prediction = check_column(given["y_pred"], size.size, "y_pred")
-        if np.ptp(prediction) > 0: asked["prediction"] = missed.along(prediction, "y_pred"), False
+        if np.ptp(prediction) > 0: asked["prediction"] = (
+            missed, missed.along(prediction, "y_pred"), False)
     for name, along in read_features(given["features"], missed).items():
-        asked[f"{name} (feature)" if name in asked else name] = along, True
+        asked[f"{name} (feature)" if name in asked else name] = missed, along, True
     return asked
+
+# %% ../nbs/55_coverage.ipynb #by-size
+def _by_size(missed, size):
+    "The question along the size of sets, of those that hold a label."
+    held = np.flatnonzero(size)
+    if held.size == 0 or np.ptp(size[held]) == 0: return {}
+    if missed.groups is not None and np.ptp(missed.groups.codes[held]) == 0: return {}
+    some = missed.keep(held)
+    return {"set size": (some, some.along(size[held], "width"), False)}

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -124,7 +124,8 @@ class Table:
 # %% ../nbs/03_tables.ipynb #cell-032
 _KINDS = {
     "number": (), "positive": ((lambda v: v <= 0, "is not positive ({:g})"),),
-    "error": ((lambda v: abs(v) > 1e150, "is too large for its square, above 1e150 ({:g})"),),
+    **dict.fromkeys(("error", "bound"), (
+        (lambda v: abs(v) > 1e150, "is too large for its square, above 1e150 ({:g})"),)),
     "uncertainty": ((lambda v: v <= 0, "is not positive ({:g})"),
                     (lambda v: v > 1e150, "is too large for its square, above 1e150 ({:g})")),
     "outcome": ((lambda v: (v != 0) & (v != 1), "must hold 0 or 1, got {:g}"),),
@@ -159,7 +160,8 @@ class _Faults:
               values,  # its cells, shape (n,)
               places,  # line or row of each, shape (n,)
               kind,  # what the column stands for, a key of _KINDS
-              known=()):  # positions of rows that were judged before
+              known=(),  # positions of rows that were judged before
+              words=""):  # what stands for a missing text
         """What a column that stands for something may not hold.
 
         Parameters
@@ -174,16 +176,30 @@ class _Faults:
             What the column stands for, a key of _KINDS.
         known, default ()
             Positions of rows that were judged before.
+        words, default ""
+            What stands for a missing text.
         """
         if values.dtype == object:
             wrong = np.array([value is None for value in values], dtype=bool)
-            return self._count(name, values, places, wrong, "has no value")
+            return self._count(name, values, places, wrong, f"has no value{words}")
         missing = np.isnan(values)
         missing[list(known)] = False
         self._count(name, values, places, missing, "has no value")
-        self._count(name, values, places, np.isinf(values), "is infinite ({:g})")
+        endless = np.isinf(values)
+        self._count(name, values, places, endless, "is infinite ({:g})" + (
+            self._no_width(name, values[endless]) if kind == "bound" else ""))
         for is_wrong, said in _KINDS[kind]:
             self._count(name, values, places, is_wrong(values) & np.isfinite(values), said)
+
+    def _no_width(self, name, endless):
+        "What an infinite bound means, said once."
+        if not endless.size or any(
+                "no width" in text for _, text, _ in self.found.values()): return ""
+        column = name if name.isidentifier() else f"`{name}`"
+        kept = f"{column} {'> -inf' if endless[0] < 0 else '< inf'}"
+        return (", a bound that is never missed and leaves no width to judge; leave such rows out, as "
+                f"where {kept!r} does, and say how many there were").replace("{", "{{").replace(
+                    "}", "}}")
 
     def _count(self, name, values, places, wrong, said):
         if not wrong.any(): return
@@ -331,8 +347,59 @@ class NumberReader:
         value = self.read(text)
         return np.nan if value is None and text.casefold() in _MISSING else value
 
+# %% ../nbs/03_tables.ipynb #marks
+_MARKED = re.compile(r"[-+]?\d*([.,])\d+(?:[eE][-+]?\d+)?")  # a number with one mark
+_THREES = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}")  # one whose mark may stand between thousands
+
+
+class _Marks:
+    "What all cells of a file say of the mark before decimals, until those that are read show it."
+
+    def __init__(self, numbers, header, wanted):
+        self.numbers, self.header, self.wanted = numbers, header, wanted
+        self.open, self.other, self.shown = {}, {}, set()  # by mark: a cell that may be thousands,
+                                                           # one that can't; marks that are shown
+
+    def look(self, where,  # line
+             row):  # its cells
+        """One more row.
+
+        Parameters
+        ----------
+        where
+            Line.
+        row
+            Its cells.
+        """
+        text = "".join(row)
+        if self.numbers.decimal in self.shown or not ("," in text or "." in text): return
+        for name, cell in zip(self.header, row):
+            if not (found := _MARKED.fullmatch(cell.strip())): continue
+            told, mark = (where, name, cell.strip()[:40]), found[1]
+            if not _THREES.fullmatch(cell.strip()):
+                self.other.setdefault(mark, told)
+                if name in self.wanted: self.shown.add(mark)
+            elif name in self.wanted: self.open.setdefault(mark, told)
+
+    def judge(self, faults, place):
+        """A fault where numbers that are read may be thousands, as other cells show.
+
+        Parameters
+        ----------
+        faults
+        place
+        """
+        mark = self.numbers.decimal or next(iter(self.open), ".")
+        other = self.other.get("." if mark == "," else ",")
+        if mark in self.shown or mark not in self.open or other is None: return
+        where, name, cell = self.open[mark]
+        kind = "comma" if mark == "." else "point"
+        faults.add("marks", where, f"column {name!r} holds {cell!r}, which may be thousands, since "
+                   f"column {other[1]!r} has a decimal {kind} in {place} {other[0]}, {other[2]!r}; "
+                   "name the marks by decimal and thousands")
+
 # %% ../nbs/03_tables.ipynb #cell-036
-def _as_feature(name, cells, numbers, places, faults):
+def _as_feature(name, cells, numbers, places, faults, none):
     "Numbers, NaN where missing, if every cell is one; else text, None where missing."
     read = [None if cell is None or cell in _GONE else numbers.read(cell) for cell in cells]
     gone = [cell is None or cell in _GONE for cell in cells]
@@ -345,19 +412,26 @@ def _as_feature(name, cells, numbers, places, faults):
             usual = "numbers" if 2 * count >= present else "text"
             faults.add((name, "mixed"), int(where), f"column {name!r} holds {usual}, and here "
                        f"{cell[:40]!r}; say as_groups {name} if its cells are names of groups")
-    return _as_labels(cells)
+    if present and all(_MARKED.fullmatch(cell) for cell in cells if cell not in _GONE):
+        k = gone.index(False)
+        faults.add((name, "mixed"), int(places[k]), f"column {name!r} holds {cells[k][:40]!r}, with "
+                   "another mark before decimals; name the marks by decimal and thousands, or say "
+                   f"as_groups {name} if its cells are names of groups")
+    return _as_labels(cells, none)
 
 # %% ../nbs/03_tables.ipynb #cell-036b
-def _as_labels(cells):
+def _as_labels(cells, gone):
     "Text as it stands, None where missing."
-    return np.array([None if cell in _GONE else cell for cell in cells], dtype=object)
+    return np.array([None if cell in gone else cell for cell in cells], dtype=object)
 
 
 _MISSING = frozenset(("", "na", "n/a", "null", "none", "<na>"))  # in a column of numbers
 _GONE = frozenset(("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan", None))
+_NO_LABEL = _GONE - {"NA", "None", "none"}
 
 # %% ../nbs/03_tables.ipynb #cell-038
 _LONGEST = 1 << 20
+_NAMED = re.compile(r'"?sep=([,;\t|])"?')  # how a spreadsheet names the separator of a file
 
 
 class _Unreadable(ValueError):
@@ -425,7 +499,10 @@ def _records(text, seen=lambda: None):
         if not line.strip(): continue
         if delimiter is None:
             if not line.strip(",;\t \r\n"): continue
-            yield 0, [delimiter := max(",;\t", key=line.count)]
+            named = _NAMED.fullmatch(line.rstrip("\r\n"))
+            delimiter = named[1] if named else max(",;\t", key=line.count)
+            yield 0, [delimiter]
+            if named: continue
         cells = line.rstrip("\r\n").split(delimiter) if '"' not in line else _quoted(
             number, line, lines, delimiter, width)[0]
         if width is None: width = len(cells)
@@ -463,6 +540,18 @@ class _Raw:
     header: tuple
     left_out: dict = field(default_factory=dict)
     where: str | None = None
+    labels: Sequence = ()
+
+# %% ../nbs/03_tables.ipynb #roles
+_TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}  # among outcomes
+
+
+class _Roles(NamedTuple):
+    "What columns are read for."
+    numbers: list
+    texts: list  # features and labels
+    outcomes: set  # numbers that may be truth values
+    labels: list  # texts that are never numbers
 
 # %% ../nbs/03_tables.ipynb #cell-040
 def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"):
@@ -474,9 +563,11 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
         raise ValueError(f"{source} is empty; it must hold a line with the names of the columns, "
                          "then a line for each point")
     header = [cell.strip() for cell in header]
-    names, texts = roles(header)
+    names, texts, outcomes, labels = roles(header)
     positions = _positions(header, [*names, *texts], source)
     numbers = NumberReader(decimal or ("." if delimiter == "," else None), thousands)
+    is_told = numbers.decimal or thousands in (".", ",") or place == "row"
+    marks = _Marks(numbers, header, () if is_told else {*positions} - {*labels})
     columns = {name: array("d") if name in names else [] for name in positions}
     places, bad, faults = array("q"), {name: {} for name in names}, _Faults(source, place)
     wanted = [(name, at, columns[name].append, name in names) for name, at in positions.items()]
@@ -485,13 +576,16 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
             if len(row) != len(header):
                 faults.add("width", number, f"{len(row)} cells where the header has {len(header)}")
                 continue
+            if marks.wanted: marks.look(number, row)
             for name, position, keep, numeric in wanted:
                 cell = row[position].strip()
                 if numeric and (value := numbers.cell(cell)) is None:
-                    bad[name][len(places)], value = cell, np.nan
+                    value = _TRUTHS.get(cell.casefold()) if name in outcomes else None
+                    if value is None: bad[name][len(places)], value = cell, np.nan
                 keep(value if numeric else cell)
             places.append(number)
     except _Unreadable as error: faults.add("end", *error.args)
+    marks.judge(faults, place)
     if not places:
         faults.refuse()
         raise ValueError(f"{source} holds the names of its columns but no {place} of numbers")
@@ -535,9 +629,9 @@ def _read_arrow(path, source, roles):
         try:
             file = ipc.open_file(binary) if feather else parquet.ParquetFile(binary)
             schema = file.schema if feather else file.schema_arrow
-            names, texts = roles(schema.names)
+            names, texts, outcomes, _ = roles(schema.names)
             _positions(schema.names, [*names, *texts], source)
-            _check_types(schema, names, texts, source)
+            _check_types(schema, names, texts, outcomes, source)
             wanted = [*names, *texts]
             table = file.read_all().select(wanted) if feather else file.read(columns=wanted)
         except (pyarrow.ArrowException, OSError) as error:
@@ -550,9 +644,10 @@ def _read_arrow(path, source, roles):
                 {name: {} for name in names}, _Faults(source, "row"), tuple(schema.names))
 
 # %% ../nbs/03_tables.ipynb #cell-014b
-def _check_types(schema, names, texts, source):
+def _check_types(schema, names, texts, outcomes, source):
     for name in [*names, *texts]:
         kind = schema.field(name).type
+        if name in outcomes and str(kind) == "bool": continue
         if not (_holds_numbers(kind) or (name in texts and _holds_groups(kind))):
             raise ValueError(f"{source}: column {name!r} must hold "
                              f"numbers{' or text' if name in texts else ''}, it holds {kind}")
@@ -663,16 +758,16 @@ def _holds(raw, where):
     return found.to_numpy()
 
 # %% ../nbs/03_tables.ipynb #cell-045
-def _column(raw, name, faults, labels=False):
+def _column(raw, name, faults, is_label=False):
     "A column as numbers, or as text."
-    cells = raw.columns[name]
+    cells, gone = raw.columns[name], _NO_LABEL if name in raw.labels else _GONE
     if isinstance(cells, np.ndarray) and cells.dtype != object: return cells
     if hasattr(cells, "to_pylist"):
         import pyarrow
-        if labels or not _holds_numbers(cells.type): return _groups(cells)
+        if is_label or not _holds_numbers(cells.type): return _groups(cells)
         return cells.cast(pyarrow.float64(), safe=False).to_numpy()
-    return _as_labels(cells) if labels else _as_feature(name, cells, raw.numbers, raw.places,
-                                                        faults)
+    if is_label: return _as_labels(cells, gone)
+    return _as_feature(name, cells, raw.numbers, raw.places, faults, gone)
 
 # %% ../nbs/03_tables.ipynb #cell-045b
 def _keep(raw, kept):
@@ -703,8 +798,11 @@ def _select(raw, wanted, drop_missing, where):
             if isinstance(cells, np.ndarray):
                 gone = np.isnan(cells)
                 gone[list(raw.bad[name])] = False
-            else: gone = np.array([value is None or value in _GONE or value != value for value in
-                                   (cells.to_pylist() if hasattr(cells, "to_pylist") else cells)])
+            elif hasattr(cells, "to_pylist"):
+                gone = np.array([value is None or value != value for value in cells.to_pylist()])
+            else:
+                none = _NO_LABEL if name in raw.labels else _GONE
+                gone = np.array([cell in none for cell in cells])
             kept &= ~gone
         raw.left_out["missing"] = int((~kept).sum())
         if not kept.any():
@@ -713,22 +811,36 @@ def _select(raw, wanted, drop_missing, where):
         _keep(raw, kept)
 
 # %% ../nbs/03_tables.ipynb #cell-046b
-def _finish(raw, names, features, groups, kinds):
+def _finish(raw, wanted, kinds):
     "A table of columns that hold what they should; else all faults in one message."
     columns, hint = {}, (" (write a point before the decimals and nothing between thousands, or "
                          "name the marks by decimal and thousands)")
-    for name in [*names, *features, *groups]:
-        columns[name] = _column(raw, name, raw.faults, name in groups)
+    for name in wanted:
+        columns[name] = _column(raw, name, raw.faults, name in raw.labels)
         for k, text in raw.bad.get(name, {}).items():
-            told = hint if re.fullmatch(r"[-+]?[\d.,'’ _]+", text) else ""
+            is_outcome = kinds.get(name) == "outcome" and not any(map(str.isdigit, text))
+            told = hint if re.fullmatch(r"[-+]?[\d.,'’ _]+", text) else is_outcome * (
+                " (1, true and yes say that it came true, 0, false and no that it did not)")
             raw.faults.add((name, "number"), int(raw.places[k]), f"column {name!r} must hold "
                            f"numbers, got {text[:40]!r}{told}")
-            if told: hint = ""  # it is said once
+            if told == hint: hint = ""  # it is said once
         if name in kinds:
-            raw.faults.judge(name, columns[name], raw.places, kinds[name], raw.bad.get(name, ()))
+            raw.faults.judge(name, columns[name], raw.places, kinds[name],
+                             raw.bad.get(name, ()), _words(raw, name))
     raw.faults.refuse()
     return Table(raw.source, columns, raw.places, raw.place, raw.left_out, raw.header,
                  raw.numbers.decimal or ".", raw.where)
+
+# %% ../nbs/03_tables.ipynb #words
+def _words(raw, name):
+    "What stands for a missing text, in a message, if it is a word."
+    cells = raw.columns[name]
+    gone = _NO_LABEL if name in raw.labels else _GONE
+    word = next((cell for cell in cells if cell and cell in gone), None) if isinstance(
+        cells, list) else None
+    if word is None: return ""
+    how = "" if word in _NO_LABEL else f"; say as_groups {name} if its cells are names of groups"
+    return f" ({word!r} stands for none{how})"
 
 # %% ../nbs/03_tables.ipynb #cell-017
 def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parquet, .feather or
@@ -740,10 +852,12 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parq
                groups: Sequence[str] = (),  # further columns of labels, which stay as they are
                kinds: Mapping[str, str] | None = None,  # by column what it stands for: "number",
                                                         # "positive", "error", "uncertainty",
-                                                        # "outcome", "probability" or "weight";
-                                                        # others are judged when they are used
+                                                        # "bound", "outcome", "probability" or
+                                                        # "weight"; others are judged when they
+                                                        # are used
                decimal: str | None = None,  # "." or ","; by default a point, and where semicolons
-                                            # or tabs separate cells, what the first number shows
+                                            # or tabs separate cells, what the first number shows,
+                                            # refused where another column shows the other mark
                thousands: str | None = None,  # the mark between thousands, if there is one
                encoding: str | None = None,  # of text; by default UTF-8, or what the mark at its
                                              # beginning says
@@ -765,11 +879,11 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parq
     groups : Sequence[str], default ()
         Further columns of labels, which stay as they are.
     kinds : Mapping[str, str] | None, optional
-        By column what it stands for: "number", "positive", "error", "uncertainty",
+        By column what it stands for: "number", "positive", "error", "uncertainty", "bound",
         "outcome", "probability" or "weight"; others are judged when they are used.
     decimal : str | None, optional
         "." or ","; by default a point, and where semicolons or tabs separate cells, what
-        the first number shows.
+        the first number shows, refused where another column shows the other mark.
     thousands : str | None, optional
         The mark between thousands, if there is one.
     encoding : str | None, optional
@@ -796,14 +910,17 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parq
     groups = [name for name in dict.fromkeys(groups) if name not in names]
     features = [name for name in dict.fromkeys(features) if name not in [*names, *groups]]
 
+    outcomes = {name for name in names if (kinds or {}).get(name) == "outcome"}
+
     def roles(header):  # names of all columns
         "The columns to read as numbers, and those to read as text."
         texts = [*features, *groups]
         spoken = [name for name in _mentioned(header, where or "") if name not in names + texts]
-        return names, texts + spoken
+        return _Roles(names, texts + spoken, outcomes, groups)
     raw = _read(source, roles, decimal, thousands, encoding, progress)
+    raw.labels = groups
     _select(raw, [*names, *features, *groups], drop_missing, where)
-    return _finish(raw, names, features, groups, kinds or {})
+    return _finish(raw, [*names, *features, *groups], kinds or {})
 
 # %% ../nbs/03_tables.ipynb #cell-048
 def _read(source, roles, decimal, thousands, encoding, progress):
@@ -963,7 +1080,7 @@ def read_errors(
 def read_probabilities(
     source: str | os.PathLike,  # as in `read_table`
     *,
-    outcome: str = "outcome",  # the column of outcomes, 0 or 1
+    outcome: str = "outcome",  # the column of outcomes, 0 or 1, or true and false, yes and no
     score: str = "score",  # the column of stated probabilities of outcome 1
     weight: str | None = None,  # the column of weights, if there is one
     **options: Any,  # of `read_table`: decimal, encoding, drop_missing and so on
@@ -976,7 +1093,7 @@ def read_probabilities(
     source : str | os.PathLike
         As in `read_table`.
     outcome : str, default "outcome"
-        The column of outcomes, 0 or 1.
+        The column of outcomes, 0 or 1, or true and false, yes and no.
     score : str, default "score"
         The column of stated probabilities of outcome 1.
     weight : str | None, optional
@@ -1036,7 +1153,7 @@ def read_intervals(
     ValueError, OSError
         As `read_table`, for crossed bounds too unless they are allowed.
     """
-    kinds = dict.fromkeys((value, lower, upper), "error")
+    kinds = {value: "error"} | dict.fromkeys((lower, upper), "bound")
     kinds |= {name: "number" for key in ("features", "groups") for name in options.get(key, ())
               if name not in kinds}
     table = read_table(source, [value, lower, upper], kinds=kinds, **options)
@@ -1165,10 +1282,13 @@ def _text_again(source, table, added, encoding):
         number, line = next((number, line) for number, line in lines
                             if line.strip(",;\t \r\n\ufeff"))
         mark, line = ("\ufeff", line[1:]) if line[0] == "\ufeff" else ("", line)
-        delimiter = max(",;\t", key=line.count)
+        begin = ""
+        if named := _NAMED.fullmatch(line.rstrip("\r\n")):
+            begin, (number, line) = line, next(pair for pair in lines if pair[1].strip())
+        delimiter = named[1] if named else max(",;\t", key=line.count)
         if '"' in line: line = _quoted(number, line, lines, delimiter, None)[1]
         end = line[len(line.rstrip("\r\n")):] or "\n"
-        yield mark + line.rstrip("\r\n") + delimiter + delimiter.join(added) + end
+        yield mark + begin + line.rstrip("\r\n") + delimiter + delimiter.join(added) + end
         for start in range(0, table.places.size, _PIECE):
             places = table.places[start:start + _PIECE]
             rows = _rows_at(places.tolist(), lines, delimiter, len(table.header))
