@@ -2855,6 +2855,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.streams._labels': ('streams.html#_labels', 'uqcal/streams.py'),
                                'uqcal.streams._name_of': ('streams.html#_name_of', 'uqcal/streams.py'),
                                'uqcal.streams._opened': ('streams.html#_opened', 'uqcal/streams.py'),
+                               'uqcal.streams._part_of': ('streams.html#_part_of', 'uqcal/streams.py'),
                                'uqcal.streams._positions': ('streams.html#_positions', 'uqcal/streams.py'),
                                'uqcal.streams._row': ('streams.html#_row', 'uqcal/streams.py'),
                                'uqcal.streams._same_classes': ('streams.html#_same_classes', 'uqcal/streams.py'),

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -357,6 +357,9 @@ class RecalibratedClassifier(_WithTickets):
             ) -> RecalibratedClassifier:  # the estimator itself
         """Train a copy of the model, and teach a fresh map what rows come to that it had not seen.
 
+        The map takes the rows in a random order, the same at each call; the order of time
+        begins with `partial_fit`.
+
         Parameters
         ----------
         X : ArrayLike
@@ -410,12 +413,23 @@ def _teach_unseen(served, X, y, options):
     label, weight = _positions(y, served.classes_, len(y)), options.get("sample_weight")
     parts = min(check_count(served.cv, "cv", minimum=2), np.bincount(label).min())
     if parts < 2: return
-    P = cross_val_predict(served.model, X, y, cv=StratifiedKFold(parts), method="predict_proba",
-                          params=options)
-    counts = slice(None) if weight is None else np.asarray(weight) > 0
+    rng = np.random.default_rng(0)  # of its own: equal rows teach an equal map
+    P = cross_val_predict(served.model, X, y, cv=PredefinedSplit(_part_of(label, parts, rng)),
+                          method="predict_proba", params=options)
+    counts = rng.permutation(np.flatnonzero(np.ones(len(y)) if weight is None
+                                            else np.asarray(weight) > 0))
     served._teach(P[counts], label[counts])
     for part in getattr(served.forecaster_, "parts_", [served.forecaster_]):
         if isinstance(part, RestartingForecaster): part.begin_here()
+
+# %% ../nbs/53_streams.ipynb #cell-049b
+def _part_of(label, parts, rng):
+    "The part of each row: short stretches of each class's rows are dealt out at random."
+    of = np.empty(label.size, int)
+    for rows in (np.flatnonzero(label == one) for one in np.unique(label)):
+        n = min(10 * parts, rows.size)  # stretches
+        of[rows] = (rng.permutation(n) % parts)[np.arange(rows.size) * n // rows.size]
+    return of
 
 # %% ../nbs/53_streams.ipynb #cell-010
 def _both_classes(q): return np.column_stack([1 - q, q])
