@@ -154,6 +154,23 @@ def test_which_way_is_said_only_where_the_means_say_so():
     assert "have been too high since" in CalibrationMonitor().prequential(*stream(3000, rng, -1)).sentence
 
 
+def alarm_of(*rows):
+    "An alarm whose bins hold so many outcomes, what was stated and how many happened."
+    sums = np.array([[np.searchsorted(_EDGES, q), n, n * q, k, n * q * (1 - q)] for q, n, k in rows])
+    return Alarm(outcome=int(sums[:, 1].sum()), since=1, likelier=200.0, run_length=1000, sums=sums).sentence
+
+
+def test_a_direction_is_named_beyond_three_standard_deviations():
+    """A stretch that stood out is beyond two by selection. Catches the threshold of 2, "both ways" without a bin on either
+    side, and a standard error of what was stated, by which no event among five expected is 2.2 only."""
+    assert "have been too low since" in alarm_of((0.45, 100, 61), (0.55, 100, 61))
+    assert "have been wrong since" in alarm_of((0.45, 100, 58), (0.55, 100, 61))
+    assert "have been wrong since" in alarm_of((0.45, 100, 58), (0.55, 100, 44))
+    assert "too low for some cases and too high for others" in alarm_of((0.45, 100, 62), (0.55, 100, 41))
+    assert "have been too high since" in alarm_of((0.005, 1000, 0))
+    assert "have been too high on the whole since" in alarm_of((0.25, 1000, 150), (0.55, 100, 75))
+
+
 def test_nothing_seen_is_no_alarm():
     monitor = CalibrationMonitor()
     assert monitor.alarm_ is monitor.first_alarm_ is None and monitor.statistic == 0

@@ -1835,6 +1835,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.monitor._share': ('monitor.html#_share', 'uqcal/monitor.py'),
                                'uqcal.monitor._stretch_text': ('monitor.html#_stretch_text', 'uqcal/monitor.py'),
                                'uqcal.monitor._surprise': ('monitor.html#_surprise', 'uqcal/monitor.py'),
+                               'uqcal.monitor._surprise_of_all': ('monitor.html#_surprise_of_all', 'uqcal/monitor.py'),
                                'uqcal.monitor._watch': ('monitor.html#_watch', 'uqcal/monitor.py'),
                                'uqcal.monitor._way': ('monitor.html#_way', 'uqcal/monitor.py')},
             'uqcal.online': { 'uqcal.online.AggregatingForecaster': ('online.html#aggregatingforecaster', 'uqcal/online.py'),

@@ -202,13 +202,21 @@ def _surprise(bins):
     return np.sign(happened - stated) * np.sqrt(2 * bins["outcomes"] * (
         rel_entr(happened, stated) + rel_entr(1 - happened, 1 - stated)))
 
+# %% ../nbs/49_monitor.ipynb #6cb07a8b
+def _surprise_of_all(bins):
+    "The same of all bins together, whose odds one factor is to put right."
+    n, stated, happened = bins[["outcomes", "stated", "happened"]].to_numpy().T
+    factor = np.linspace(-20, 20, 4001)  # its logarithm
+    gain = factor * (n @ happened) - np.log1p(np.outer(np.expm1(factor), stated)) @ n
+    return float(np.sign(n @ (happened - stated)) * np.sqrt(2 * max(gain.max(), 0.0)))
+
 # %% ../nbs/49_monitor.ipynb #9ac0356d
 def _way(bins, z):
-    "Which way probabilities are wrong, by all bins together, and by each."
-    n = bins["outcomes"]
-    total = ((bins["happened"] - bins["stated"]) * n).sum() / np.sqrt(
-        ((bins["standard_error"] * n)**2).sum())
-    if abs(total) < 2: return "too low for some cases and too high for others"
+    "Which way probabilities are wrong, by all bins together, and by each, in a stretch that stood out."
+    total = _surprise_of_all(bins)
+    if abs(total) < 3:
+        both = z.min() < -2.5 and z.max() > 2.5
+        return "too low for some cases and too high for others" if both else "wrong"
     way = "too low" if total > 0 else "too high"
     return f"{way} on the whole" if (z * np.sign(total)).min() < -3 else way
 
