@@ -221,6 +221,34 @@ def test_top_label_and_classes():
     assert result.plot().get_xlabel() and ct.binary_calibration_tests(Y, P, rng=1, n_resamples=9).plot().get_xlabel() and "Kuiper" in ct.kuiper_test(Y, P, rng=1)._repr_html_()
 
 
+def classes_of(n, n_classes, seed, more=25.0):
+    "Labels and stated probabilities, of which those of class 7 are too small by a factor of odds."
+    rng = np.random.default_rng(seed)
+    prob = np.exp(rng.standard_normal((n, n_classes)))
+    prob /= prob.sum(axis=1, keepdims=True)
+    true = prob * np.where(np.arange(n_classes) == 7, more, 1.0)
+    true /= true.sum(axis=1, keepdims=True)
+    return (rng.random(n)[:, None] > true.cumsum(axis=1)[:, :-1]).sum(axis=1), prob
+
+
+def test_a_fault_of_one_class_is_seen_however_many_classes_there_are():
+    "Catches p-values of 199 sets that a correction for 123 tests can never bring below 5 %, and all tests drawn anew."
+    found = ct.multiclass_calibration_tests(*classes_of(300, 40, 0), n_resamples=199, rng=0)
+    assert "rejected at 5 % for class 7" in found.sentence and "cannot" not in found.sentence
+    drawn = found.table["n_resamples"]
+    assert drawn[7, "kuiper"] == 12300 and drawn["top label", "kuiper"] == 199 and (drawn == 199).mean() > 0.8
+    right = ct.multiclass_calibration_tests(*classes_of(300, 40, 1, 1.0), n_resamples=199, rng=0)
+    assert right.sentence == "300 points, 40 classes: no test rejects at 5 %"
+
+
+def test_what_no_draws_could_reject_is_said_to_be_undecided(monkeypatch):
+    "Catches 'no test rejects' where more sets are not affordable."
+    monkeypatch.setattr(ct, "_FURTHER", 0)
+    found = ct.multiclass_calibration_tests(*classes_of(300, 40, 0), n_resamples=199, rng=0)
+    assert found.sentence.startswith("300 points, 40 classes: cannot be decided at 5 % with 199 draws for ") and "class 7" in found.sentence
+    assert found.sentence.endswith("; no other test rejects at 5 %")
+
+
 @pytest.mark.parametrize("names", [["x", "Y <b>", "$z", "w"], [1, 2, 3, 4], [2.5, 0.5, -1.0, 7.0], np.array(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"], dtype="datetime64[ns]")])
 def test_classes_have_names_of_any_kind(names):
     "Labels in an order of their own: numbers, p-values and rows are those of the columns."

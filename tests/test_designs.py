@@ -3,7 +3,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import hadamard
 
+from uqcal import cumulative
 from uqcal.calibration import _sizes, calibration_report
 from uqcal.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
 from uqcal.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
@@ -309,7 +311,6 @@ def test_clusters_of_a_subpopulation_keep_the_level():
 
 def replicated(rng, label, w):
     "Replicate weights of successive differences, 64 columns, for clusters in random order."
-    from scipy.linalg import hadamard
     signs, place = hadamard(64), (rng.permutation(label.max() + 1)[label] % 60) + 1
     return w[:, None] * (1 + 2**-1.5 * signs[place] - 2**-1.5 * signs[place + 1])
 
@@ -351,23 +352,24 @@ def test_replicate_weights_equal_their_slow_twin():
 
 def replicates_of(kind, label, w, rng, n_replicates=64):
     "Replicate weights as other agencies make them, and the factor that belongs to them."
-    from scipy.linalg import hadamard
     n, cluster = label.max() + 1, rng.permutation(label.max() + 1)[label]
     if kind == "jackknife":
         left = (cluster[:, None] % n_replicates) == np.arange(n_replicates)
         return w[:, None] * np.where(left, 0, n_replicates / (n_replicates - 1)), (n_replicates - 1) / n_replicates
     if kind == "bootstrap": return w[:, None] * rng.multinomial(n, np.full(n, 1 / n), n_replicates).T[cluster], 1 / n_replicates
     half = hadamard(n_replicates)[cluster % (n_replicates - 1) + 1]
-    return w[:, None] * (1 + half * (0.5 if kind == "Fay" else 1)), (4 if kind == "Fay" else 1) / n_replicates
+    k = float(kind.removeprefix("Fay ")) if kind.startswith("Fay") else 0.0
+    return w[:, None] * (1 + half * (1 - k)), 1 / (n_replicates * (1 - k)**2)
 
 
-@pytest.mark.parametrize("kind", ["jackknife", "bootstrap", "half-samples", "Fay"])
+@pytest.mark.parametrize("kind", ["jackknife", "bootstrap", "half-samples", "Fay 0.5", "Fay 0.25", "Fay 0.3", "Fay 0.8"])
 def test_the_factor_of_replicate_weights_is_told_by_the_columns(kind):
-    "As stated by hand; with 4/R a jackknife of 64 would make limits four times too narrow. Weights that are rounded and raked a little are told too."
+    """As stated by hand; with 4/R a jackknife of 64 would make limits four times too narrow. Weights that are rounded and raked a little are told too.
+    Catches Fay's method at 0.25 taken for half-samples, 1.8 times too small a variance, and at 0.3 for that at 0.5."""
     rng = np.random.default_rng(12)
     y, s, w, label, side = households(rng)
     table, factor = replicates_of(kind, label, 100 * w, rng)
-    for columns in (table, np.round(table * rng.uniform(0.95, 1.05, (1, 64)))):
+    for columns in (table, np.round(table * rng.uniform(0.98, 1.02, (1, 64)), 1)):
         given = dict(weight_a=100 * w[side], weight_b=100 * w[~side], replicate_weights=(columns[side], columns[~side]), n_resamples=19, rng=1)
         found, stated = (comparison_graph(y[side], s[side], y[~side], s[~side], **given, **more) for more in ({}, dict(replicate_factor=factor)))
         assert found.null_scale == pytest.approx(stated.null_scale, rel=1e-12)
@@ -377,13 +379,34 @@ def test_the_factor_of_replicate_weights_is_told_by_the_columns(kind):
 
 
 def test_replicate_weights_of_no_known_factor_ask_for_it():
-    "Fay's method at 0.8 moves a fifth of each weight: the sum of squares is a 25th of that of half-samples."
+    "Two thirds of a bootstrap's changes, and a jackknife within strata of two groups, whose factor is a half. Catches any match within a factor of two."
     rng = np.random.default_rng(13)
     y, s, w, label, side = households(rng)
-    table = w[:, None] + 0.2 * (replicates_of("half-samples", label, w, rng)[0] - w[:, None])
-    columns, given = (y[side], s[side], y[~side], s[~side]), dict(weight_a=w[side], weight_b=w[~side], replicate_weights=(table[side], table[~side]), n_resamples=19, rng=1)
-    with pytest.raises(ValueError, match=r"replicate_factor must be given.*R = 64.*2\.56"): comparison_graph(*columns, **given)
-    assert comparison_graph(*columns, **given, replicate_factor=25 / 64).null_scale > 0
+    group = label % 64
+    for table, sums in ((w[:, None] + 2 / 3 * (replicates_of("bootstrap", label, w, rng)[0] - w[:, None]), r"2\d\.\d"),
+                        (w[:, None] * (1 + (group[:, None] == np.arange(64)) - 1.0 * ((group ^ 1)[:, None] == np.arange(64))), "2 for a usual")):
+        columns, given = (y[side], s[side], y[~side], s[~side]), dict(weight_a=w[side], weight_b=w[~side], replicate_weights=(table[side], table[~side]), n_resamples=19, rng=1)
+        with pytest.raises(ValueError, match=rf"replicate_factor must be given.*R = 64.*add up to {sums}"): comparison_graph(*columns, **given)
+        assert comparison_graph(*columns, **given, replicate_factor=0.5).null_scale > 0
+
+
+def test_replicates_are_worth_no_more_degrees_of_freedom_than_their_clusters(monkeypatch):
+    "Five for six clusters, all or bootstrapped 400 times, and twelve for twelve strata. Catches R degrees, in intervals and in p-values."
+    rng, label = np.random.default_rng(14), np.repeat(np.arange(24), 10)
+    def freedom(changes): return cumulative._freedom(np.ones(len(changes)), cumulative._Design(np.empty(0, np.int64), 0, changes, 1.0))
+    assert freedom((np.where(np.eye(6), -1, 0.2))[label % 6]) == pytest.approx(5, rel=1e-9)
+    boot = rng.multinomial(5, np.full(6, 1 / 6), 400).T * 1.2 - 1
+    assert 4.5 < freedom(boot[label % 6]) <= 5
+    half = hadamard(16)[1:13]
+    assert freedom(np.r_[half, -half][label]) == pytest.approx(12, rel=1e-9)
+    assert freedom(rng.normal(size=(5000, 10))) == pytest.approx(10, rel=0.05)
+    y, s, side = rng.normal(size=240) + 0.7 * (label % 2), rng.random(240), label % 2 == 0
+    table = boot[label % 6] + 1
+    def graph(): return comparison_graph(y[side], s[side], y[~side], s[~side], replicate_weights=(table[side], table[~side]), n_resamples=1999, rng=1)
+    few = graph()
+    monkeypatch.setattr(cumulative, "_freedom", lambda share, design: 400.0)
+    many = graph()
+    assert few.kuiper_pvalue > 2 * many.kuiper_pvalue and np.ptp(few.slope().confidence_interval) > 1.2 * np.ptp(many.slope().confidence_interval)
 
 
 @pytest.mark.parametrize("wrong, kind, message", [

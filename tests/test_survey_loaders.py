@@ -30,7 +30,7 @@ def households(n=N, seed=1):
     table = pd.DataFrame({"RT": "H", "SERIALNO": [f"2019HU{k:07d}" for k in range(n)], "DIVISION": 9, "PUMA": [f"{code:05d}" for code in np.repeat([101, 6101, 7501], [n // 2, n // 4, n - n // 2 - n // 4])],
                           "REGION": 4, "ST": "06", "ADJHSG": 1000000, "ADJINC": 1010145, "WGTP": weight, "NP": rng.integers(0, 7, n), "HINCP": rng.integers(-9, 300, n) * 1000.0,
                           "LNGI": rng.choice([1.0, 2.0, np.nan], n, p=[0.85, 0.1, 0.05])})
-    replicates = np.round(weight[:, None] * rng.normal(1, 0.6, (n, 80))).astype(int)
+    replicates = np.round(weight[:, None] * rng.normal(1, 0.5, (n, 80))).astype(int)
     return pd.concat([table, pd.DataFrame(replicates, columns=[f"WGTP{k}" for k in range(1, 81)])], axis=1)
 
 

@@ -5,6 +5,7 @@
 # %% ../nbs/42_calibration_tests.ipynb #cell-006
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, fields
 from html import escape
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ __all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'testable', 'kolmogorov_smir
 # %% ../nbs/42_calibration_tests.ipynb #4d0e0750
 from .inputs import (check_generator, check_labels_agree, check_multiclass, check_weights,
                           printable, read_labels)
-from .resampling import holm
+from .resampling import affordable, holm
 from .results import Result, SignificanceTest, enumerated, html_table, new_axes, plain_text
 from .walk import STATISTICS, Walk, significance_of, walk_of
 
@@ -456,14 +457,7 @@ class MulticlassTests(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        def named(which):
-            "The statements of which any test is meant, in words."
-            names = dict.fromkeys(self.table.index[which].get_level_values("statement"))
-            return enumerated([_said(one) for one in names])
-        rejected, empty = named(self.table["adjusted"] < 0.05), self.table["pvalue"].isna()
-        says = [f"rejected at 5 % for {rejected}" if rejected else "no test rejects at 5 %"]
-        if nothing := named(empty.groupby(level="statement").transform("all")):
-            says.append(f"nothing to test for {nothing}")
+        says = _found(self.table)
         rows = sorted({row for found in self.impossible.values() for row in found})
         if rows:
             shown = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
@@ -503,6 +497,31 @@ class MulticlassTests(Result):
 def _said(statement):
     return statement if statement == "top label" else f"class {printable(statement)}"
 
+# %% ../nbs/42_calibration_tests.ipynb #cell-021b
+def _undecided(table):
+    "Tests of statements without a rejection that no result of their draws could have rejected."
+    rejects, sets = table["adjusted"] < 0.05, table["n_resamples"].astype(float) + 1
+    least = (table["pvalue"].count() - rejects.sum()) / sets
+    left = (table["pvalue"] * sets < _FEW + 0.5) & (least >= 0.05)
+    return left & ~rejects.groupby(level="statement", sort=False).transform("any")
+
+# %% ../nbs/42_calibration_tests.ipynb #cell-021c
+def _found(table):
+    "What tests reject, what is left undecided, and where there is nothing to test, in words."
+    def named(which):
+        "The statements of which any test is meant."
+        names = dict.fromkeys(table.index[which].get_level_values("statement"))
+        return enumerated([_said(one) for one in names])
+    rejected, left = named(table["adjusted"] < 0.05), _undecided(table)
+    says = [f"rejected at 5 % for {rejected}"] if rejected else []
+    if left.any():
+        most = table["n_resamples"][left].max()
+        says.append(f"cannot be decided at 5 % with {most:,} draws for {named(left)}")
+    if not rejected: says.append(f"no {'other ' if left.any() else ''}test rejects at 5 %")
+    if nothing := named(table["pvalue"].isna().groupby(level="statement").transform("all")):
+        says.append(f"nothing to test for {nothing}")
+    return says
+
 # %% ../nbs/42_calibration_tests.ipynb #cell-015
 def multiclass_calibration_tests(
     y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0 to K − 1, or labels that
@@ -513,7 +532,8 @@ def multiclass_calibration_tests(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
-    n_resamples: int = 9999,  # draws of the exact method
+    n_resamples: int = 9999,  # draws of the exact method, to begin with; more where the number of
+                              # tests asks for them
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
@@ -536,7 +556,8 @@ def multiclass_calibration_tests(
     method : str, default "auto"
         "auto", "asymptotic" or "exact".
     n_resamples : int, default 9999
-        Draws of the exact method.
+        Draws of the exact method, to begin with; more where the number of tests asks for
+        them.
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
         run.
@@ -561,16 +582,20 @@ def multiclass_calibration_tests(
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
         name: (label == k, prob[:, k]) for k, name in enumerate(_names(classes, prob.shape[1]))}
-    rng, rows, impossible = check_generator(rng), {}, {}
+    rows, impossible = {}, {}
+    ask = functools.partial(tests_of, method=method, rng=check_generator(rng), n_jobs=n_jobs)
     for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
                                                   disable=not progress, unit=""):
         walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, cluster)
-        found = {one.name: one for one in tests_of(
-            walk, testable(walk), method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs)}
+        found = {one.name: one for one in ask(walk, testable(walk), n_resamples=n_resamples)}
         against = np.flatnonzero((probability == 1 - outcome) & (weight > 0))
         if against.size: impossible[statement] = tuple(against.tolist())
         rows |= {(statement, name): _row(found.get(name), against.size)
                  for name in STATISTICS}
+    for statement, names, sets in _to_ask_again(rows, n_resamples, walk.n):
+        outcome, probability = statements[statement]
+        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, cluster)
+        for one in ask(walk, names, n_resamples=sets): rows[statement, one.name] = _row(one, 0)
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
     table = table.astype({"n_resamples": "Int64"})
     asked = table["pvalue"].dropna()
@@ -596,6 +621,20 @@ def _row(test, contradicted):
                 "method": "contradiction" if contradicted else "nothing to test"}
     return {"statistic": test.statistic, "pvalue": test.pvalue, "method": test.method,
             "n_resamples": test.n_resamples}
+
+# %% ../nbs/42_calibration_tests.ipynb #cell-012c
+_FEW, _FURTHER = 5, 2 * 10**10  # p-values of so many sets are asked again; draws for all of them
+
+
+def _to_ask_again(rows, n_resamples, n):
+    "Statements, the names of their tests and a number of sets, where few sets reached the data."
+    sets, again = 100 * sum(not np.isnan(row["pvalue"]) for row in rows.values()), {}
+    for (statement, name), row in rows.items():  # fewer sets than asked for: no more are affordable
+        if row["n_resamples"] == n_resamples and row["pvalue"] * (n_resamples + 1) < _FEW + 0.5:
+            again.setdefault(statement, []).append(name)
+    if sets <= n_resamples: return []
+    return [(statement, tuple(names), sets)
+            for statement, names in list(again.items())[:_FURTHER // affordable(sets, n) // n]]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-036
 def _plot_adjusted(kuiper, ax):

@@ -1221,7 +1221,7 @@ def _graph_of(a, b, unit, bounded, width, asked, design=None):
     weight, difference, covariance, block = (column[:n] for column in walk)
     kuiper, largest, _, independent, effective = _summary(walk, n)
     share = np.concatenate(_coefficients(*columns, blocks, _merge(*columns, blocks), walk, n)
-                           ) if design and design.cluster.size else np.empty(0)
+                           ) if design else np.empty(0)
     total, steps = weight.sum(), blocks[3][block].copy()
     weight, difference, covariance, score = (column.copy() for column in (
         weight, difference, covariance, blocks[4][block]))
@@ -1260,7 +1260,7 @@ def _judged(size, error, share, asked, design, ways, path):
     kuiper, largest, null_scale, effective = size
     if design and design.replicates.size:
         paths = np.array([path(ratio * error) for ratio in design.replicates.T])
-        return _mixed(paths * np.sqrt(design.factor), kuiper, largest, asked)
+        return _mixed(paths * np.sqrt(design.factor), _freedom(share, design), *size[:2], asked)
     otherwise = "signs" if error.size else "permutation"
     if share.size:
         null_scale = float(_between_clusters(share * error, design.cluster, design.n_clusters))
@@ -1298,9 +1298,12 @@ def _group_averages(a, b, width, freedom, first, last):
 
 # %% ../nbs/43_cumulative.ipynb #cell-freedom
 def _freedom(share, design):
-    "Degrees of freedom of a variance from clusters or replicates, by (14a); infinite without."
+    "Degrees of freedom of a variance by (14a) or (15b); infinite without clusters or replicates."
     if not design: return np.inf
-    if design.replicates.size: return float(design.replicates.shape[1])
+    if design.replicates.size:
+        products = design.replicates.T @ (design.replicates * share[:, None]**2)
+        size = np.sum(products**2)
+        return float(np.trace(products)**2 / size) if size > 0 else np.inf
     part = np.bincount(design.cluster, share**2)
     return max(1.0, float(part.sum()**2 / (part @ part)) - 1) if part.any() else np.inf
 
@@ -1474,16 +1477,20 @@ def _replicate_design(orders, weights, replicates, factor):
 # %% ../nbs/43_cumulative.ipynb #cell-127b
 def _replicate_factor(ratios):
     "What sums of squares over replicates are multiplied by: by equation (15a)."
-    r = ratios.shape[1]
-    sums, known = np.median(np.sum(ratios**2, axis=1)), (4 / r, 1 / r, (r - 1) / r)
-    best = min(known, key=lambda one: abs(np.log(one * sums)) if sums > 0 else np.inf)
-    if not 0.5 < best * sums < 2:
+    r, change = ratios.shape[1], np.abs(ratios)
+    sums, usual = np.median(np.sum(ratios**2, axis=1)), float(np.median(change))
+    if (usual > 0.05 and abs(r * usual**2 / sums - 1) < 0.1
+            and np.mean(np.abs(change - usual) < 0.2 * usual) > 0.9):
+        return 1 / (r * round(usual, 2)**2)
+    best = min((4 / r, 1 / r, (r - 1) / r),
+               key=lambda one: abs(np.log(one * sums)) if sums > 0 else np.inf)
+    if not 0.8 < best * sums < 1.25:
         raise ValueError(
             "replicate_factor must be given, as the survey's documentation has it: these replicate "
-            "weights are none of successive differences or Fay's method at 1/2 (4/R), balanced "
-            f"half-samples or a bootstrap (1/R), a jackknife ((R − 1)/R), with R = {r}; squares of "
-            f"their relative changes add up to {sums:.3g} for a usual row, and a factor is near "
-            "the inverse of that")
+            "weights are none of successive differences (4/R), Fay's method with k "
+            "(1/(R (1 − k)²)), balanced half-samples or a bootstrap (1/R), a jackknife "
+            f"((R − 1)/R), with R = {r}; squares of their relative changes add up to {sums:.3g} "
+            "for a usual row, and a factor is near the inverse of that")
     return best
 
 # %% ../nbs/43_cumulative.ipynb #cell-128
@@ -1496,11 +1503,11 @@ def _path_between(a, b, response):
     return np.cumsum(walk[0][:n] * walk[1][:n]) / walk[0][:n].sum()
 
 # %% ../nbs/43_cumulative.ipynb #cell-128b
-def _mixed(paths, kuiper, largest, asked):
+def _mixed(paths, freedom, kuiper, largest, asked):
     "The scatter of the last ordinate, and p-values from normal mixtures of the paths."
     null_scale = float(np.sqrt(np.sum(paths[:, -1]**2)))
     kept = np.unique(np.linspace(0, paths.shape[1] - 1, 2000).astype(int))
-    null = run_chunks(functools.partial(_mixtures, paths[:, kept]), asked.n_resamples, 500,
+    null = run_chunks(functools.partial(_mixtures, paths[:, kept], freedom), asked.n_resamples, 500,
                       asked.rng, n_jobs=asked.n_jobs, progress=asked.progress,
                       description="mixtures")
     return null_scale, _Significance(monte_carlo_pvalue(kuiper, null[:, 0]),
@@ -1508,9 +1515,9 @@ def _mixed(paths, kuiper, largest, asked):
                                      len(null))
 
 # %% ../nbs/43_cumulative.ipynb #cell-128c
-def _mixtures(paths, n, rng):
+def _mixtures(paths, freedom, n, rng):
     walks = rng.standard_normal((n, len(paths))) @ paths
-    walks /= np.sqrt(rng.chisquare(len(paths), n) / len(paths))[:, None]
+    if freedom < np.inf: walks /= np.sqrt(rng.chisquare(freedom, n) / freedom)[:, None]
     high, low = np.maximum(walks.max(axis=1), 0), np.minimum(walks.min(axis=1), 0)
     return np.column_stack([high - low, np.maximum(high, -low)])
 
@@ -1767,8 +1774,7 @@ def _subpopulation_of(everyone, member, asked, design=None):
     scale = (_published_scale(weight, mean * unit + y[0]) if y.min() >= 0 and y.max() <= 1
              else np.nan)
     kuiper, largest, _, independent, effective = _walk_size(weight, rise, spread)
-    share = (_shares_against_all(scaled, member, score) if design and design.cluster.size
-             else np.empty(0))
+    share = _shares_against_all(scaled, member, score) if design else np.empty(0)
     ways = {"permutation": functools.partial(_shuffles_of, scaled, member),
             "signs": functools.partial(_signs_against_all, scaled, member, share, design)}
     null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,

@@ -212,7 +212,7 @@ def _surprise_of_all(bins):
 
 # %% ../nbs/49_monitor.ipynb #9ac0356d
 def _way(bins, z):
-    "Which way probabilities are wrong, by all bins together, and by each, in a stretch that stood out."
+    "Which way probabilities of a stretch that stood out are wrong, by all bins and by each."
     total = _surprise_of_all(bins)
     if abs(total) < 3:
         both = z.min() < -2.5 and z.max() > 2.5
