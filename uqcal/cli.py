@@ -1806,12 +1806,7 @@ class _Watched:
     def __init__(self, source, bar): self.source, self.bar = source, bar
 
     def read(self, *size):
-        """Bytes, as many as are there.
-
-        Parameters
-        ----------
-        *size
-        """
+        "Bytes, as many as are there."
         data = getattr(self.source, "read1", self.source.read)(*size)
         self.bar.update(len(data))
         return data
@@ -2583,13 +2578,8 @@ def main(
     args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
                                         # own unless given
 ) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
-
-    Parameters
-    ----------
-    args : Sequence[str] | None, optional
-        What follows `uqcal` on the command line; the process's own unless given.
-    """
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
+    error of uqcal itself."""
     came = []
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")

@@ -71,51 +71,7 @@ class _Answer(Result):
 
 # %% ../nbs/50_conclusions.ipynb #cell-064
 class Conclusion(_Answer):
-    """The answer to one question, with its grounds; `draw_conclusions` returns one for each.
-
-    Attributes
-    ----------
-    question : str
-        "bias", "average calibration", "consistency", "error-uncertainty link", "bias: NAME"
-        or "adaptivity: NAME".
-    feature : str | None
-        NAME, for a question about a feature; None for the others.
-    status : str
-        "valid", "invalid" or "undecided".
-    reason : str | None
-        Why nothing is decided: "precision", "tails", "rows", "shuffles", "signs" or
-        "nothing to test"; None where something is.
-    direction : str | None
-        "too small" or "too large", where uncertainties are wrong on average; "reversed", of
-        a link; None otherwise.
-    sentence : str
-        The answer in words.
-    short : str
-        The same in few words, for a headline.
-    test : str
-        What was tested and how.
-    pvalue : float | None
-        Of that test, adjusted for the number of features; None where there was nothing to
-        test.
-    estimate : float | None
-        Size of the errors / stated size, on average or in the place that is named; for bias
-        the mean of E/u; for the link CC.
-    confidence_interval : Interval | None
-        Of the estimate, corrected for its place having been chosen; for the link, of
-        perfect CC.
-    is_centred : bool
-        Whether it is about errors from which a bias was taken.
-    rows : tuple[int, ...]
-        Positions of the rows that decide alone, from 0.
-    where : str
-        The first five of them in words, with their labels.
-    parts : pd.DataFrame | None
-        A row for each group, or for stretches that share out all points: first, last,
-        count, estimate and its limits low and high, which hold for all rows together; None
-        where there are none.
-    result : Any
-        The test's result; None where nothing was tested.
-    """
+    "The answer to one question, with its grounds; `draw_conclusions` returns one for each."
 
     @property
     def is_by_group(self) -> bool:
@@ -126,21 +82,7 @@ class Conclusion(_Answer):
              ) -> Axes:  # the same axes
         """The picture of the test.
 
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-
-        Raises
-        ------
-        ValueError
-            Where there was nothing to test.
-        """
+        Raises ValueError where there was nothing to test."""
         if self.result is None: raise ValueError(f"nothing was tested: {self.sentence}")
         is_graph = isinstance(self.result, ConsistencyTest)
         return self.result.plot_graph(ax) if is_graph else self.result.plot(ax)
@@ -180,13 +122,7 @@ class _Setup:
     def stopping(self, sample, *shares):
         """Options of a test that may stop once it is settled, where points are many.
 
-        The points are those of `sample`; the p-value is compared with `shares` of the level.
-
-        Parameters
-        ----------
-        sample
-        *shares
-        """
+        The points are those of `sample`; the p-value is compared with `shares` of the level."""
         is_early = self.is_auto and sample.n > 10_000
         return self.shuffles | {"levels": [self.level * one for one in shares] if is_early else ()}
 
@@ -765,27 +701,8 @@ def read_features(
 ) -> dict[str, Ordering]:  # the order of the points along each feature, by its name
     """Features by name, each one checked and sorted.
 
-    Parameters
-    ----------
-    features : Any
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups; None for no features.
-    sample : Sample
-        The points that they describe.
-
-    Returns
-    -------
-    dict[str, Ordering]
-        The order of the points along each feature, by its name.
-
-    Raises
-    ------
-    TypeError
-        For anything but columns with names.
-    ValueError
-        For equal names and for a column that is constant, has gaps or another length,
-        naming it.
-    """
+    Raises TypeError for anything but columns with names, ValueError for equal names and for a
+    column that is constant, has gaps or another length, naming it."""
     if features is None: return {}
     is_frame = hasattr(features, "columns") and hasattr(features, "__getitem__")
     if not (is_frame or isinstance(features, Mapping)):
@@ -822,42 +739,7 @@ def conclusions_of(
 ) -> dict[str, Conclusion]:  # by question, as `draw_conclusions` returns them
     """`draw_conclusions` of a sample that is checked and sorted already.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, n ≥ 2.
-    features : Mapping[str, Ordering]
-        From `read_features`; empty for none.
-    tolerance : float, default 1.25
-        Largest factor between the errors' size and the stated one that does no harm, > 1;
-        for bias, tolerance − 1 stated uncertainties.
-    n_boot : int, default 5000
-        Bootstrap resamples for each interval, ≥ 1.
-    n_resamples : int | str, default 9999
-        Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
-        "auto": 9,999, and above 10,000 points what settles the answers.
-    confidence : float, default 0.95
-        Tests reject at 1 − confidence; in (0, 1).
-    n_calibration : int | None, optional
-        Errors to which the uncertainties were fitted before, if they were; it widens the
-        answer on their average.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    dict[str, Conclusion]
-        By question, as `draw_conclusions` returns them.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For settings out of range, naming the argument.
-    """
+    Raises ValueError or TypeError for settings out of range, naming the argument."""
     setup = _Setup(1 - check_fraction(confidence, "confidence"), check_tolerance(tolerance),
                    check_count(n_boot, "n_boot"), planned_resamples(n_resamples, sample.n),
                    isinstance(n_resamples, str),
@@ -877,25 +759,7 @@ def conclusions_of(
 def planned_resamples(n_resamples: int | str,  # a whole number ≥ 1, or "auto"
                       n: int,  # number of points
                       ) -> int:  # how many may be drawn; fewer above 50,000 points
-    """The number of shuffles, checked.
-
-    Parameters
-    ----------
-    n_resamples : int | str
-        A whole number ≥ 1, or "auto".
-    n : int
-        Number of points.
-
-    Returns
-    -------
-    int
-        How many may be drawn; fewer above 50,000 points.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For anything else.
-    """
+    "The number of shuffles, checked. Raises ValueError, TypeError for anything else."
     is_auto = isinstance(n_resamples, str) and n_resamples == "auto"
     return affordable(9999 if is_auto else check_count(n_resamples, "n_resamples"), n, 5 * 10**8)
 
@@ -904,23 +768,7 @@ def check_tolerance(tolerance: float,  # largest factor that does no harm
                     ) -> float:  # the same as a float
     """A tolerance, checked.
 
-    Parameters
-    ----------
-    tolerance : float
-        Largest factor that does no harm.
-
-    Returns
-    -------
-    float
-        The same as a float.
-
-    Raises
-    ------
-    TypeError
-        For anything but a number.
-    ValueError
-        Unless it is finite and above 1.
-    """
+    Raises TypeError for anything but a number, ValueError unless it is finite and above 1."""
     if isinstance(tolerance, (bool, str)) or not np.isscalar(tolerance) or np.iscomplexobj(
         tolerance):
         raise TypeError(f"tolerance must be a number above 1, got {tolerance!r:.40}")
@@ -952,56 +800,12 @@ def draw_conclusions(
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Conclusion]:  # by question: "bias", "average calibration", "consistency",
                              # "error-uncertainty link", "bias: NAME", "adaptivity: NAME" …
-    """Answer whether errors are biased and whether uncertainties are right on average, everywhere and along each feature, and rank the errors.
+    """Answer whether errors are biased and whether uncertainties are right on average, everywhere
+    and along each feature, and rank the errors.
 
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors, reference minus prediction, shape (n,), n ≥ 2.
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-    features : Any, optional
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups.
-    groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient), shape (n,); None where all
-        are independent.
-    tolerance : float, default 1.25
-        Largest factor between the errors' size and the stated one that does no harm, > 1;
-        for bias, tolerance − 1 stated uncertainties.
-    n_boot : int, default 5000
-        Bootstrap resamples for each interval, ≥ 1.
-    n_resamples : int | str, default 9999
-        Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
-        "auto": 9,999, and above 10,000 points what settles the answers.
-    confidence : float, default 0.95
-        Tests reject at 1 − confidence; in (0, 1).
-    n_calibration : int | None, optional
-        Errors to which the uncertainties were fitted before, if they were; it widens the
-        answer on their average.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    dict[str, Conclusion]
-        By question: "bias", "average calibration", "consistency", "error-uncertainty link",
-        "bias: NAME", "adaptivity: NAME" ….
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, and for features that are constant or have missing values, naming the
-        argument.
-
-    References
-    ----------
-    The model of Pernot (2024), Eq. 2; Holm (1979) for several features.
-    """
+    Raises ValueError or TypeError for bad data, and for features that are constant or have missing
+    values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
+    features."""
     sample = Sample(error, uncertainty, groups)
     if sample.n < 2:
         raise ValueError(
@@ -1014,18 +818,7 @@ def draw_conclusions(
 def headline_of(
     answers: Iterable[Conclusion],  # one for each question that was asked
 ) -> str:  # a sentence for each question about the whole, and at most five about features
-    """What was shown, what was excluded, and what stays open.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-
-    Returns
-    -------
-    str
-        A sentence for each question about the whole, and at most five about features.
-    """
+    "What was shown, what was excluded, and what stays open."
     answers = list(answers)
     whole = [one for one in answers if one.feature is None]
     along = [one for one in answers if one.feature is not None]
@@ -1098,18 +891,7 @@ def _listed(names):
 def next_step(
     answers: Iterable[Conclusion],  # one for each question that was asked
 ) -> str:  # a sentence
-    """What to do about it first.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
+    "What to do about it first."
     answers = list(answers)
     shown = [one for one in answers if one.status == "invalid"]
     wrong = {one.question: one for one in shown if not _is_slight(one)}
@@ -1162,18 +944,7 @@ def _is_slight(one):
 def mends_for(
     answers: Iterable[Conclusion],  # one for each question that was asked
 ) -> str:  # such as "one factor for all uncertainties"
-    """What could put right the faults that are shown; empty where a mend is not the next step.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-
-    Returns
-    -------
-    str
-        Such as "one factor for all uncertainties".
-    """
+    "What could put right the faults that are shown; empty where a mend is not the next step."
     answers = list(answers)
     if any(one.rows or one.reason == "signs" for one in answers): return ""
     wrong = [one for one in answers if one.status == "invalid" and one.question != LINK]
@@ -1194,18 +965,7 @@ def mends_for(
 def still_open(
     answers: Iterable[Conclusion],  # one for each question that was asked
 ) -> str:  # such as "bias and consistency, for want of points"; empty where all is decided
-    """What is not decided, and why.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-
-    Returns
-    -------
-    str
-        Such as "bias and consistency, for want of points"; empty where all is decided.
-    """
+    "What is not decided, and why."
     found = {}
     for one in answers:
         if one.status == "undecided": found.setdefault(one.reason, []).append(_question(one))
@@ -1229,20 +989,7 @@ def part_tables(
     answers: Iterable[Conclusion],  # one for each question that was asked
     most: int = 40,  # rows of a table; of more groups those with the most points
 ) -> dict[str, pd.DataFrame]:  # text, by title
-    """For each feature the bias and the size of errors in its groups, or from its least value on.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-    most : int, default 40
-        Rows of a table; of more groups those with the most points.
-
-    Returns
-    -------
-    dict[str, pd.DataFrame]
-        Text, by title.
-    """
+    "For each feature the bias and the size of errors in its groups, or from its least value on."
     found = {}
     for one in answers:
         if one.feature is None or one.parts is None: continue

@@ -48,24 +48,7 @@ def effective_number(
 ) -> float:  # from 1 to n
     """How many independent points say as much about a coverage as these rows.
 
-    Parameters
-    ----------
-    covered : np.ndarray
-        Whether each row is covered, booleans, shape (n,).
-    group : np.ndarray | None
-        The group of each row, whole numbers, shape (n,), or None.
-    confidence : float, default 0.95
-        Level of the interval that it is for, in (0, 1).
-
-    Returns
-    -------
-    float
-        From 1 to n.
-
-    References
-    ----------
-    Korn and Graubard (1998), with equation (1).
-    """
+    Source: Korn and Graubard (1998), with equation (1)."""
     n, share = covered.size, covered.mean()
     if group is None: return float(n)
     code = np.unique(group, return_inverse=True)[1]
@@ -116,26 +99,7 @@ def _pvalue(covered, group, promised, n_calibration):
 # %% ../nbs/55_coverage.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
 class CoverageAlong(Result):
-    """The coverage in parts of the points along one thing; part of `interval_report`.
-
-    Parameters
-    ----------
-    along : str
-        "width", "set size", "prediction", or a feature's name.
-    by : str
-        "values", or "groups" without an order.
-    stated : float
-        The coverage that was stated, or is promised.
-    overall : float
-        The coverage of all points.
-    confidence : float
-        Level of the parts' intervals.
-    parts : pd.DataFrame, optional
-        A row for each: first, last (values) or name; count, covered, coverage, low, high;
-        least, most (limits that hold for all parts together), is_small.
-    test : Any, optional
-        The test of no dependence; None where there is nothing to test.
-    """
+    "The coverage in parts of the points along one thing; part of `interval_report`."
 
     along: str  # "width", "set size", "prediction", or a feature's name
     by: str  # "values", or "groups" without an order
@@ -165,27 +129,12 @@ class CoverageAlong(Result):
                 f"{_percent(found.max(), self.stated)} in {len(found)} parts by {self.along}")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each part.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for each part."
         return self.parts.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The coverage of each part with its interval, and what was stated.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
+        "The coverage of each part with its interval, and what was stated."
         return _plot_parts(self, ax)
 
 # %% ../nbs/55_coverage.ipynb #cell-012
@@ -501,48 +450,7 @@ class _Report(Result):
 # %% ../nbs/55_coverage.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
 class IntervalReport(_Report):
-    """All that is known about the coverage of intervals or sets; what `interval_report` returns.
-
-    Attributes
-    ----------
-    conclusions : dict[str, Conclusion]
-        By question: "coverage", "width" or "set size", "prediction", "feature: NAME".
-    n : int
-        Number of points.
-    coverage : float
-        The coverage that was stated.
-    covered : int
-        Number of covered points.
-    mean_size : float
-        Mean width, or number of classes.
-    score : float | None
-        Winkler score, in the unit of the bounds; None for label sets.
-    n_classes : int
-        0 for intervals.
-    n_crossed : int
-        Pairs of bounds that were swapped.
-    n_empty : int
-        Label sets without any label.
-    n_calibration : int | None
-        Points on which intervals were calibrated.
-    n_groups : int | None
-        Groups of rows that belong together.
-    tolerance : float
-        Difference in coverage that does no harm.
-    confidence : float
-        Level of intervals and verdict.
-    mends : pd.DataFrame | None
-        What would mend them: name, coverage, width, score, gain, gain_error (of the score),
-        all held out; None where nothing was tried.
-    held_out : np.ndarray | None
-        Bounds by the best of them, of each fold by a mend that has not seen it, shape (n,
-        2); None where none helps.
-    mend : ConformalBounds | None
-        The best, fitted to all points: `.predict(y_intervals, features)` mends others; None
-        where none helps.
-    cautions : tuple[str, ...]
-        What else the rows show.
-    """
+    "All that is known about the coverage of intervals or sets; what `interval_report` returns."
 
     @property
     def headline(self) -> str:
@@ -565,48 +473,19 @@ class IntervalReport(_Report):
         return still_open(self.conclusions.values())
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for all and for each part: question, part, count, covered, coverage, low, high.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for all and for each part: question, part, count, covered, coverage, low, high."
         return _report_frame(self)
 
     def plot(self, axes: Any = None,  # one axes for each question about parts; new ones unless
                                       # given
              ) -> Any:  # the axes
-        """The coverage of the parts, a picture for each question.
-
-        Parameters
-        ----------
-        axes : Any, optional
-            One axes for each question about parts; new ones unless given.
-
-        Returns
-        -------
-        Any
-            The axes.
-        """
+        "The coverage of the parts, a picture for each question."
         return _plot_report(self, axes)
 
     def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
                 *, details: dict[str, str] | None = None,  # further facts, such as the file's name
                 ) -> str:  # the page, self-contained
-        """A page with the verdict, its reasons, a picture for each question and all numbers.
-
-        Parameters
-        ----------
-        path : str | os.PathLike | None, optional
-            Where to write it; nowhere if None.
-        details : dict[str, str] | None, optional
-            Further facts, such as the file's name.
-
-        Returns
-        -------
-        str
-            The page, self-contained.
-        """
+        "A page with the verdict, its reasons, a picture for each question and all numbers."
         return _report_page(self, path, details or {})
 
     def __repr__(self) -> str: return as_text(self)
@@ -717,21 +596,7 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
                 most: int = 40,  # parts that are shown of each question; of more those that are
                                  # farthest from the whole
                 ) -> pd.DataFrame:  # of text
-    """The table of coverage by part as text, in percent.
-
-    Parameters
-    ----------
-    report : IntervalReport
-        What `interval_report` returned.
-    most : int, default 40
-        Parts that are shown of each question; of more those that are farthest from the
-        whole.
-
-    Returns
-    -------
-    pd.DataFrame
-        Of text.
-    """
+    "The table of coverage by part as text, in percent."
     table, rows = report.to_frame(), []
     for question, part in table.groupby("question", sort=False):
         if len(part) > most:
@@ -832,54 +697,11 @@ def interval_report(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> IntervalReport:  # `.verdict`, `.headline`, `.conclusions`, `.to_frame()`, `.to_html()`
-    """Verdict on the coverage of intervals or label sets: on the whole and by width, prediction and feature.
+    """Verdict on the coverage of intervals or label sets: on the whole and by width, prediction
+    and feature.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        True values, or classes for label sets, shape (n,), n ≥ 2.
-    y_intervals : ArrayLike
-        Bounds, shape (n, 2), lower first, or sets, booleans of shape (n, classes).
-    coverage : float
-        The coverage that was stated, in (0, 1).
-    y_pred : ArrayLike | None, optional
-        Predictions, shape (n,), along which coverage is judged too.
-    features : Any, optional
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups.
-    groups : ArrayLike | None, optional
-        Which rows belong together, labels, shape (n,); None where all are independent.
-    classes : ArrayLike | None, optional
-        For label sets: the label of each column; 0, 1, … unless given.
-    n_calibration : int | None, optional
-        Points on which a split conformal method was calibrated; None asks about these very
-        intervals.
-    sort_bounds : bool, default False
-        Whether crossed bounds are swapped, in place of being refused.
-    tolerance : float | None, optional
-        Difference in coverage that does no harm, in (0, 1); None: a fifth of what is stated
-        to be missed, or covered if less.
-    confidence : float, default 0.95
-        Level of intervals and verdict, in (0, 1).
-    n_resamples : int, default 9999
-        Shuffles for each question about parts.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    IntervalReport
-        `.verdict`, `.headline`, `.conclusions`, `.to_frame()`, `.to_html()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument; for crossed bounds unless they are to be sorted.
-    """
+    Raises ValueError, TypeError for bad data, naming the argument; for crossed bounds unless they
+    are to be sorted."""
     level, options = check_fraction(coverage, "coverage"), dict(
         n_calibration=n_calibration, confidence=check_fraction(confidence, "confidence"),
         tolerance=tolerance, drawn=dict(n_resamples=check_count(n_resamples, "n_resamples"),

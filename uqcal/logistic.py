@@ -25,18 +25,7 @@ __all__ = ['CLIP', 'boxed', 'map_scores', 'platt_features', 'beta_features', 'si
 # %% ../nbs/14_logistic.ipynb #cell-007
 def boxed(values: Any,  # one value, or several in one dimension
           ) -> Any:  # a list with the one value; several values as they came
-    """A single value as a list of one.
-
-    Parameters
-    ----------
-    values : Any
-        One value, or several in one dimension.
-
-    Returns
-    -------
-    Any
-        A list with the one value; several values as they came.
-    """
+    "A single value as a list of one."
     if isinstance(values, (list, tuple)): return values
     try: several = np.ndim(values) > 0
     except (TypeError, ValueError, RuntimeError): several = True  # refused by name where it is read
@@ -49,23 +38,7 @@ def map_scores(y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                ) -> float | np.ndarray:  # a number for a number, shape (n,) for n scores
     """Check scores and forecast them, in the shape in which they came.
 
-    Parameters
-    ----------
-    y_prob : ArrayLike
-        A score, or scores of shape (n,), in [0, 1].
-    forecast : Callable[[np.ndarray], np.ndarray]
-        `n` forecasts of n checked scores.
-
-    Returns
-    -------
-    float | np.ndarray
-        A number for a number, shape (n,) for n scores.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For scores outside [0, 1], missing values, what is no number.
-    """
+    Raises ValueError or TypeError for scores outside [0, 1], missing values, what is no number."""
     made = forecast(check_probabilities(boxed(y_prob)))
     return float(made[0]) if np.ndim(y_prob) == 0 else made
 
@@ -77,20 +50,7 @@ CLIP = 1e-5  # scores nearer than this to 0 or 1 are moved to it
 def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
                    clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it
                    ) -> np.ndarray:  # shape (n, 2)
-    """The features of Platt scaling: rows (logit p, 1).
-
-    Parameters
-    ----------
-    p : np.ndarray
-        Scores in [0, 1], float64, shape (n,).
-    clip : float, default CLIP
-        Scores nearer than this to 0 or 1 are moved to it.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, 2).
-    """
+    "The features of Platt scaling: rows (logit p, 1)."
     out = np.empty((p.size, 2))
     for i in range(p.size):
         q = min(max(p[i], clip), 1.0 - clip)
@@ -102,20 +62,7 @@ def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
 def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
                   clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it
                   ) -> np.ndarray:  # shape (n, 3)
-    """The features of beta scaling: rows (ln p, ln(1 − p), 1).
-
-    Parameters
-    ----------
-    p : np.ndarray
-        Scores in [0, 1], float64, shape (n,).
-    clip : float, default CLIP
-        Scores nearer than this to 0 or 1 are moved to it.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, 3).
-    """
+    "The features of beta scaling: rows (ln p, ln(1 − p), 1)."
     out = np.empty((p.size, 3))
     for i in range(p.size):
         q = min(max(p[i], clip), 1.0 - clip)
@@ -126,18 +73,7 @@ def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
 @elementwise
 def sigmoid(z: float,  # log-odds: one number in compiled code, else also arrays of any shape
             ) -> float:  # in [0, 1], of the same shape
-    """The probability with log-odds z, 1/(1 + exp(−z)), without overflow, also in compiled code.
-
-    Parameters
-    ----------
-    z : float
-        Log-odds: one number in compiled code, else also arrays of any shape.
-
-    Returns
-    -------
-    float
-        In [0, 1], of the same shape.
-    """
+    "The probability with log-odds z, 1/(1 + exp(−z)), without overflow, also in compiled code."
     e = np.exp(-abs(z))
     return 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
 
@@ -147,22 +83,7 @@ def is_separable(features: np.ndarray,  # float64, shape (n, d)
                  ) -> bool:  # True where the likelihood has no maximum
     """Whether the likelihood grows for ever in some direction of the parameters, Eq. 5.
 
-    Parameters
-    ----------
-    features : np.ndarray
-        `float64`, shape (n, d).
-    y : np.ndarray
-        Outcomes 0.0 or 1.0, shape (n,).
-
-    Returns
-    -------
-    bool
-        True where the likelihood has no maximum.
-
-    References
-    ----------
-    Albert and Anderson (1984).
-    """
+    Source: Albert and Anderson (1984)."""
     from scipy.optimize import linprog
     signed = (2 * y - 1)[:, None] * features / np.maximum(np.abs(features).max(axis=0), 1e-300)
     found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(y.size),
@@ -172,19 +93,7 @@ def is_separable(features: np.ndarray,  # float64, shape (n, d)
 # %% ../nbs/14_logistic.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogisticFit(Result):
-    """A logistic map fitted by maximum likelihood; what `fit_logistic` returns.
-
-    Attributes
-    ----------
-    coef : np.ndarray
-        The parameters, shape (d,).
-    standard_error : np.ndarray
-        Of the parameters, from the likelihood's curvature, shape (d,).
-    smoothed : bool
-        Whether Platt's targets stand in, since the likelihood has no maximum.
-    n : int
-        Number of points with a positive weight.
-    """
+    "A logistic map fitted by maximum likelihood; what `fit_logistic` returns."
 
     coef: np.ndarray  # the parameters, shape (d,)
     standard_error: np.ndarray  # of the parameters, from the likelihood's curvature, shape (d,)
@@ -198,12 +107,7 @@ class LogisticFit(Result):
         return f"{self.coef.size} parameters fitted to {self.n:,} points {how}"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each parameter: estimate and standard error.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for each parameter: estimate and standard error."
         return pd.DataFrame({"estimate": self.coef, "standard_error": self.standard_error})
 
 # %% ../nbs/14_logistic.ipynb #cell-018
@@ -219,30 +123,7 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
                  ) -> LogisticFit:  # `.coef`, `.standard_error`, `.smoothed`, `.n`
     """Fit a logistic map by maximum likelihood, or by Platt's targets where that has no maximum.
 
-    It takes columns that were checked before.
-
-    Parameters
-    ----------
-    features : np.ndarray
-        `float64`, shape (n, d).
-    y : np.ndarray
-        Outcomes 0.0 or 1.0, shape (n,).
-    weights : np.ndarray | None, optional
-        As how many points each one counts, ≥ 0, shape (n,); ones unless given.
-    start : np.ndarray | None, optional
-        Parameters of the identity map, shape (d,); zeros unless given.
-    fitted : np.ndarray | None, optional
-        Which columns to fit, while others stay at `start`, shape (d,); all unless given.
-
-    Returns
-    -------
-    LogisticFit
-        `.coef`, `.standard_error`, `.smoothed`, `.n`.
-
-    References
-    ----------
-    Platt (1999); Albert and Anderson (1984).
-    """
+    It takes columns that were checked before. Source: Platt (1999); Albert and Anderson (1984)."""
     if start is None: start = np.zeros(features.shape[1])
     if weights is None: weights = np.ones(y.size)
     used = weights > 0

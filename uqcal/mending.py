@@ -39,22 +39,7 @@ def make_folds(sample: Sample,  # errors and uncertainties, with groups where ro
                n_folds: int,  # folds, ≥ 2; fewer where there are fewer rows or groups
                rng: np.random.Generator,  # a generator, which moves on
                ) -> np.ndarray:  # the fold of each row, from 0, shape (n,); groups are whole
-    """Random folds of about equal size.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, with groups where rows belong together.
-    n_folds : int
-        Folds, ≥ 2; fewer where there are fewer rows or groups.
-    rng : np.random.Generator
-        A generator, which moves on.
-
-    Returns
-    -------
-    np.ndarray
-        The fold of each row, from 0, shape (n,); groups are whole.
-    """
+    "Random folds of about equal size."
     return random_folds(np.arange(sample.n) if sample.groups is None else sample.groups.codes,
                         n_folds, rng)
 
@@ -63,22 +48,7 @@ def random_folds(unit: np.ndarray,  # what belongs together, codes from 0 withou
                  n_folds: int,  # folds, ≥ 2; fewer where there are fewer codes
                  rng: np.random.Generator,  # a generator, which moves on
                  ) -> np.ndarray:  # the fold of each row, from 0, shape (n,)
-    """Random folds in which equal codes stay together.
-
-    Parameters
-    ----------
-    unit : np.ndarray
-        What belongs together, codes from 0 without gaps, shape (n,).
-    n_folds : int
-        Folds, ≥ 2; fewer where there are fewer codes.
-    rng : np.random.Generator
-        A generator, which moves on.
-
-    Returns
-    -------
-    np.ndarray
-        The fold of each row, from 0, shape (n,).
-    """
+    "Random folds in which equal codes stay together."
     order = rng.permutation(unit.max() + 1)
     return (order % min(n_folds, order.size))[unit]
 
@@ -92,25 +62,7 @@ def cross_fitted(model: Mend,  # what to fit
                  fold: np.ndarray,  # the fold of each row, from `make_folds`
                  ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # errors, uncertainties, and the
                  # degrees of freedom by which to score them, shape (n,) each
-    """Errors and uncertainties of each fold, mended by what all other folds taught.
-
-    Parameters
-    ----------
-    model : Mend
-        What to fit.
-    sample : Sample
-        Errors and uncertainties, with groups where rows belong together.
-    columns : Mapping[str, np.ndarray]
-        Features by name, from `read_columns`.
-    fold : np.ndarray
-        The fold of each row, from `make_folds`.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        Errors, uncertainties, and the degrees of freedom by which to score them, shape (n,)
-        each.
-    """
+    "Errors and uncertainties of each fold, mended by what all other folds taught."
     error, mended, dof = sample.error.copy(), sample.uncertainty.copy(), np.empty(sample.n)
     for k in range(int(fold.max()) + 1):
         held = fold == k
@@ -142,22 +94,7 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
                 ) -> pd.DataFrame:  # a row for each candidate: gain, gain_error, gap, gap_error
     """Mean log scores over that of uncertainties as stated, and how far each lies behind the best.
 
-    Both differences have the standard error of paired points, or of whole groups.
-
-    Parameters
-    ----------
-    held : Mapping[str, np.ndarray]
-        Log score of each held-out point, shape (n,), by candidate.
-    first : np.ndarray
-        That of uncertainties as stated, shape (n,).
-    groups : Ordering | None, optional
-        From `Sample.groups`.
-
-    Returns
-    -------
-    pd.DataFrame
-        A row for each candidate: gain, gain_error, gap, gap_error.
-    """
+    Both differences have the standard error of paired points, or of whole groups."""
     group = None if groups is None else groups.codes
     names = list(held)
     best = held[max(names, key=lambda name: held[name].mean())]
@@ -480,37 +417,7 @@ class _MendingNumbers(_MendingFields):
 
 # %% ../nbs/54_mending.ipynb #cell-067
 class Mending(_MendingNumbers):
-    """What was mended, and what held-out points say before and after; what `mend` returns.
-
-    Attributes
-    ----------
-    sample : Sample
-        Errors and uncertainties as they were given.
-    model : Mend
-        What was chosen, fitted to all points.
-    chosen : str
-        Its name among the candidates.
-    before : dict[str, Conclusion]
-        Conclusions as stated, by question.
-    after : dict[str, Conclusion]
-        Of each point mended by what other folds taught.
-    error : np.ndarray
-        These errors, shape (n,).
-    uncertainty : np.ndarray
-        These uncertainties, shape (n,).
-    scores : pd.DataFrame
-        A row for each candidate, the simplest first: `gain` in log score per held-out point
-        over uncertainties as stated, `gap` to the best, with standard errors; `is_near`:
-        within one of the best; `faults` left, −1 where not judged.
-    dof : float
-        Of the Student distribution of the scores; infinite for the normal one.
-    n_folds : int
-        Parts of which each was mended by all others.
-    n_scored : int
-        Points by which candidates were compared.
-    warnings : tuple[str, ...]
-        On what all of this depends.
-    """
+    "What was mended, and what held-out points say before and after; what `mend` returns."
 
     @property
     def sentence(self) -> str:
@@ -528,28 +435,12 @@ class Mending(_MendingNumbers):
         return still_open(self.after.values())
 
     def to_frame(self) -> pd.DataFrame:
-        """The scores, a row for each candidate.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "The scores, a row for each candidate."
         return self.scores.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Sizes of errors in bins of the stated uncertainty, before, and what it is mended to.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-        """
+        "Sizes of errors in bins of the stated uncertainty, before, and what it is mended to."
         return _plot_mending(self, ax)
 
     def __repr__(self) -> str: return as_text(self)
@@ -568,33 +459,7 @@ def mend_of(
 ) -> Mending:  # the result of `mend`
     """`mend` for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    columns : Mapping[str, np.ndarray]
-        Features by name, from `read_columns`.
-    orders : Mapping[str, Ordering]
-        The same, from `uqcal.conclusions.read_features`.
-    n_folds : int, default 10
-        Parts, of which each is mended by what all others teach, ≥ 2.
-    tolerance : float, default 1.25
-        Largest factor between errors and uncertainties that does no harm.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    **options : Any
-        Of `uqcal.conclusions.conclusions_of`.
-
-    Returns
-    -------
-    Mending
-        The result of `mend`.
-
-    Raises
-    ------
-    ValueError
-        For fewer than ten rows, or groups, whose error is not zero.
-    """
+    Raises ValueError for fewer than ten rows, or groups, whose error is not zero."""
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     sample, warnings = _checked(sample)
     options |= {"rng": rng, "tolerance": tolerance}
@@ -660,54 +525,9 @@ def mend(
 ) -> Mending:  # `.sentence`, `.model`, `.before`, `.after`, `.scores`, `.plot()`
     """Mend uncertainties, and predictions where they are biased, by what helps held-out points.
 
-    Nothing is changed where no fault is shown and no candidate is clearly better.
-
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors of a calibration set, reference minus prediction, shape (n,), ten or more of
-        them not zero.
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-    features : Any, optional
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups.
-    groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient), shape (n,); None where all
-        are independent.
-    n_folds : int, default 10
-        Parts, of which each is mended by what all others teach, ≥ 2.
-    tolerance : float, default 1.25
-        Largest factor between the errors' size and the stated one that does no harm, > 1;
-        for bias, tolerance − 1 stated uncertainties.
-    n_boot : int, default 5000
-        Bootstrap resamples for each interval, ≥ 1.
-    n_resamples : int | str, default "auto"
-        Shuffles for each question, ≥ 1; "auto": 9,999, and above 10,000 points what settles
-        the answers.
-    confidence : float, default 0.95
-        Tests reject at 1 − confidence; in (0, 1).
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    Mending
-        `.sentence`, `.model`, `.before`, `.after`, `.scores`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    One-standard-error rule of Breiman et al. (1984), § 3.4.3.
-    """
+    Nothing is changed where no fault is shown and no candidate is clearly better. Raises
+    ValueError, TypeError for bad data, naming the argument. Source: one-standard-error rule of
+    Breiman et al. (1984), § 3.4.3."""
     sample = Sample(error, uncertainty, groups)
     columns = read_columns(features, sample.n, error=error, uncertainty=uncertainty, groups=groups)
     orders = read_features(features, sample)

@@ -49,24 +49,7 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
                      p: np.ndarray,  # stated probabilities, shape (n,)
                      fold: np.ndarray,  # the fold of each row, from 0, shape (n,)
                      ) -> np.ndarray:  # recalibrated probabilities, shape (n,)
-    """Probabilities of each fold, recalibrated by what all other folds taught.
-
-    Parameters
-    ----------
-    kind : Any
-        A class with `fit(y_prob, y_true)` and `predict`; None for none.
-    y : np.ndarray
-        Outcomes, 0 or 1, shape (n,).
-    p : np.ndarray
-        Stated probabilities, shape (n,).
-    fold : np.ndarray
-        The fold of each row, from 0, shape (n,).
-
-    Returns
-    -------
-    np.ndarray
-        Recalibrated probabilities, shape (n,).
-    """
+    "Probabilities of each fold, recalibrated by what all other folds taught."
     q = p.copy()
     for k in range(int(fold.max()) + 1 if kind is not None else 0):
         held = fold == k
@@ -174,35 +157,7 @@ class _MendedFields(Result):
 
 # %% ../nbs/58_probability_mending.ipynb #cell-017b
 class ProbabilityMending(_MendedFields):
-    """What was recalibrated, and what held-out cases say; what `mend_probabilities` returns.
-
-    Attributes
-    ----------
-    model : Any
-        The map, fitted to all cases; None where nothing is mended.
-    chosen : str
-        Its name among the candidates.
-    before : CalibrationReport
-        On what was stated.
-    after : CalibrationReport
-        On each case as other folds taught.
-    outcome : np.ndarray
-        Outcomes, 0 or 1, shape (n,).
-    score : np.ndarray
-        Stated probabilities, shape (n,).
-    mended : np.ndarray
-        Each case as other folds taught, shape (n,).
-    scores : pd.DataFrame
-        A row for each map, the simplest first: `gain` in log score per held-out case over
-        what was stated, `gap` to the best, with standard errors; `is_near`: within one of
-        the best; `verdict` on held-out cases, "" where not judged.
-    n_folds : int
-        Parts of which each was mended by all others.
-    rests_on_rows : bool
-        Whether a few impossible events alone are what is wrong.
-    warnings : tuple[str, ...]
-        On what all of this depends.
-    """
+    "What was recalibrated, and what held-out cases say; what `mend_probabilities` returns."
 
     @property
     def n(self) -> int:
@@ -221,44 +176,17 @@ class ProbabilityMending(_MendedFields):
 
     def predict(self, y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
                 ) -> np.ndarray:  # mended probabilities, of the same shape
-        """What to state in place of new scores.
-
-        Parameters
-        ----------
-        y_prob : ArrayLike
-            Scores, shape (n,), in [0, 1].
-
-        Returns
-        -------
-        np.ndarray
-            Mended probabilities, of the same shape.
-        """
+        "What to state in place of new scores."
         p = check_probabilities(y_prob)
         return p if self.model is None else self.model.predict(p)
 
     def to_frame(self) -> pd.DataFrame:
-        """The scores, a row for each map.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "The scores, a row for each map."
         return self.scores.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """The map, and the shares of events in bins of what was stated.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-        """
+        "The map, and the shares of events in bins of what was stated."
         return _plot_mend(self, ax)
 
     def __repr__(self) -> str: return as_text(self)
@@ -284,47 +212,9 @@ def mend_probabilities(
 ) -> ProbabilityMending:  # `.sentence`, `.model`, `.predict()`, `.before`, `.after`, `.plot()`
     """Recalibrate probabilities by what helps held-out cases, and judge before and after.
 
-    Nothing is changed where no fault is shown and no map is clearly better.
-
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1, ten or more of each.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
-    n_folds : int, default 10
-        Parts, of which each is mended by what all others teach, ≥ 2.
-    tolerance : float, default 0.05
-        Mean difference over a fifth of the points that does no harm.
-    confidence : float, default 0.95
-        Tests reject at 1 − confidence; in (0, 1).
-    n_resamples : int, default 9999
-        Sets of outcomes drawn for the tests, ≥ 1.
-    n_boot : int, default 5000
-        Sets of noise drawn for the errors' intervals, ≥ 1.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    ProbabilityMending
-        `.sentence`, `.model`, `.predict()`, `.before`, `.after`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    One-standard-error rule of Breiman et al. (1984), § 3.4.3.
-    """
+    Nothing is changed where no fault is shown and no map is clearly better. Raises ValueError,
+    TypeError for bad data, naming the argument. Source: one-standard-error rule of Breiman et al.
+    (1984), § 3.4.3."""
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
     y, p, _ = check_binary(y_true, y_prob)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)

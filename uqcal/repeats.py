@@ -215,28 +215,7 @@ def _neighbours(sample):
 # %% ../nbs/28_repeats.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
 class Repeats(Result):
-    """Whether rows repeat each other, or resemble their neighbours; what `find_repeats` returns.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    found : tuple[str, ...]
-        A sentence for each sign of rows that belong together; empty if none.
-    repeated : int
-        Rows that repeat an earlier one, in what `repeats` says.
-    repeats : str | None
-        "rows", "absolute errors" or "scaled errors"; None where nothing repeats.
-    lag : int | None
-        Distance in the file at which rows resemble each other most; None if sorted.
-    correlation : float | None
-        Their rank correlation there, of Z or |Z|.
-    pvalue : float | None
-        Probability of one as large if rows were unrelated, for all lags tried.
-    groups : np.ndarray | None
-        A label for each row, equal where rows repeat each other or lie a lag of blocks
-        apart; None if unknown.
-    """
+    "Whether rows repeat each other, or resemble their neighbours; what `find_repeats` returns."
 
     n: int  # number of rows
     found: tuple[str, ...]  # a sentence for each sign of rows that belong together; empty if none
@@ -268,42 +247,13 @@ def find_repeats(
 ) -> Repeats:  # `.is_suspect`, `.found`, `.groups`, `.sentence`
     """Look for rows that repeat each other and for neighbours in the file that resemble each other.
 
-    Ties that rounding makes are no repeats.
-
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors, shape (n,), in the order of the file.
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-
-    Returns
-    -------
-    Repeats
-        `.is_suspect`, `.found`, `.groups`, `.sentence`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `uqcal.inputs.check_errors`.
-    """
+    Ties that rounding makes are no repeats. Raises what `uqcal.inputs.check_errors` raises."""
     return repeats_of(Sample(error, uncertainty))
 
 # %% ../nbs/28_repeats.ipynb #cell-017b
 def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the file
                ) -> Repeats:  # the result of `find_repeats`
-    """The search for a checked sample; its own groups are not looked at.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, in the order of the file.
-
-    Returns
-    -------
-    Repeats
-        The result of `find_repeats`.
-    """
+    "The search for a checked sample; its own groups are not looked at."
     what, again, labels = _exact(sample, check_generator(1))
     lag, correlation, pvalue = _neighbours(sample)
     words = _WORDS.get("equal rows" if what == "rows" and labels is None else what)
@@ -323,19 +273,7 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
 def copies_of(sample: Sample,  # errors and uncertainties
               ) -> np.ndarray | None:  # a label for each row, equal where rows are; None where no
                                        # row is a copy, or values are too few to tell
-    """Rows that must be copies of each other, however few they are.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-
-    Returns
-    -------
-    np.ndarray | None
-        A label for each row, equal where rows are; None where no row is a copy, or values
-        are too few to tell.
-    """
+    "Rows that must be copies of each other, however few they are."
     if np.sum(np.diff(np.sort(sample.error)) == 0) < 2: return None  # rows differ where errors do
     rows = _equal_rows(sample)
     is_any = sample.n - int(rows.max()) - 1 > 1
@@ -356,22 +294,7 @@ def repeated_cases(
                     # neighbours are alike
 ) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they must be copies, None
                                      # where nothing is known; and a sentence, "" without a sign
-    """Cases that repeat each other, as far as outcomes and probabilities tell.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file.
-    p : np.ndarray
-        Stated probabilities, shape (n,), or numbers of what was stated, such that
-        neighbours are alike.
-
-    Returns
-    -------
-    tuple[np.ndarray | None, str]
-        A label for each case, equal where they must be copies, None where nothing is known;
-        and a sentence, "" without a sign.
-    """
+    "Cases that repeat each other, as far as outcomes and probabilities tell."
     values, at, count = np.unique(p, return_inverse=True, return_counts=True)
     kinds = int(y.max()) + 1
     cases, code, number = np.unique(kinds * at + y, return_inverse=True, return_counts=True)
@@ -409,21 +332,7 @@ def related_cases(
     p: np.ndarray,  # stated probabilities, shape (n,)
 ) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they count together, None
                                      # where nothing is known; and a sentence, "" without a sign
-    """Cases that repeat each other, or stretches of the file where neighbours are alike.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0.0 or 1.0, shape (n,), in the order of the file.
-    p : np.ndarray
-        Stated probabilities, shape (n,).
-
-    Returns
-    -------
-    tuple[np.ndarray | None, str]
-        A label for each case, equal where they count together, None where nothing is known;
-        and a sentence, "" without a sign.
-    """
+    "Cases that repeat each other, or stretches of the file where neighbours are alike."
     labels, note = repeated_cases(y, p)
     if labels is not None: return labels, note
     if np.unique(p).size < 20: note = ""  # can't be told, as is usual
@@ -471,23 +380,7 @@ def repeated_members(
     group: np.ndarray,  # labels of the groups, shape (n,)
 ) -> tuple[np.ndarray | None, str]:  # a label for each row, equal for copies of a member, None
                                      # where none are known; and a sentence, "" without a sign
-    """Members of groups that must be copies of each other.
-
-    Parameters
-    ----------
-    response : np.ndarray
-        Responses, shape (n,), in the order of the file.
-    score : np.ndarray
-        Scores, shape (n,).
-    group : np.ndarray
-        Labels of the groups, shape (n,).
-
-    Returns
-    -------
-    tuple[np.ndarray | None, str]
-        A label for each row, equal for copies of a member, None where none are known; and a
-        sentence, "" without a sign.
-    """
+    "Members of groups that must be copies of each other."
     at = np.unique(score, return_inverse=True)[1]
     if np.isin(response, (0, 1)).all(): labels, _ = repeated_cases(response, at)
     else: labels = copies_of(Sample(response, at + 1.0))
@@ -506,23 +399,7 @@ def related_members(
     group: np.ndarray,  # labels of the groups, shape (n,)
 ) -> tuple[np.ndarray | None, str]:  # a label for each row, equal where they count together, None
                                      # where nothing is known; and a sentence, "" without a sign
-    """Copies among members of groups, or stretches of the file where neighbours are alike.
-
-    Parameters
-    ----------
-    response : np.ndarray
-        Responses, shape (n,), in the order of the file.
-    score : np.ndarray
-        Scores, shape (n,).
-    group : np.ndarray
-        Labels of the groups, shape (n,).
-
-    Returns
-    -------
-    tuple[np.ndarray | None, str]
-        A label for each row, equal where they count together, None where nothing is known;
-        and a sentence, "" without a sign.
-    """
+    "Copies among members of groups, or stretches of the file where neighbours are alike."
     labels, note = repeated_members(response, score, group)
     if labels is not None: return labels, note
     codes, is_binary = np.unique(group, return_inverse=True)[1], np.isin(response, (0, 1)).all()

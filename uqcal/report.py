@@ -36,18 +36,8 @@ _TITLES = {BIAS: "Bias", AVERAGE: "On average", CONSISTENCY: "Over the range",
 # %% ../nbs/60_report.ipynb #cell-014-a
 def conclude(validation: Validation,  # what `uqcal.validation.validate` returned
              ) -> Verdict:  # a headline, and an answer to each question that was asked
-    """What a validation says about bias, the average, the range, the link between uncertainties and errors, and each feature; and what to do first.
-
-    Parameters
-    ----------
-    validation : Validation
-        What `uqcal.validation.validate` returned.
-
-    Returns
-    -------
-    Verdict
-        A headline, and an answer to each question that was asked.
-    """
+    """What a validation says about bias, the average, the range, the link between uncertainties
+    and errors, and each feature; and what to do first."""
     return Verdict(validation.headline, tuple(Finding(_title(one), one.status, one.sentence)
                                               for one in validation.answers),
                    validation.next_step)
@@ -62,18 +52,7 @@ def _title(answer):
 # %% ../nbs/60_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `uqcal.validation.validate` returned
                   ) -> Picture:  # a line for each statistic and reference
-    """The ζ-scores of a validation, with the band of agreement.
-
-    Parameters
-    ----------
-    validation : Validation
-        What `uqcal.validation.validate` returned.
-
-    Returns
-    -------
-    Picture
-        A line for each statistic and reference.
-    """
+    "The ζ-scores of a validation, with the band of agreement."
     shown = [(score, one) for score in validation.scores.values() for one in score.comparisons]
     scores = "; ".join(f"{score.label}, {_reference(one)}: {three_digits(one.zeta)}"
                        for score, one in shown)
@@ -330,20 +309,7 @@ def report_sections(
     validation: Validation,  # what `uqcal.validation.validate` returned
     details: Mapping[str, str],  # further facts for the settings, such as the file and the seed
 ) -> list[Section]:  # in the order of the report
-    """The parts of a validation's report, to reorder, extend or leave out before `render_page`.
-
-    Parameters
-    ----------
-    validation : Validation
-        What `uqcal.validation.validate` returned.
-    details : Mapping[str, str]
-        Further facts for the settings, such as the file and the seed.
-
-    Returns
-    -------
-    list[Section]
-        In the order of the report.
-    """
+    "The parts of a validation's report, to reorder, extend or leave out before `render_page`."
     scores = list(validation.scores.values())
     defined = [score for score in scores if score.interval is not None]
     binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)
@@ -377,29 +343,9 @@ def write_report(
 ) -> Path:  # the path as it was given
     """Write a validation as one HTML file, self-contained and readable offline.
 
-    Parameters
-    ----------
-    validation : Validation
-        What `uqcal.validation.validate` returned.
-    path : str | os.PathLike
-        The HTML file; its folder must exist.
-    title : str | None, optional
-        Plain text; "Can these uncertainties be believed?" unless given.
-    details : Mapping[str, str] | None, optional
-        Further facts for the settings, such as {"File": "errors.csv", "Seed": "0"}.
-
-    Returns
-    -------
-    Path
-        The path as it was given.
-
-    Raises
-    ------
-    TypeError
-        For anything but a validation.
-    FileNotFoundError, IsADirectoryError, PermissionError, OSError
-        Where the file can't be written; an existing one is then left as it was.
-    """
+    Raises TypeError for anything but a validation, and FileNotFoundError,
+    IsADirectoryError, PermissionError or OSError where the file can't be written; an existing one
+    is then left as it was."""
     if not isinstance(validation, Validation):
         raise TypeError("validation must be what validate(...) returns, got "
                         f"{type(validation).__name__}")

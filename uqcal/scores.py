@@ -32,23 +32,7 @@ def check_dof(dof: float,  # degrees of freedom
               ) -> float:  # the same
     """Make sure that degrees of freedom give a Student distribution a variance.
 
-    Parameters
-    ----------
-    dof : float
-        Degrees of freedom.
-
-    Returns
-    -------
-    float
-        The same.
-
-    Raises
-    ------
-    ValueError
-        For numbers that are not above 2.
-    TypeError
-        For what is no number.
-    """
+    Raises ValueError for numbers that are not above 2, TypeError for what is no number."""
     if isinstance(dof, (bool, str)) or not np.isscalar(dof) or not np.isreal(dof):
         raise TypeError(f"dof must be a number above 2, or infinite, got {dof!r:.40}")
     try: dof = float(dof)
@@ -61,20 +45,7 @@ def check_dof(dof: float,  # degrees of freedom
 def crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
             dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
             ) -> np.ndarray:  # in units of the uncertainties, shape (n,), > 0
-    """The continuous ranked probability score of scaled errors.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        Errors over their uncertainties, shape (n,).
-    dof : float, default np.inf
-        Degrees of freedom, > 2; infinite for the normal distribution.
-
-    Returns
-    -------
-    np.ndarray
-        In units of the uncertainties, shape (n,), > 0.
-    """
+    "The continuous ranked probability score of scaled errors."
     if dof >= _NORMAL:
         size = np.abs(z)
         density = np.exp(-0.5 * size**2) / np.sqrt(2 * np.pi)
@@ -95,30 +66,8 @@ def crps(error: ArrayLike,  # errors, reference minus prediction, shape (n,)
          ) -> np.ndarray:  # for each point, shape (n,), > 0, in the unit of the errors
     """The continuous ranked probability score of predictions ± uncertainties; smaller is better.
 
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors, reference minus prediction, shape (n,).
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-    dof : float, default np.inf
-        Degrees of freedom of the stated Student distribution, > 2; infinite for the normal
-        one.
-
-    Returns
-    -------
-    np.ndarray
-        For each point, shape (n,), > 0, in the unit of the errors.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    Gneiting & Raftery (2007), Eq. 21; Jordan, Krüger & Lerch (2019).
-    """
+    Raises ValueError or TypeError for bad data, naming the argument.
+    Source: Gneiting & Raftery (2007), Eq. 21; Jordan, Krüger & Lerch (2019)."""
     error, uncertainty = check_errors(error, uncertainty)
     return uncertainty * crps_of(error / uncertainty, check_dof(dof))
 
@@ -132,30 +81,7 @@ def negative_log_density(
 ) -> np.ndarray:  # for each point, natural logarithms, shape (n,)
     """The log score of predictions ± uncertainties; smaller is better.
 
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors, reference minus prediction, shape (n,).
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-    dof : float, default np.inf
-        Degrees of freedom of the stated Student distribution, > 2; infinite for the normal
-        one.
-
-    Returns
-    -------
-    np.ndarray
-        For each point, natural logarithms, shape (n,).
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    Good (1952).
-    """
+    Raises ValueError or TypeError for bad data, naming the argument. Source: Good (1952)."""
     error, uncertainty = check_errors(error, uncertainty)
     return np.log(uncertainty) - log_score(error / uncertainty, check_dof(dof))
 
@@ -168,31 +94,8 @@ def interval_score(
 ) -> np.ndarray:  # for each point, shape (n,), ≥ 0, in the unit of the values
     """The interval score of Winkler; smaller is better.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        True values, shape (n,).
-    y_pred_low : ArrayLike
-        Lower bounds, shape (n,), same unit.
-    y_pred_up : ArrayLike
-        Upper bounds, shape (n,), same unit.
-    confidence_level : float
-        The coverage that was stated, in (0, 1).
-
-    Returns
-    -------
-    np.ndarray
-        For each point, shape (n,), ≥ 0, in the unit of the values.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument, and for crossed bounds.
-
-    References
-    ----------
-    Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
-    """
+    Raises ValueError or TypeError for bad data, naming the argument, and for crossed bounds.
+    Source: Winkler (1972); Gneiting & Raftery (2007), Eq. 43."""
     error, half = centred_bounds(y_true, y_pred_low, y_pred_up)
     level = check_fraction(confidence_level, "confidence_level")
     return ErrorScoring("interval", level=level).points(error, half)
@@ -205,25 +108,7 @@ def centred_bounds(y_true: ArrayLike,  # true values, shape (n,)
                    # the widths ≥ 0, shape (n,) each
     """Intervals as errors of their midpoints and half-widths.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        True values, shape (n,).
-    y_pred_low : ArrayLike
-        Lower bounds, shape (n,), same unit.
-    y_pred_up : ArrayLike
-        Upper bounds, shape (n,), same unit.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray]
-        Distances from the midpoints, and half the widths ≥ 0, shape (n,) each.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument, and for crossed bounds.
-    """
+    Raises ValueError or TypeError for bad data, naming the argument, and for crossed bounds."""
     columns = dict(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up)
     check_labels_agree(**columns)
     y, low, up = (read_vector(values, name) for name, values in columns.items())
@@ -240,27 +125,7 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                 ) -> np.ndarray:  # for each point, shape (n,), from 0 to 1
     """The squared difference of outcome and probability; smaller is better.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-
-    Returns
-    -------
-    np.ndarray
-        For each point, shape (n,), from 0 to 1.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    Brier (1950).
-    """
+    Raises ValueError or TypeError for bad data, naming the argument. Source: Brier (1950)."""
     y, p, _ = check_binary(y_true, y_prob)
     return OutcomeScoring("brier").points(y, p)
 
@@ -271,28 +136,7 @@ def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                                # and the other happened
     """Minus the log of the probability that was stated for what happened; smaller is better.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-
-    Returns
-    -------
-    np.ndarray
-        For each point, shape (n,), ≥ 0; infinite where 0 or 1 was stated and the other
-        happened.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    Good (1952).
-    """
+    Raises ValueError or TypeError for bad data, naming the argument. Source: Good (1952)."""
     y, p, _ = check_binary(y_true, y_prob)
     return OutcomeScoring("log loss").points(y, p)
 
@@ -314,17 +158,7 @@ def _quantiles(values):
 # %% ../nbs/32_scores.ipynb #cell-053
 @dataclass(frozen=True)
 class ErrorScoring:
-    """How errors are scored beside the widths that were stated for them, and what would mend these.
-
-    Parameters
-    ----------
-    name : str
-        "log", "crps" or "interval".
-    dof : float, default np.inf
-        Degrees of freedom of the stated distribution; infinite: normal.
-    level : float, default 0.9
-        Coverage that intervals state.
-    """
+    "How errors are scored beside the widths that were stated for them, and what would mend these."
 
     name: str  # "log", "crps" or "interval"
     dof: float = np.inf  # degrees of freedom of the stated distribution; infinite: normal
@@ -333,38 +167,14 @@ class ErrorScoring:
     def points(self, error: np.ndarray,  # shape (n,)
                width: np.ndarray,  # uncertainties > 0, or half-widths ≥ 0, shape (n,)
                ) -> np.ndarray:  # penalties, shape (n,)
-        """The score of each point.
-
-        Parameters
-        ----------
-        error : np.ndarray
-            Shape (n,).
-        width : np.ndarray
-            Uncertainties > 0, or half-widths ≥ 0, shape (n,).
-
-        Returns
-        -------
-        np.ndarray
-            Penalties, shape (n,).
-        """
+        "The score of each point."
         if self.name == "log": return np.log(width) - log_score(error / width, self.dof)
         if self.name == "crps": return width * crps_of(error / width, self.dof)
         return 2 * width + 2 / (1 - self.level) * np.maximum(np.abs(error) - width, 0)
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none for fewer than 20, no curve below 100 or for intervals
-        """Corrections that so many points can teach, in their order, and flat widths at the end.
-
-        Parameters
-        ----------
-        n_units : int
-            Independent points.
-
-        Returns
-        -------
-        tuple[str, ...]
-            None for fewer than 20, no curve below 100 or for intervals.
-        """
+        "Corrections that so many points can teach, in their order, and flat widths at the end."
         if n_units < 20: return ()
         curve = ("curve",) if n_units >= 100 and self.name != "interval" else ()
         return ("shift", "factor", *curve, "flat")
@@ -373,22 +183,7 @@ class ErrorScoring:
               error: np.ndarray,  # of training points, shape (n,)
               width: np.ndarray,  # shape (n,)
               ) -> dict[str, Callable]:  # by step: a map of (error, width) to a mended pair
-        """What these points teach, each correction on top of those before it.
-
-        Parameters
-        ----------
-        steps : Sequence[str]
-            From `steps`.
-        error : np.ndarray
-            Of training points, shape (n,).
-        width : np.ndarray
-            Shape (n,).
-
-        Returns
-        -------
-        dict[str, Callable]
-            By step: a map of (error, width) to a mended pair.
-        """
+        "What these points teach, each correction on top of those before it."
         return _learnt_maps(self, steps, error, width)
 
 # %% ../nbs/32_scores.ipynb #cell-054
@@ -396,22 +191,7 @@ def best_shift(scoring: ErrorScoring,  # how points are scored
                error: np.ndarray,  # shape (n,)
                width: np.ndarray,  # shape (n,)
                ) -> float:  # in the unit of the errors; to be taken from them
-    """The shift of predictions that a score likes best, where widths have a fitting size.
-
-    Parameters
-    ----------
-    scoring : ErrorScoring
-        How points are scored.
-    error : np.ndarray
-        Shape (n,).
-    width : np.ndarray
-        Shape (n,).
-
-    Returns
-    -------
-    float
-        In the unit of the errors; to be taken from them.
-    """
+    "The shift of predictions that a score likes best, where widths have a fitting size."
     if scoring.name == "log" and scoring.dof >= _NORMAL:
         weight = (width.min() / width)**2
         return float(weight @ error / weight.sum())
@@ -425,22 +205,7 @@ def best_factor(scoring: ErrorScoring,  # how points are scored
                 error: np.ndarray,  # shape (n,)
                 width: np.ndarray,  # shape (n,)
                 ) -> float:  # > 0; 1 where all errors or all widths are zero
-    """The factor on all widths that a score likes best.
-
-    Parameters
-    ----------
-    scoring : ErrorScoring
-        How points are scored.
-    error : np.ndarray
-        Shape (n,).
-    width : np.ndarray
-        Shape (n,).
-
-    Returns
-    -------
-    float
-        > 0; 1 where all errors or all widths are zero.
-    """
+    "The factor on all widths that a score likes best."
     size = np.abs(error[width > 0]) / width[width > 0]
     if not size.any(): return 1.0
     if scoring.name == "log" and scoring.dof >= _NORMAL: return float(np.sqrt(np.mean(size**2)))
@@ -472,33 +237,14 @@ def _learnt_maps(scoring, steps, error, width):
 # %% ../nbs/32_scores.ipynb #cell-056
 @dataclass(frozen=True)
 class OutcomeScoring:
-    """How stated probabilities are scored, and what would mend them.
-
-    Parameters
-    ----------
-    name : str
-        "brier" or "log loss".
-    """
+    "How stated probabilities are scored, and what would mend them."
 
     name: str  # "brier" or "log loss"
 
     def points(self, outcome: np.ndarray,  # 0.0 or 1.0, shape (n,)
                probability: np.ndarray,  # of 1, shape (n,)
                ) -> np.ndarray:  # penalties, shape (n,)
-        """The score of each point; infinite for a log loss where the impossible happened.
-
-        Parameters
-        ----------
-        outcome : np.ndarray
-            0.0 or 1.0, shape (n,).
-        probability : np.ndarray
-            Of 1, shape (n,).
-
-        Returns
-        -------
-        np.ndarray
-            Penalties, shape (n,).
-        """
+        "The score of each point; infinite for a log loss where the impossible happened."
         if self.name == "brier":
             penalty = outcome - probability
             penalty *= penalty
@@ -508,18 +254,7 @@ class OutcomeScoring:
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none for fewer than 20, no curve below 100
-        """Corrections that so many points can teach, in their order, and the base rate at the end.
-
-        Parameters
-        ----------
-        n_units : int
-            Independent points.
-
-        Returns
-        -------
-        tuple[str, ...]
-            None for fewer than 20, no curve below 100.
-        """
+        "Corrections that so many points can teach, in their order, and the base rate at the end."
         if n_units < 20: return ()
         return ("line", "curve", "flat") if n_units >= 100 else ("line", "flat")
 
@@ -527,22 +262,7 @@ class OutcomeScoring:
               outcome: np.ndarray,  # of training points, shape (n,)
               probability: np.ndarray,  # shape (n,)
               ) -> dict[str, Callable]:  # by step: a map of (outcome, probability) to a mended pair
-        """What these points teach.
-
-        Parameters
-        ----------
-        steps : Sequence[str]
-            From `steps`.
-        outcome : np.ndarray
-            Of training points, shape (n,).
-        probability : np.ndarray
-            Shape (n,).
-
-        Returns
-        -------
-        dict[str, Callable]
-            By step: a map of (outcome, probability) to a mended pair.
-        """
+        "What these points teach."
         coef = fit_logistic(platt_features(probability), outcome, start=np.array([1.0, 0.0])).coef
         maps = {"line": lambda y, p: (y, np.clip(sigmoid(platt_features(p) @ coef), 1e-12,
                                                  1 - 1e-12))}
@@ -574,22 +294,7 @@ def split_rows(unit: np.ndarray,  # which rows belong together: whole numbers fr
                rng: np.random.Generator,  # a generator, which moves on
                n_folds: int = 10,  # folds, ≥ 2
                ) -> list[tuple[np.ndarray, np.ndarray]]:  # rows to learn from, and rows to judge
-    """Random splits in which each row is judged once and rows that belong together stay together.
-
-    Parameters
-    ----------
-    unit : np.ndarray
-        Which rows belong together: whole numbers from 0, shape (n,).
-    rng : np.random.Generator
-        A generator, which moves on.
-    n_folds : int, default 10
-        Folds, ≥ 2.
-
-    Returns
-    -------
-    list[tuple[np.ndarray, np.ndarray]]
-        Rows to learn from, and rows to judge.
-    """
+    "Random splits in which each row is judged once and rows that belong together stay together."
     fold = (rng.permutation(unit.max() + 1) % n_folds)[unit]
     found = []
     for k in range(min(n_folds, int(fold.max()) + 1)):
@@ -605,24 +310,7 @@ def held_out_points(
     steps: Sequence[str],  # corrections, from the scoring's `steps`
     splits: Sequence[tuple[np.ndarray, np.ndarray]],  # from `split_rows`
 ) -> Mapping[str, np.ndarray]:  # by step: the score of each point, shape (n,)
-    """Scores after each correction, of points that it was not learnt from.
-
-    Parameters
-    ----------
-    scoring : ErrorScoring | OutcomeScoring
-        How points are scored.
-    columns : Sequence[np.ndarray]
-        Errors and widths, or outcomes and probabilities, (n,) each.
-    steps : Sequence[str]
-        Corrections, from the scoring's `steps`.
-    splits : Sequence[tuple[np.ndarray, np.ndarray]]
-        From `split_rows`.
-
-    Returns
-    -------
-    Mapping[str, np.ndarray]
-        By step: the score of each point, shape (n,).
-    """
+    "Scores after each correction, of points that it was not learnt from."
     out = {step: np.empty(columns[0].size) for step in steps}
     for rest, held in splits if steps else ():
         maps = scoring.learn(steps, *(column[rest] for column in columns))

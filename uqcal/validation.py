@@ -45,25 +45,7 @@ __all__ = ['Comparison', 'Score', 'Validation', 'validate']
 # %% ../nbs/51_validation.ipynb #cell-022
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Result):
-    """A statistic beside one reference; a `Score` holds one for each.
-
-    Attributes
-    ----------
-    statistic : str
-        Its name.
-    distribution : str
-        For which the reference was simulated; "known" where it holds for all.
-    reference : float
-        What perfect uncertainties give.
-    reference_se : float
-        Its standard error; 0 where it is known.
-    zeta : float
-        Distance of the statistic from it, in units of the facing half of the interval.
-    simulated_interval : Interval | None
-        Of the simulated values; None where it is known.
-    zeta_simulated : float | None
-        The distance in units of that interval's facing half.
-    """
+    "A statistic beside one reference; a `Score` holds one for each."
 
     statistic: str  # its name
     distribution: str  # for which the reference was simulated; "known" where it holds for all
@@ -92,32 +74,7 @@ class Comparison(Result):
 # %% ../nbs/51_validation.ipynb #cell-024
 @dataclass(frozen=True, kw_only=True)
 class Score(Result):
-    """What one statistic says of stated uncertainties; `validate` returns one for each.
-
-    Attributes
-    ----------
-    statistic : str
-        "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse".
-    status : str
-        "valid", "invalid" or "undecided".
-    sentence : str
-        What that means.
-    estimate : float | None
-        The statistic of the data; None where it has no value.
-    confidence_interval : Interval | None
-        Its BCa interval; None where it has no value.
-    confidence : float
-        Level of the interval.
-    interval : BootstrapInterval | None
-        What it rests on.
-    references : dict[str, SimulatedReference]
-        Simulated ones, by distribution.
-    comparisons : tuple[Comparison, ...]
-        With each reference.
-    doubt : str | None
-        Why the statistic is not fit for these data, Fig. 1's first question; None where
-        nothing speaks against it.
-    """
+    "What one statistic says of stated uncertainties; `validate` returns one for each."
 
     statistic: str  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse"
     status: str  # "valid", "invalid" or "undecided"
@@ -145,12 +102,7 @@ class Score(Result):
         return "too small" if is_small else "too large"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each comparison; what does not apply to a known reference is <NA>.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for each comparison; what does not apply to a known reference is <NA>."
         return _frame([self])
 
 # %% ../nbs/51_validation.ipynb #cell-024b
@@ -428,25 +380,7 @@ class _Validated(Result):
 
 # %% ../nbs/51_validation.ipynb #cell-070
 class Validation(_Validated):
-    """What is to be thought of stated uncertainties, and why; what `validate` returns.
-
-    Attributes
-    ----------
-    sample : Sample
-        The errors and uncertainties, copies of what was given.
-    conclusions : dict[str, Conclusion]
-        By question, no distribution assumed; maybe none.
-    scores : dict[str, Score]
-        By statistic, against known and simulated references.
-    causes : tuple[Cause, ...]
-        Mistakes whose traces the two columns carry.
-    cautions : tuple[str, ...]
-        Conditions that the data do not meet.
-    warnings : tuple[str, ...]
-        In short, those of them on which every answer depends.
-    settings : dict[str, Any]
-        What it was made with, by name: n, n_bins, tolerance, groups ….
-    """
+    "What is to be thought of stated uncertainties, and why; what `validate` returns."
 
     @property
     def mends(self) -> str:
@@ -469,37 +403,16 @@ class Validation(_Validated):
         return still_open(self.answers)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each statistic and reference; what does not apply to a known reference is <NA>.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for each statistic and reference; what does not apply to a known reference is <NA>."
         return _frame(self.scores.values())
 
     def to_json(self) -> str:
-        """Headline, next step, conclusions, scores, causes, cautions, settings; no infinite number.
-
-        Returns
-        -------
-        str
-        """
+        "Headline, next step, conclusions, scores, causes, cautions, settings; no infinite number."
         return json.dumps(_as_json(self), ensure_ascii=False, allow_nan=False, indent=1)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Draw the ζ-scores of every statistic and reference, with the band of agreement.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-        """
+        "Draw the ζ-scores of every statistic and reference, with the band of agreement."
         return _plot_scores(self, ax)
 
     def __repr__(self) -> str: return _as_text(self)
@@ -645,63 +558,7 @@ def validate(
 ) -> Validation:  # `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`
     """Conclude whether the stated uncertainties agree with the errors, and decide each statistic.
 
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors, reference minus prediction, shape (n,), n ≥ 2.
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-    statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
-        Or "rce", "correlation", "nll".
-    conclusions : bool, default True
-        Whether to draw conclusions by tests that assume no distribution.
-    features : Any, optional
-        Columns to look along: DataFrame or dict of name → column, shape (n,) each, numbers
-        or groups as text; two conclusions for each.
-    groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,), if any do.
-    tolerance : float, default 1.25
-        Largest factor between the errors' size and the stated one that does no harm, > 1;
-        for bias, tolerance − 1 stated uncertainties.
-    distribution : Any, optional
-        Of error / uncertainty, if known: "normal", "t6" ….
-    distributions : Sequence[Any], default ("normal", "t6")
-        Two or more to compare where none is known.
-    n_bins : int, default 20
-        Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
-    n_boot : int, default 5000
-        Bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points.
-    n_resamples : int | str, default "auto"
-        Shuffles for each conclusion, ≥ 1, fewer above 50,000 points; "auto": 9,999, and
-        above 10,000 points what settles answers.
-    n_mc : int | str, default 10_000
-        Simulated sets for each distribution, ≥ 2, fewer above 15,000 points; or "auto": as
-        many as the interval's width asks for.
-    confidence : float, default 0.95
-        Level of intervals, in (0, 1); tests reject at 1 − confidence.
-    n_calibration : int | None, optional
-        Errors to which uncertainties were fitted before, if any.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    Validation
-        `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad arguments.
-
-    References
-    ----------
-    Pernot (2024), Fig. 1, App. A.
-    """
+    Raises ValueError or TypeError for bad arguments. Source: Pernot (2024), Fig. 1, App. A."""
     sample, warnings, doubts = _independent(Sample(error, uncertainty, groups))
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
