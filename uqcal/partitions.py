@@ -836,14 +836,16 @@ class PartitionedErrors(Result):
         without the bias where one is shown.
     adjusted : dict[str, float]
         The same, adjusted by Holm's method.
+    not_asked : dict[str, str]
+        Of the others, why.
     mean : float
         Of z, the errors over their uncertainties.
     mean_interval : Interval
-        Of its expectation.
+        Of its expectation; without ends where no bias is asked.
     zms : float
         Mean of the squares of z, 1 where errors have the stated size on average.
     zms_interval : Interval
-        Of its expectation.
+        Of its expectation; from 0 to ∞ where no size is asked.
     kuiper : float
         Range of the sums of z²/ZMS − 1 along the uncertainties, over n.
     bias_kuiper : float
@@ -866,10 +868,11 @@ class PartitionedErrors(Result):
     pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
                                # serve, the last two without the bias where one is shown
     adjusted: dict[str, float]  # the same, adjusted by Holm's method
+    not_asked: dict[str, str]  # of the others, why
     mean: float  # of z, the errors over their uncertainties
-    mean_interval: Interval  # of its expectation
+    mean_interval: Interval  # of its expectation; without ends where no bias is asked
     zms: float  # mean of the squares of z, 1 where errors have the stated size on average
-    zms_interval: Interval  # of its expectation
+    zms_interval: Interval  # of its expectation; from 0 to ∞ where no size is asked
     kuiper: float  # range of the sums of z²/ZMS − 1 along the uncertainties, over n
     bias_kuiper: float  # range of the sums of z − z² mean/ZMS along the uncertainties, over n
     without_bias: PartitionedErrors | None = None  # the same of errors less their bias, where one
@@ -901,29 +904,33 @@ class PartitionedErrors(Result):
 
 # %% ../nbs/64_partitions.ipynb #cell-013
 def _errors_sentence(found):
-    level, sizes = f"{100 * found.confidence:g} % interval", found.without_bias or found
-    low, high = np.sqrt(sizes.zms_interval)
-    size = f"{three_digits(np.sqrt(sizes.zms))} times as large as stated on average ({level} " \
-           f"{three_digits(low)} to {three_digits(high)})"
+    level, asked = f"{100 * found.confidence:g} % interval", {*found.pvalues}
     mean = f"the mean of E/u is {found.mean:+.3g} ({level} {found.mean_interval.low:+.3g} to " \
            f"{found.mean_interval.high:+.3g})"
-    faults = {"average": f"errors are {size}",
+    of = " as large as stated on average"
+    size = f"errors are {_factor(found.without_bias or found, of, f'{level} ')}"
+    faults = {"average": size,
               "consistency": "the factor between errors and uncertainties changes along these"}
+    by_chance = f"{_BY_CHANCE}. " * any(_is_left_out(found, name) for name in asked)
     shown = {name for name, p in found.adjusted.items() if p < 1 - found.confidence}
     says = [f"These errors are biased: {_how_biased(found, mean)}."] if "bias" in shown else []
-    start = "Without the bias, these" if found.without_bias else "These"
     if wrong := [text for name, text in faults.items() if name in shown]:
+        start = "Without the bias, these" if found.without_bias else "These"
         says.append(f"{start} uncertainties can't be believed: {enumerated(wrong)}.")
-    elif found.without_bias and {*faults} & {*found.pvalues}:
-        says.append(f"Without the bias, no fault of the uncertainties was found: errors are {size}."
-                    f" {_NO_STRETCH}")
+    elif found.without_bias:
+        start = "whether the uncertainties are right is not decided" \
+            if by_chance or "average" not in asked else "no fault of the uncertainties was found"
+        says.append(f"Without the bias, {start}" + (f": {size}. {by_chance}{_NO_STRETCH}"
+                                                    if "average" in asked else "."))
     elif not shown:
-        says.append(f"No fault was found in {found.n:,} rows: {mean}, errors are {size}. "
-                    f"{_NO_STRETCH}" if found.pvalues else
-                    f"Nothing can be said of {found.n:,} rows.")
-    if missing := [_ASKED[name] for name in _ASKED if name not in found.pvalues]:
-        says.append(f"Not asked: {enumerated(missing)}, since {_OUTWEIGHED}; validate asks in "
-                    "memory.")
+        start = "Not decided. " * bool(found.not_asked or by_chance) + "No fault was found in " \
+            + "what could be asked of " * bool(found.not_asked)
+        seen = ", ".join([mean] * ("bias" in asked) + [size] * ("average" in asked))
+        says.append(f"{start}{found.n:,} rows: {seen}. {by_chance}{_NO_STRETCH}" if seen else
+                    "Not decided: nothing could be asked.")
+    for why in dict.fromkeys(found.not_asked.values()):
+        left = [_ASKED[name] for name, one in found.not_asked.items() if one == why]
+        says.append(f"Not asked: {enumerated(left)}, since {why}.")
     if found.copies > 1:
         says.append("Copies of one row count as one case: there are "
                     f"{three_digits(found.copies)} rows to each.")
@@ -931,7 +938,7 @@ def _errors_sentence(found):
 
 # %% ../nbs/64_partitions.ipynb #cell-013b
 _NO_STRETCH = "How far they are off at single uncertainties is not limited."
-_OUTWEIGHED = "single rows outweigh all others, or all uncertainties are alike"
+_BY_CHANCE = "One of several intervals may leave out what is right by chance"
 _ASKED = {"bias": "whether errors scatter around zero", "average": "their size on average",
           "consistency": "their size along the uncertainties"}
 
@@ -944,21 +951,20 @@ def _how_biased(found, mean):
     changes = 2 * _bridge_tail(walk) < 1 - found.confidence
     return f"{mean}, and changes along the uncertainties" if changes else mean
 
+# %% ../nbs/64_partitions.ipynb #cell-013b-b
+def _is_left_out(found, name):
+    "Whether an interval leaves out what is right though, among all questions, no fault is shown."
+    if not found.adjusted[name] >= 1 - found.confidence: return False
+    if name == "average": return not (found.without_bias or found).zms_interval.holds(1)
+    return name == "bias" and not found.mean_interval.holds(0)
+
 # %% ../nbs/64_partitions.ipynb #cell-013c
 def _errors_answers(found):
     "Status, sentence and numbers of each question."
-    sizes, beyond = found.without_bias or found, f"the tolerance of {found.tolerance:g}"
+    sizes = found.without_bias or found
     low, high = (float(end) for end in np.sqrt(sizes.zms_interval))
-    within = low * found.tolerance >= 1 and high <= found.tolerance
-    mean = f"the mean of E/u is {found.mean:+.3g} ({found.mean_interval.low:+.3g} to " \
-           f"{found.mean_interval.high:+.3g})"
-    average = (f"On average the errors are not as large as stated, but {_factor(sizes)}",
-               f"On average the errors are as large as stated, {_factor(sizes)}, within {beyond}"
-               if within else f"No fault of the average is shown, but one beyond {beyond} is not "
-               f"excluded: the errors are {_factor(sizes)}")
-    told = {"bias": (f"The errors are biased: {_how_biased(found, mean)}", f"No bias is seen: "
-                     f"{mean}; how large it may be over single stretches is not limited"),
-            "average": average,
+    within = 1 / found.tolerance <= low <= 1 <= high <= found.tolerance
+    told = {"bias": _bias_told(found), "average": _average_told(sizes, within, found.tolerance),
             "consistency": ("The factor between errors and uncertainties changes along these",
                             "No sign that the factor between errors and uncertainties changes "
                             "along these; how far it may over single stretches is not limited")}
@@ -970,12 +976,32 @@ def _errors_answers(found):
         is_wrong = p is not None and p < 1 - found.confidence
         status = "invalid" if is_wrong else (
             "valid" if p is not None and name == "average" and within else "undecided")
-        sentence = _without(found, name, f"{texts[not is_wrong]} ({_told(p)}, adjusted).") \
-            if p is not None else f"Not asked, since {_OUTWEIGHED}."
+        sentence = _without(found, name, f"Not asked, since {found.not_asked[name]}."
+                            if p is None else f"{texts[not is_wrong]} ({_told(p)}, adjusted).")
         answers["average calibration" if name == "average" else name] = dict(
             status=status, sentence=sentence.replace("-", "−"), pvalue=p, estimate=estimate,
-            confidence_interval=interval)
+            confidence_interval=None if p is None else interval)
     return answers
+
+# %% ../nbs/64_partitions.ipynb #cell-013c-b
+def _bias_told(found):
+    "What is said where a bias is shown, and where none is."
+    low, high = found.mean_interval
+    mean = f"the mean of E/u is {found.mean:+.3g} ({low:+.3g} to {high:+.3g})"
+    no = f"No bias is seen: {mean}" if low <= 0 <= high else f"Not decided: {mean}. {_BY_CHANCE}"
+    return (f"The errors are biased: {_how_biased(found, mean)}",
+            f"{no}; how large it may be over single stretches is not limited")
+
+# %% ../nbs/64_partitions.ipynb #cell-013c-c
+def _average_told(sizes, within, tolerance):
+    "What is said where a fault of the average is shown, and where none is."
+    factor = _factor(sizes)
+    no = f"On average the errors are as large as stated, {factor}, within the tolerance of " \
+        f"{tolerance:g}" if within else "No fault of the average is shown, but one beyond the " \
+        f"tolerance of {tolerance:g} is not excluded: the errors are {factor}"
+    if not sizes.zms_interval.holds(1):
+        no = f"Not decided: the errors are {factor} as large as stated. {_BY_CHANCE}"
+    return f"On average the errors are not as large as stated, but {factor}", no
 
 # %% ../nbs/64_partitions.ipynb #cell-013d
 def _told(p):
@@ -983,10 +1009,11 @@ def _told(p):
     return f"p = {p:.2g}" if p > 1e-300 else "p < 1e-300"
 
 # %% ../nbs/64_partitions.ipynb #cell-013d-b
-def _factor(found):
-    "How many times as large as stated errors are on average, with its interval."
+def _factor(found, of="", level=""):
+    "How many times as large as stated errors are on average, with its interval if it has one."
     low, high = map(three_digits, np.sqrt(found.zms_interval))
-    return f"{three_digits(np.sqrt(found.zms))} times ({low} to {high})"
+    interval = f" ({level}{low} to {high})" if found.zms_interval.high < np.inf else ""
+    return f"{three_digits(np.sqrt(found.zms))} times{of}{interval}"
 
 # %% ../nbs/64_partitions.ipynb #cell-013d-c
 def _without(found, name, text):
@@ -1128,7 +1155,7 @@ def errors_of_partitions(
 
     References
     ----------
-    Kuiper (1960) for the limit of the walk's range.
+    Kuiper (1960) for the limit of the walk's range, Hall (1992) for those of the means.
     """
     confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
     tolerance = check_tolerance(tolerance)
@@ -1142,6 +1169,8 @@ def errors_of_partitions(
         if not found.pvalues.get("bias", 1) < (1 - confidence) / len(_ASKED): return found
         bias = _bias_along(parts, asked, walked.cells, copies)
         less = _walked(parts, asked, bias)
+    if less.sums[2] < 1e-20 * walked.sums[2]:  # nothing but rounding is left
+        less = less._replace(sums=less.sums * [1, 0, 0, 0], ranges=None)
     passes += 1 + less.n_passes
     without = _errors_found(less, confidence, copies, n_passes=passes, **counts)
     return _errors_found(walked, confidence, copies, without_bias=without, n_passes=passes,
@@ -1150,35 +1179,79 @@ def errors_of_partitions(
 # %% ../nbs/64_partitions.ipynb #cell-016
 def _errors_found(walked, confidence, copies, without_bias=None, **counts):
     "The answers from what the passes said."
-    sums, ranges = walked.sums, walked.ranges
-    n, mean, zms = int(sums[0]), *(sums[1:3] / sums[0]).tolist()
-    (lowest, highest), spread, spread_of_squares = walked.ends, max(zms - mean**2, 0.0), max(
-        float(sums[3] / n - zms**2), 0.0)
-    cases = n / copies
-    furthest = max(highest - mean, mean - lowest)**2 <= 0.01 * cases * spread and cases >= 100
-    heaviest = (max(highest**2, lowest**2) - zms)**2 <= 0.01 * cases * spread_of_squares \
-        and cases >= 100
-    far = -special.ndtri((1 - confidence) / 2) / np.sqrt(cases)
-    half, other = far * np.sqrt(spread), far * np.sqrt(spread_of_squares)
-    pvalues = {}
-    if furthest: pvalues["bias"] = _of_bias(mean, zms, cases, ranges and ranges[1:])
+    (n, z, square, fourth), (lowest, highest) = walked.sums.tolist(), walked.ends
+    ranges, cases, mean, zms = walked.ranges or [], n / copies, z / n, square / n
+    of_z = _mean_of(mean, zms - mean**2, max(highest - mean, mean - lowest), cases)
+    of_squares = _mean_of(zms, fourth / n - zms**2, max(highest**2, lowest**2) - zms, cases)
+    why = _why_not(of_z, of_squares, cases, copies > 1, not ranges)
+    pvalues, tail = {}, (1 - confidence) / 2
+    far = -float(special.ndtri(tail))
+    if not why["bias"]: pvalues["bias"] = _of_bias(of_z, zms, cases, ranges[1:])
     if without_bias is not None:
         pvalues |= {name: p for name, p in without_bias.pvalues.items() if name != "bias"}
-    elif heaviest:
-        pvalues["average"] = _two_sided(zms - 1, spread_of_squares, cases)
-        if ranges: pvalues["consistency"] = _bridge_tail(
-            ranges[0] * zms / _error(spread_of_squares, cases))
+    else:
+        if not why["average"]: pvalues["average"] = _of_average(of_squares)
+        if not why["consistency"]:
+            pvalues["consistency"] = _bridge_tail(ranges[0] * zms / of_squares.error)
+    mean_ends, zms_ends = [-np.inf, np.inf], [0.0, np.inf]
+    if not why["bias"]:
+        mean_ends = [mean - far * of_z.error, mean + far * of_z.error]
+    if not why["average"]:
+        zms_ends = [max(zms - far * of_squares.error, 0.0),
+                    zms - of_squares.error * _lower_end(tail, of_squares.share)]
     return PartitionedErrors(
         pvalues=pvalues, adjusted=dict(zip(pvalues, holm([*pvalues.values()]).tolist())) if pvalues
-        else {}, mean=mean, mean_interval=Interval(mean - half, mean + half), zms=zms,
-        zms_interval=Interval(max(zms - other, 0.0), zms + other), n=n, copies=copies,
-        kuiper=ranges[0] if ranges else 0.0, bias_kuiper=ranges[-1] if ranges else 0.0,
-        confidence=confidence, without_bias=without_bias, **counts)
+        else {}, not_asked={name: text for name, text in (
+            why | (without_bias.not_asked if without_bias else {})).items() if name not in pvalues},
+        mean=mean, mean_interval=Interval(*mean_ends), zms=zms, zms_interval=Interval(*zms_ends),
+        n=int(n), copies=copies, kuiper=ranges[0] if ranges else 0.0,
+        bias_kuiper=ranges[-1] if ranges else 0.0, confidence=confidence,
+        without_bias=without_bias, **counts)
+
+# %% ../nbs/64_partitions.ipynb #cell-016b
+class _Mean(NamedTuple):
+    "A mean and what its limits need."
+    value: float
+    error: float  # its standard error
+    share: float  # of the variance, that of the farthest row
+
+
+def _mean_of(value, variance, farthest, cases):
+    variance = max(variance, 0.0)
+    return _Mean(value, float(_error(variance, cases)), float(farthest**2 / max(
+        cases * variance, 1e-12 * value**2, 1e-300)))
+
+# %% ../nbs/64_partitions.ipynb #cell-016c
+def _why_not(of_z, of_squares, cases, are_copied, is_even):
+    "For each question, why it is not asked; empty where it is."
+    few = f"its limit takes 100 {'cases' if are_copied else 'rows'}, not {int(cases)}; validate " \
+          "asks in memory" if cases < 100 else ""
+    of_one = ["a single row outweighs all others together; validate asks in memory"
+              if mean.share > 0.5 else "" for mean in (of_z, of_squares)]
+    alike = "nothing is left of the errors" if not of_squares.value > 0 else (
+        "all scaled errors have the same size"
+        if of_squares.error**2 * cases <= 1e-12 * of_squares.value**2 else "")
+    average = few or alike or of_one[1]
+    return {"bias": few or of_one[0], "average": average,
+            "consistency": average or ("all uncertainties are alike" if is_even else "")}
 
 # %% ../nbs/64_partitions.ipynb #cell-017
-def _two_sided(mean, variance, n):
-    "The p-value of a mean being zero, by the normal limit."
-    return float(2 * special.ndtr(-abs(mean) / _error(variance, n)))
+def _lower_tail(t, share):
+    "Probability of a studentised mean below t ≤ 0, where the farthest row has such a share."
+    b = max(np.sqrt(share), 1e-6)
+    return float(special.ndtr(((1 + b * max(t, -1e6) / 3)**3 - 1) / b + b / 6))
+
+# %% ../nbs/64_partitions.ipynb #cell-017n
+def _lower_end(p, share):
+    "The t of which that is the probability."
+    b = max(np.sqrt(share), 1e-6)
+    return float(3 * (np.cbrt(1 + b * (special.ndtri(p) - b / 6)) - 1) / b)
+
+# %% ../nbs/64_partitions.ipynb #cell-017o
+def _of_average(mean):
+    "The p-value of squares that are 1 on average."
+    t = (mean.value - 1) / mean.error
+    return min(2 * (_lower_tail(t, mean.share) if t < 0 else float(special.ndtr(-t))), 1.0)
 
 # %% ../nbs/64_partitions.ipynb #cell-017h
 def _error(variance, n):
@@ -1188,7 +1261,7 @@ def _error(variance, n):
 # %% ../nbs/64_partitions.ipynb #cell-017i
 def _of_bias(mean, zms, n, ranges):
     "The p-value of no bias, from the mean and, where there is one, the range of its walk."
-    pvalue = _two_sided(mean, max(zms - mean**2, 0.0), n)
+    pvalue = float(2 * special.ndtr(-abs(mean.value) / mean.error))
     if not ranges: return pvalue
     return min(2 * min(pvalue, _bridge_tail(ranges[0] / _error(zms, n))), 1.0)
 
