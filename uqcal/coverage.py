@@ -955,8 +955,9 @@ def _judged(y_true, stated, level, checked, given, options):
     is_far = any("alone makes up" in one for one in cautions)
     mends, held_out, mend = (None, None, None) if bounds is None or is_far else _tried(
         conclusions, y, bounds, level, asked, group, options)
-    if empty: cautions.append(f"{empty:,} of {covered.size:,} sets are empty; they count as missed, "
-                              "and are left out along the set size.")
+    if empty:
+        cautions.append(f"{empty:,} of {covered.size:,} sets are empty; they count as missed, and "
+                        "are left out along the set size.")
     return IntervalReport(
         conclusions=conclusions, n=covered.size, coverage=level, covered=int(covered.sum()),
         mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=given["n_crossed"],
