@@ -186,20 +186,10 @@ class _Faults:
         missing[list(known)] = False
         self._count(name, values, places, missing, "has no value")
         endless = np.isinf(values)
-        self._count(name, values, places, endless, "is infinite ({:g})" + (
-            self._no_width(name, values[endless]) if kind == "bound" else ""))
+        hint = _no_width(name, values[endless], self.found) if kind == "bound" else ""
+        self._count(name, values, places, endless, "is infinite ({:g})" + hint)
         for is_wrong, said in _KINDS[kind]:
             self._count(name, values, places, is_wrong(values) & np.isfinite(values), said)
-
-    def _no_width(self, name, endless):
-        "What an infinite bound means, said once."
-        if not endless.size or any(
-                "no width" in text for _, text, _ in self.found.values()): return ""
-        column = name if name.isidentifier() else f"`{name}`"
-        kept = f"{column} {'> -inf' if endless[0] < 0 else '< inf'}"
-        return (", a bound that is never missed and leaves no width to judge; leave such rows out, as "
-                f"where {kept!r} does, and say how many there were").replace("{", "{{").replace(
-                    "}", "}}")
 
     def _count(self, name, values, places, wrong, said):
         if not wrong.any(): return
@@ -215,6 +205,16 @@ class _Faults:
             more = f", and in {count - 1:,} more {self.place}{'s' * (count > 2)}" * (count > 1)
             told.append(f"{self.place} {where}: {text}{more}")
         raise ValueError(f"{self.source}, {'; '.join(told)}")
+
+# %% ../nbs/03_tables.ipynb #cell-033w
+def _no_width(name, endless, found):
+    "What an infinite bound means, said once."
+    if not endless.size or any("no width" in text for _, text, _ in found.values()): return ""
+    column = name if name.isidentifier() else f"`{name}`"
+    kept = f"{column} {'> -inf' if endless[0] < 0 else '< inf'}"
+    return (", a bound that is never missed and leaves no width to judge; leave such rows out, as "
+            f"where {kept!r} does, and say how many there were").replace("{", "{{").replace(
+                "}", "}}")
 
 # %% ../nbs/03_tables.ipynb #cell-008
 class UnknownColumn(ValueError):
@@ -414,9 +414,9 @@ def _as_feature(name, cells, numbers, places, faults, none):
                        f"{cell[:40]!r}; say as_groups {name} if its cells are names of groups")
     if present and all(_MARKED.fullmatch(cell) for cell in cells if cell not in _GONE):
         k = gone.index(False)
-        faults.add((name, "mixed"), int(places[k]), f"column {name!r} holds {cells[k][:40]!r}, with "
-                   "another mark before decimals; name the marks by decimal and thousands, or say "
-                   f"as_groups {name} if its cells are names of groups")
+        faults.add((name, "mixed"), int(places[k]), f"column {name!r} holds {cells[k][:40]!r}, "
+                   "with another mark before decimals; name the marks by decimal and thousands, or "
+                   f"say as_groups {name} if its cells are names of groups")
     return _as_labels(cells, none)
 
 # %% ../nbs/03_tables.ipynb #cell-036b
