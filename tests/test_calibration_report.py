@@ -81,7 +81,7 @@ def test_words_for_special_cases():
     halves = cal.calibration_report([1, 0, 1, 0], [0.5] * 4, **QUICK)
     assert [test.name for test in halves.tests] == ["kolmogorov_smirnov", "kuiper"] and halves.verdict == "undecided" and halves.to_html()
     crossed = cal.calibration_report(np.repeat([1, 0], 300), np.repeat([0.4, 0.6], 300), **QUICK | dict(n_resamples=999))
-    assert crossed.verdict == "invalid" and "too extreme" in crossed.headline
+    assert crossed.verdict == "invalid" and "the wrong way round" in crossed.headline
 
 
 def test_what_can_be_answered_is():
@@ -480,3 +480,51 @@ def test_the_factor_holds_where_weights_go_with_the_outcomes():
         walk = walk_of(y[kept], p[kept], np.where(y == 1, 0.02, 1.0)[kept])
         outside += not event_ratio_of(walk).confidence_interval.holds(1)
     assert outside <= 10, outside
+
+
+DRAWN = dict(n_resamples=199, n_boot=9, rng=1)
+
+
+def test_probabilities_of_the_other_outcome_are_named():
+    "Mutations: a slope below zero called too extreme; rows first; reversal seen in right, in stretched or in random probabilities."
+    rng = np.random.default_rng(3)
+    odds = 1.5 * rng.normal(size=600)
+    p = 1 / (1 + np.exp(-odds))
+    y = (rng.random(600) < p).astype(int)
+    sure = np.where(p < 0.05, 0, np.where(p > 0.95, 1, p))
+    for stated, more in ((p, {}), (sure, {}), (p, {"sample_weight": 0.5 + rng.random(600)}), (p, {"cluster": rng.permutation(600) // 2})):
+        found = cal.calibration_report(1 - y, stated, **DRAWN, **more)
+        assert found.is_reversed and "the wrong way round (more was stated where less happened)" in found.headline and "too extreme" not in found.headline
+        assert found.next_step.startswith("Check how the outcomes are coded") and (found.next_call == "" or found.conclusion.rows)
+    for outcome, stated in ((y, p), (y, 1 / (1 + np.exp(-4 * odds))), (y, 1 / (1 + np.exp(-odds / 4))), (rng.permutation(y), p), (1 - y, np.full(600, 0.9))):
+        found = cal.calibration_report(outcome, stated, **DRAWN)
+        assert not found.is_reversed and "wrong way" not in found.headline and "coded" not in found.next_step
+
+
+@pytest.mark.parametrize("digits, half", [(1, 0.05), (2, 0.005)])
+def test_rounded_scores_are_kept_half_a_step_from_certainty(digits, half):
+    "Mutations: Platt scaling, which takes a rounded 0 for odds of 1 to 100,000; steps seen where there are none."
+    rng = np.random.default_rng(1)
+    true = 1 / (1 + np.exp(-2.5 * rng.normal(size=4000)))
+    p = true.round(digits)
+    y = (rng.random(4000) < true).astype(int)
+    y[np.argmin(p)] = 1  # at least one
+    found = cal.calibration_report(y, p, **DRAWN)
+    assert found.conclusion.rows and f"steps of {2 * half:g}, so that 0 may stand for up to {half:g}: keep them {half:g} away from 0 and 1" in found.next_step and "Platt" not in found.next_step
+    assert cal.calibration_report((rng.random(4000) < true).astype(int), p.clip(half, 1 - half), **DRAWN).verdict != "invalid"
+    smooth = cal.calibration_report(y, np.where(p == 0, 0, true), **DRAWN)
+    assert smooth.conclusion.rows and "steps" not in smooth.next_step and "mend_probabilities" in smooth.next_step
+    sure = cal.calibration_report([0, 1] * 50 + [1], [0.0, 1.0] * 50 + [0.0], **DRAWN)
+    assert "steps" not in sure.next_step
+
+
+def test_no_difference_shown_is_not_called_one_that_cancels():
+    "Mutation: 'cancels on average' where the true average is -0.03 and merely not shown."
+    seen = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        true = 1 / (1 + np.exp(-1.5 * rng.normal(size=1000)))
+        found = cal.calibration_report((rng.random(1000) < np.where(abs(true - 0.5) < 0.1, true - 0.15, true)).astype(int), true, **DRAWN)
+        assert "cancel" not in found.headline and "cancel" not in found.conclusion.short
+        seen += "wrong in parts, while no difference on average is shown" in found.headline
+    assert seen >= 1

@@ -192,3 +192,24 @@ def test_a_slope_may_be_kept():
     assert np.isfinite(PlattScaling(fit_slope=False).fit([0.2, 0.4], [1, 1]).coef_).all()
     with pytest.raises(TypeError, match="fit_slope must be True or False, got 'no'"):
         PlattScaling(fit_slope="no").fit(p, y)
+
+
+def test_a_slope_that_is_plainly_there_is_fitted_and_nothing_is_mended_without_gain():
+    "Mutations: no slope whose error is 1 or more, be it 40 ± 11; a shift of no gain taken since the verdict after it is friendlier."
+    fitted = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        odds = 0.02 * rng.normal(size=120)
+        y = (rng.random(120) < 1 / (1 + np.exp(-40 * odds))).astype(int)
+        found = mend_probabilities(y, 1 / (1 + np.exp(-odds)), rng=seed, **QUICK)
+        fitted += found.chosen == "Platt scaling" and found.model.coef_[0] > 15
+        assert not found.is_mended or found.scores.at[found.chosen, "gain"] > 0
+        assert found.is_mended or "no map does better" in found.sentence or found.before.verdict != "invalid"
+    assert fitted >= 4
+
+
+def test_outcomes_that_are_coded_the_other_way_are_told():
+    "Mutation: a slope of -1 that is fitted without a word."
+    y, p = made(600, 3)
+    swapped, right = mend_probabilities(1 - y, p, rng=1, **QUICK), mend_probabilities(y, p, rng=1, **QUICK)
+    assert swapped.sentence.endswith("More was stated where less happened: check first how the outcomes are coded.") and "coded" not in right.sentence

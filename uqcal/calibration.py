@@ -597,13 +597,18 @@ class _Answered(Result):
         return self.headline
 
     @property
+    def is_reversed(self) -> bool:
+        "Whether a fault is shown and more was stated where less happened, beyond chance."
+        return self.verdict == "invalid" and _runs_backwards(self.walk, 1 - self.confidence)
+
+    @property
     def next_step(self) -> str:
         "What to do about it first, a sentence or two."
         return _next_step(self)
 
     @property
     def next_call(self) -> str:
-        """The line of Python that does it, with the names of the arguments of `calibration_report`; empty where cases have to be collected first."""
+        """The line of Python that does it, with the names of the arguments of `calibration_report`; empty where cases have to be collected, or codes of outcomes looked up, first."""
         return _next_call(self)
 
     @property
@@ -817,11 +822,12 @@ def _concluded(walk, pvalue, error, null, largest, ratio, tolerance, rows):
     if rows.size:
         says = ("These probabilities are not calibrated: what was stated to be impossible, or "
                 f"certain, turned out otherwise {_where(rows)}.")
+        if _runs_backwards(walk, level): says += f" They are {_BACKWARDS}."
         return Conclusion(status="invalid", sentence=says, short="Contradicted by events",
                           rows=tuple(rows.tolist()), **shown)
     if pvalue < level:
         faults, direction = _faults(walk, level)
-        what = " and ".join(faults) or "wrong in a way that cancels on average"
+        what = " and ".join(faults) or "wrong in parts, while no difference on average is shown"
         says = f"These probabilities are not calibrated: they are {what}. "
         says += _sizes(error, null, largest) + _how_often(ratio, "invalid", largest.n_scores)
         return Conclusion(status="invalid", direction=direction, sentence=says,
@@ -854,7 +860,8 @@ def _faults(walk, level):
             f" ({_short(stated)} stated, {_short(seen)} observed)"
             if min(stated, 1 - stated) < abs(seen - stated) else ""))
     tilt = _tilt(walk)
-    if 2 * ndtr(-abs(tilt)) < level:
+    if _runs_backwards(walk, level): faults.append(_BACKWARDS)
+    elif 2 * ndtr(-abs(tilt)) < level:
         faults.append("too timid (spread too little)" if tilt > 0
                       else "too extreme (spread too far)")
     return faults, direction
@@ -866,15 +873,32 @@ def _tilt(walk):
     y, w = walk.outcome, walk.weight
     if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
     offset = brentq(lambda a: w @ (y - special.expit(at + a)), -60.0, 60.0)
-    q = special.expit(at + offset)
-    wide = widening(walk)
+    return _scored(walk, special.expit(at + offset), y - walk.score)
+
+# %% ../nbs/52_calibration.ipynb #cell-035e
+def _scored(walk, q, left):
+    """Score test of a slope beside chances q with the right mean, along the log-odds, or along the
+    probabilities with what is `left`: the smaller of both, 0 where they differ in sign."""
+    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
+    w, wide = walk.weight, widening(walk)
     if not wide > 0: return 0.0
-    found = [(w * left) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * wide)
-             for left, lever in (
-                 (y - q, at - np.average(at, weights=w * q * (1 - q))),
-                 (y - walk.score - np.average(y - walk.score, weights=w),
+    found = [(w * rest) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * wide)
+             for rest, lever in (
+                 (walk.outcome - q, at - np.average(at, weights=w * q * (1 - q))),
+                 (left - np.average(left, weights=w),
                   walk.score - np.average(walk.score, weights=w)))]
     return float(min(found, key=abs)) if found[0] * found[1] > 0 else 0.0
+
+# %% ../nbs/52_calibration.ipynb #cell-035g
+_BACKWARDS = "the wrong way round (more was stated where less happened)"
+
+
+def _runs_backwards(walk, level):
+    "Whether events happen less where more was stated, beyond chance."
+    y, w = walk.outcome, walk.weight
+    if not 0 < w @ y < w.sum() or walk.end.size == 1: return False
+    found = _scored(walk, np.full(walk.n, np.average(y, weights=w)), y)
+    return found < 0 and 2 * ndtr(found) < level
 
 # %% ../nbs/52_calibration.ipynb #cell-054
 def _within(error):
@@ -954,9 +978,13 @@ def _mended_by(walk, diagram, level):
 def _next_step(report):
     "What to do about it first."
     largest, tolerance, rows = report.largest, report.tolerance, report.conclusion.rows
+    if report.is_reversed:
+        return ("Check how the outcomes are coded, and of which outcome these are the "
+                "probabilities: more was stated where less happened. Judge again before any map "
+                "is fitted.")
     if rows:
         return (f"Look at {'that row' if len(rows) == 1 else 'those rows'} first. If the outcome "
-                "is right, probabilities of 0 and 1 say too much; Platt scaling states neither.")
+                f"is right, probabilities of 0 and 1 say too much{_instead(report.walk)}.")
     if report.verdict == "invalid" and (few := _too_few(report.walk)):
         return (f"Collect cases first: a mend takes ten with the event and ten without at least, "
                 f"and these are {few}.")
@@ -978,6 +1006,18 @@ def _next_step(report):
     return ("Use these probabilities. Whether they hold in each group of cases is open; a "
             "comparison of groups at like probabilities tells (uqcal compare).")
 
+# %% ../nbs/52_calibration.ipynb #cell-167b
+def _instead(walk):
+    "What to state in place of 0 and 1."
+    values = np.unique(walk.score.round(9))
+    step = float(np.diff(values).min()) if values.size > 2 else np.inf
+    whole = np.rint(np.r_[values, 1.0] / step)
+    if 1e-3 * (1 - 1e-4) < step <= 0.2 and np.abs(np.r_[values, 1.0] - whole * step).max() < 1e-6:
+        half = _short(step / 2)
+        return (f". They go in steps of {_short(step)}, so that 0 may stand for up to {half}: keep "
+                f"them {half} away from 0 and 1, and judge again")
+    return "; mend_probabilities asks held-out cases which map helps"
+
 # %% ../nbs/52_calibration.ipynb #cell-039
 def _too_few(walk):
     "How many cases or clusters of the rarer outcome there are, in words, where they are too few."
@@ -996,6 +1036,7 @@ def _next_call(report):
     more = ", sample_weight=sample_weight" * weighted + ", cluster=cluster" * (
         largest.n_clusters is not None)
     if report.conclusion.rows: return "report.conclusion.rows"
+    if report.is_reversed: return ""
     if report.verdict == "invalid":
         if _too_few(report.walk): return ""
         if report.mended_by and not weighted: return f"mend_probabilities(y_true, y_prob{more})"

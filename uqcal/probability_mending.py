@@ -37,9 +37,13 @@ _MAPS = {"as stated": None, "Platt scaling": PlattScaling, "beta scaling": BetaS
 _LEAST = 10  # events, and non-events, without which no map is fitted
 
 
-def _maps_for(y, p):
-    "The maps to try: no slope is fitted where the scores vary too little to tell one within ± 1."
-    if PlattScaling().fit(p, y).standard_error_[0] < 1: return _MAPS
+def _maps_for(y, p, unit):
+    """The maps to try: no slope is fitted where the scores vary too little to tell one within ± 1,
+    nor to tell it from 1."""
+    model = PlattScaling().fit(p, y)
+    if unit is not None: _with_cluster_errors(model, y, p, unit)
+    slope, error = model.coef_[0], model.standard_error_[0]
+    if error < 1 or abs(slope - 1) > 3 * error > 0: return _MAPS
     maps = _MAPS | {"Platt scaling": partial(PlattScaling, fit_slope=False)}
     return {name: kind for name, kind in maps.items() if name != "beta scaling"}
 
@@ -98,10 +102,11 @@ def _first_without_fault(table, before, crossed, judged, rests_on_rows):
         return name, before if name == "as stated" else judged(crossed[name])
     seen = {}
     for name in near:
+        if name != "as stated" and not table.at[name, "gain"] > 0: continue
         seen[name] = before if name == "as stated" else judged(crossed[name])
         table.loc[name, "verdict"] = seen[name].verdict
         if seen[name].verdict != "invalid": return name, seen[name]
-    best = min(near, key=lambda name: table.at[name, "gap"])
+    best = min(seen, key=lambda name: table.at[name, "gap"])
     return best, seen[best]
 
 # %% ../nbs/58_probability_mending.ipynb #cell-013
@@ -114,6 +119,9 @@ def _check_enough(y, unit):
                              f"them, got {there}")
 
 # %% ../nbs/58_probability_mending.ipynb #cell-013b
+_REVERSED = "More was stated where less happened: check first how the outcomes are coded."
+
+
 def _told_rows(rows):
     "A warning where impossible events occurred."
     named = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
@@ -358,7 +366,7 @@ def _with_cluster_errors(model, y, p, unit):
 # %% ../nbs/58_probability_mending.ipynb #cell-020
 def _mended(y, p, labels, unit, fold, before, judged, warnings):
     "The result of `mend_probabilities` for checked columns."
-    maps = _maps_for(y, p)
+    maps = _maps_for(y, p, None if labels is None else unit)
     crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
     held = {name: _log_scores(y, q) for name, q in crossed.items()}
     table = score_table(held, held["as stated"],
@@ -370,8 +378,10 @@ def _mended(y, p, labels, unit, fold, before, judged, warnings):
     kind = maps[chosen]
     model = None if kind is None else kind().fit(p, y)
     if labels is not None: _with_cluster_errors(model, y, p, unit)
+    told = _told_rows(before.conclusion.rows) if rests_on_rows else ()
+    if before.is_reversed: told = (*told, _REVERSED)
     return ProbabilityMending(
         model=model, chosen=chosen, before=before, after=after,
         outcome=y, score=p, mended=crossed[chosen], scores=table, n_folds=int(fold.max()) + 1,
         rests_on_rows=rests_on_rows,
-        warnings=(*warnings, *(_told_rows(before.conclusion.rows) if rests_on_rows else ())))
+        warnings=(*warnings, *told))
