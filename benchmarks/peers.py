@@ -27,7 +27,7 @@ ROWS = [
     ("judge a standard uncertainty", "calibration_error|miscalibration|uncertaint",
      "validate {tests, limits, a verdict}", "auroc, auarc {does it rank?}", "get_all_metrics {scores}", "ENCE, UCE, QCE {scores}", ""),
     ("mend it", "recal(?!l)|variance_?scaling",
-     "mend {chosen and judged on held-out rows}", "", "optimize_recalibration_ratio, get_std_recalibrator, iso_recal", "VarianceScaling, IsotonicRegression, GPNormal", ""),
+     "mend {chosen and judged by cross-validation}", "", "optimize_recalibration_ratio, get_std_recalibrator, iso_recal", "VarianceScaling, IsotonicRegression, GPNormal", ""),
     ("make intervals or sets that cover", "conformal",
      "ConformalIntervals, ConformalBounds, ConformalSets {from columns, split}",
      "SplitConformalRegressor, CrossConformalRegressor, JackknifeAfterBootstrapRegressor, SplitConformalClassifier {around an estimator}",

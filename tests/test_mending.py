@@ -305,6 +305,31 @@ def test_equal_uncertainties_stay_equal_in_the_judgement():
         assert np.unique(found.uncertainty).size > 1  # what is handed out stays held out
 
 
+def test_a_shift_must_gain_more_than_chance():
+    "Three false alarms of bias. Mutations: the first shift joins without beating none, or by any gain: 'Mended', with a log score of −0.005 ± 0.015, or of +0.009 ± 0.025."
+    for seed in (4, 99, 33):
+        rng = np.random.default_rng([11, seed, 200])
+        u = np.exp(rng.normal(0, 0.5, 200))
+        found = mend(u * rng.standard_normal(200), u, rng=seed, **QUICK)
+        assert "bias" in found.faults[0] and not found.is_mended and not found.model.shifts
+        assert "but no candidate scores better by more than a standard error" in found.sentence and "No mend is shown to help against bias" in found.next_step
+
+
+def test_a_mend_gains_more_than_its_standard_error_and_says_of_which_points():
+    "Six perfect sets, each of which any gain at all would mend, and errors 1.5 times too large. Mutations: that; a gain called held out, of points that chose the mend."
+    for size, seeds in ((1.0, (8, 23, 27, 28, 34, 37)), (1.5, range(4))):
+        found = []
+        for seed in seeds:
+            rng = np.random.default_rng([11, seed, 60])
+            u = np.exp(rng.normal(0, 0.5, 60))
+            one = mend(size * u * rng.standard_t(6, 60) / np.sqrt(1.5), u, rng=seed, **QUICK)
+            row = one.scores.loc[one.chosen]
+            found.append(one.is_mended)
+            if not one.is_mended: continue
+            assert row["gain"] > row["gain_error"] and "per point, in the cross-validation that chose it" in one.sentence and "held-out" not in one.sentence
+        assert sum(found) >= 3 if size > 1 else sum(found) <= 1, (size, found)
+
+
 def test_what_scores_no_better_is_no_mend():
     "Heavy tails blame a right average now and then; the held-out score does not."
     for seed in range(12):
@@ -441,7 +466,7 @@ def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsy
     pd.DataFrame({"E": error, "2E": 2 * error, "u": u, "kind of rock": features["kind"]}).to_csv("rocks.csv", index=False)
     quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
     said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick)
-    assert "To mend it, by one factor for all uncertainties; what that gains, held-out\npoints will say:\nuqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock' \\\n  --out mended.csv --model mend.json\n" in said
+    assert "To mend it, by one factor for all uncertainties; what that gains,\ncross-validation will say:\nuqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock' \\\n  --out mended.csv --model mend.json\n" in said
     assert 'In Python, with table for a DataFrame of such rows: uqcal.mend(table["2E"],\n    table["u"], features=table[["kind of rock"]])\n' in said
     assert "Groups of kind of rock\nkind of rock  points  mean of E/u" in said
     assert "mend it" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)

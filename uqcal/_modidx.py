@@ -1639,6 +1639,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uqcal.mending._goes_against': ('mending.html#_goes_against', 'uqcal/mending.py'),
                                'uqcal.mending._held_scores': ('mending.html#_held_scores', 'uqcal/mending.py'),
                                'uqcal.mending._independent': ('mending.html#_independent', 'uqcal/mending.py'),
+                               'uqcal.mending._is_worth': ('mending.html#_is_worth', 'uqcal/mending.py'),
                                'uqcal.mending._known_before': ('mending.html#_known_before', 'uqcal/mending.py'),
                                'uqcal.mending._next_step': ('mending.html#_next_step', 'uqcal/mending.py'),
                                'uqcal.mending._part': ('mending.html#_part', 'uqcal/mending.py'),

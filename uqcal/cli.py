@@ -286,7 +286,7 @@ def _closing(result, calls):
     "What to do next: what would mend it, by which command and line of Python, and what is open."
     told = []
     if calls:
-        told.append(wrapped(f"To mend it, by {result.mends}; what that gains, held-out points "
+        told.append(wrapped(f"To mend it, by {result.mends}; what that gains, cross-validation "
                             "will say:") + f"\n{calls[0]}\n{in_python(calls[1])}")
     if result.still_open: told.append(wrapped(f"Still open: {result.still_open}."))
     return told
