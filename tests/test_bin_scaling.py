@@ -483,7 +483,7 @@ def test_results_show_themselves():
     from matplotlib import pyplot as plt
     sets = calibrated(1500)
     for found in (extrapolate(*sets, n_resamples=99, rng=1), extrapolate(*sets, method="paper"), extrapolate(*sets, n_resamples=9, rng=1, statistic="ence")):
-        assert isinstance(found, Extrapolation) and found.verdict in found._repr_html_()
+        assert isinstance(found, Extrapolation) and "at zero bins" in found._repr_html_()
         frame = found.to_frame()
         np.testing.assert_allclose(frame["t6"], [bin_scaling_reference(found.name, 1500, k, distribution="t6") for k in frame["n_bins"]])
         ax = plt.subplots()[1]
@@ -493,6 +493,34 @@ def test_results_show_themselves():
     assert one.plot().get_xlabel().startswith("x = √(N/M)")
     frame = one.to_frame()
     assert list(frame.columns) == ["statistic", "n", "n_bins", "dof", "bin_size", "x", "mean", "standard_error"] and len(frame) == 8
+    plt.close("all")
+
+
+@pytest.mark.parametrize("statistic", SCALING)
+def test_no_sentence_calls_uncertainties_valid_whose_average_was_divided_out(statistic):
+    "Catches a sentence that ends in the verdict: errors of 2 u were called valid, since their size is taken out before."
+    from matplotlib import pyplot as plt
+    error, uncertainty = calibrated(1500, rng=2)
+    found = extrapolate(2 * error, uncertainty, statistic=statistic, n_resamples=199, rng=1)
+    assert found.verdict == "valid" and found.factor == pytest.approx(2 * np.sqrt(statistics.zms(error, uncertainty)), rel=1e-12)
+    assert "valid" not in found.sentence and f"divided by {found.factor:.2f} so that ZMS = 1" in found.sentence
+    assert "No sign that scaled errors are larger in some bins" in found.sentence and f"Whether {found.factor:.2f}, " in found.sentence and "not judged" in found.sentence
+    assert (found.to_frame()["factor"] == found.factor).all() and "brought to ZMS = 1" in found.plot().get_ylabel()
+    plt.close("all")
+    wrong = extrapolate(2 * error, uncertainty**2, statistic=statistic, n_resamples=199, rng=1)
+    assert "Scaled errors are larger in some bins" in wrong.sentence and "not judged" in wrong.sentence
+
+
+def test_the_published_interval_never_goes_without_its_warning():
+    "Catches a sentence of method='paper' with a p-value alone, which calls 20 to 95 of 100 perfect sets invalid where 5 are stated."
+    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "24_bin_scaling_level.csv")["paper"]
+    for rng in range(4):
+        found = extrapolate(*calibrated(1500, rng=rng), method="paper")
+        assert found.factor == 1 and "valid" not in found.sentence and ("missed" in found.sentence) == (found.verdict == "invalid")
+        assert f"far too short: at 95 % it misses 0 in {100 * shown.min():.0f} to {100 * shown.max():.0f} of 100 perfect sets" in found.sentence
+    from matplotlib import pyplot as plt
+    ax = found.plot()
+    assert "if points were independent" in ax.texts[-1].get_text() and "ZMS = 1" not in ax.get_ylabel()
     plt.close("all")
 
 
