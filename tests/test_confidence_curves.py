@@ -273,6 +273,33 @@ def rejections(distribution, n, sets, metric, assumed="empirical", n_resamples=7
     return 100 * count / sets
 
 
+def test_the_interval_holds_zero_for_right_uncertainties_of_many_sizes():
+    "Catches an interval of bootstrap quantiles alone: 81 % of such sets, most of them without a word."
+    held, told = [], 0
+    for k in range(150):
+        rng = np.random.default_rng([k, 21])
+        uncertainty = rng.lognormal(0, 2, 100)
+        found = confidence_curve(uncertainty * (rng.exponential(size=100) - 1), uncertainty, n_boot=199, n_resamples=199, rng=rng)
+        held.append(found.confidence_interval.low <= 0 <= found.confidence_interval.high)
+        told += found.is_heavy
+        assert held[-1] or found.pvalue <= 0.05
+        assert ("too short if 0 is wrong" in found.sentence) == found.is_heavy
+    assert np.mean(held) > 0.92 and told < 40
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.5, 0.8, 0.95]), st.integers(1, 60))
+@settings(max_examples=40, deadline=None)
+def test_the_interval_leaves_out_zero_only_where_p_is_small(seed, confidence, n_resamples):
+    "Catches limits that forget the p-value: few shuffles, or errors of ±u whose areas are rounding."
+    rng = np.random.default_rng(seed)
+    uncertainty = rng.choice([0.1, 0.3, 1.0, 7.0], 40)
+    error = uncertainty * (rng.normal(size=40) if seed % 2 else rng.choice([-1, 1], 40))
+    uncertainty[0] = 2.0
+    found = confidence_curve(error, uncertainty, confidence=confidence, n_boot=3, n_resamples=n_resamples, rng=rng)
+    low, high = found.confidence_interval
+    assert found.pvalue <= 1 - confidence + 1e-9 or low <= 0 <= high
+
+
 def test_level_is_kept_for_heavy_tails():
     assert 3 < rejections("t3", 60, 600, "rmse", n_resamples=39) < 7
 

@@ -220,6 +220,15 @@ def _area_pvalue(value, curves):
     "Two-sided p-value of the area: the means of the curves say which area is the larger."
     return monte_carlo_pvalue(value.mean(), curves.mean(axis=1), "two-sided")
 
+# %% ../nbs/25_confidence_curves.ipynb #cell-022e
+def _area_interval(area, pvalue, resampled, null, limits):
+    "As wide as bootstrap or null areas make it, on either side; holds 0 unless p is small."
+    low, high = np.quantile(resampled, limits)
+    least, most = np.quantile(null, limits)
+    low, high = min(low, area - most), max(high, area - least)
+    if pvalue > 2 * limits[0] + 1e-12: low, high = min(low, 0.0), max(high, 0.0)
+    return Interval(float(low), float(high))
+
 # %% ../nbs/25_confidence_curves.ipynb #cell-024
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceCurve(SignificanceTest):
@@ -248,11 +257,11 @@ class ConfidenceCurve(SignificanceTest):
     distribution : str
         "empirical", or the name of the distribution behind the reference.
     confidence_interval : Interval
-        Bootstrap limits of the area.
+        Limits of the area, which hold 0 where p > 1 − confidence.
     confidence : float
         Level of the interval and of all bands.
     is_heavy : bool
-        Whether squares are so skewed that the interval is too short.
+        Whether Z² is so skewed that the interval is too short if 0 is wrong.
     n_boot : int
         Bootstrap resamples behind interval and band.
     n_groups : int | None
@@ -273,9 +282,9 @@ class ConfidenceCurve(SignificanceTest):
 
     metric: str  # "rmse" or "mae"
     distribution: str  # "empirical", or the name of the distribution behind the reference
-    confidence_interval: Interval  # bootstrap limits of the area
+    confidence_interval: Interval  # limits of the area, which hold 0 where p > 1 − confidence
     confidence: float  # level of the interval and of all bands
-    is_heavy: bool  # whether squares are so skewed that the interval is too short
+    is_heavy: bool  # whether Z² is so skewed that the interval is too short if 0 is wrong
     n_boot: int  # bootstrap resamples behind interval and band
     n_groups: int | None = None  # groups of rows that belong together; None where rows don't
     removed: np.ndarray = field(repr=False)  # share left out, shape (n_points,), 0 … < 1
@@ -293,9 +302,9 @@ class ConfidenceCurve(SignificanceTest):
         area, low, high = map(three_digits, (self.statistic, *self.confidence_interval))
         return (f"{self.metric.upper()} of {self.n:,} points {self.value[0]:.4g}, of the most "
                 f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
-                f"{self.distribution} reference {area} [{low}, {high}], "
-                f"{'too short for tails as heavy as here: nine of ten hold, ' * self.is_heavy}"
-                f"p = {self.pvalue:.2g}"
+                f"{self.distribution} reference {area} [{low}, {high}]"
+                f"{', for tails as heavy as here too short if 0 is wrong' * self.is_heavy}"
+                f", p = {self.pvalue:.2g}"
                 + ("." if self.n_groups is None else f" ({self.n_groups:,} groups)."))
 
     def to_frame(self) -> pd.DataFrame:
@@ -487,17 +496,17 @@ def curve_of(
     curves = _null_curves(points, epsilon, n_resamples, **work)
     if is_empirical: curves = curves * _ratio(value[0], curves[:, :1])
     name = "empirical" if is_empirical else distribution_name(distribution)
+    area, null = float((value - reference).mean()), (curves - reference).mean(axis=1)
+    pvalue = _area_pvalue(value, curves)
     return ConfidenceCurve(
-        statistic=float((value - reference).mean()), pvalue=_area_pvalue(value, curves),
-        alternative="two-sided", n=sample.n, n_resamples=n_resamples,
+        statistic=area, pvalue=pvalue, alternative="two-sided", n=sample.n, n_resamples=n_resamples,
         method=(METHODS[hypothesis_of(sample, "signs", "a curve")].format("scaled") if is_empirical
                 else f"simulated {name} errors"),
         n_groups=None if sample.groups is None else sample.groups.labels.size,
-        null_distribution=(curves - reference).mean(axis=1), metric=metric, distribution=name,
-        confidence_interval=Interval(*np.quantile(areas, limits).tolist()), confidence=confidence,
-        is_heavy=_is_heavy(sample.scaled), n_boot=n_boot, value=value,
-        removed=np.arange(n_points) / n_points,
-        band=np.quantile(resampled[:, 0], limits, axis=0), reference=reference,
+        null_distribution=null, metric=metric, distribution=name, confidence=confidence,
+        confidence_interval=_area_interval(area, pvalue, areas, null, limits),
+        is_heavy=_is_heavy(sample.scaled), n_boot=n_boot, removed=np.arange(n_points) / n_points,
+        band=np.quantile(resampled[:, 0], limits, axis=0), reference=reference, value=value,
         null_band=np.quantile(curves, limits, axis=0), oracle=_oracle(points))
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-027
