@@ -505,9 +505,8 @@ def curve_of(
         n_groups=None if sample.groups is None else sample.groups.labels.size,
         null_distribution=null, metric=metric, distribution=name, confidence=confidence,
         confidence_interval=_area_interval(area, pvalue, areas, null, limits),
-        is_heavy=_is_heavy(sample.scaled), n_boot=n_boot, value=value,
-        removed=np.arange(n_points) / n_points,
-        band=np.quantile(resampled[:, 0], limits, axis=0), reference=reference,
+        is_heavy=_is_heavy(sample.scaled), n_boot=n_boot, removed=np.arange(n_points) / n_points,
+        band=np.quantile(resampled[:, 0], limits, axis=0), reference=reference, value=value,
         null_band=np.quantile(curves, limits, axis=0), oracle=_oracle(points))
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-027
