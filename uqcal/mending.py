@@ -625,7 +625,6 @@ def mend_of(
         found = conclusions_of(_alike(Sample(error, mended, sample.groups), sample, fold), orders,
                                **options)
         return found, error, mended
-
     before, fold = conclusions_of(sample, orders, **options), make_folds(sample, n_folds, rng)
     columns, orders, told = _known_before(columns, orders, before)
     warnings += _told_rows(before) + told
