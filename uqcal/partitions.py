@@ -534,7 +534,7 @@ def _at_most(x):
 def _drifting(found):
     "What is wrong on average, in words; nothing where that may be noise."
     if not abs(found.drift) > -special.ndtri((1 - found.confidence) / 2):
-        return "wrong in a way that cancels on average"
+        return "wrong in parts, while no difference on average is shown"
     return (f"too {'small' if found.drift > 0 else 'large'} by "
             f"{three_digits(abs(found.observed - found.stated))} on average "
             f"({three_digits(found.stated)} stated, {three_digits(found.observed)} observed)")
