@@ -41,7 +41,7 @@ ROWS = [
      "calibration_report {tests, limits, a verdict}", "expected_calibration_error, kuiper_p_value, spiegelhalter_p_value",
      "", "ECE, ACE, MMCE, ReliabilityDiagram", "calibration_curve, CalibrationDisplay, brier_score_loss"),
     ("mend it", "platt|temperature|venn_?abers|(logistic|beta)_?calibration|calibrated_?classifier",
-     "mend_probabilities {chosen and judged on held-out rows}", "TopLabelCalibrator, VennAbersCalibrator",
+     "mend_probabilities {chosen and judged by cross-validation}", "TopLabelCalibrator, VennAbersCalibrator",
      "", "LogisticCalibration, BetaCalibration, TemperatureScaling, BBQ, ENIR", "CalibratedClassifierCV {sigmoid, isotonic, temperature}"),
     ("train a network to be calibrated, or calibrate detected objects", "penalty$|object_?detect",
      "", "", "", "MMCEPenalty, ConfidencePenalty, LogisticCalibrationDependent", ""),

@@ -381,13 +381,16 @@ class _Marks:
                 if name in self.wanted: self.shown.add(mark)
             elif name in self.wanted: self.open.setdefault(mark, told)
 
-    def judge(self, faults, place):
+    def judge(self, faults,  # of the file
+              place):  # what its rows are called, "line" or "row"
         """A fault where numbers that are read may be thousands, as other cells show.
 
         Parameters
         ----------
         faults
+            Of the file.
         place
+            What its rows are called, "line" or "row".
         """
         mark = self.numbers.decimal or next(iter(self.open), ".")
         other = self.other.get("." if mark == "," else ",")
