@@ -34,6 +34,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import MagicMock
 
+import limits
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -573,6 +574,12 @@ def listed(table):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def limited():
+    "The stored distances from the limit, as a table in markdown."
+    lines = ["| call | points | bound | factor | allowed | why more |", "| --- | --: | --- | --: | --: | --- |"]
+    return "\n".join(lines + [f"| {one.call} | {one.points:,} | {one.bound} | {one.ratio:.1f} | {one.allowed} | {one.why} |" for one in limits.stored().itertuples()])
+
+
 def readme(table, run):
     "What README.md says."
     far = table[table["n"] >= 10**4]
@@ -603,6 +610,8 @@ Compiling all that these rows need takes {run["compiled"]:.0f} s, once for a mac
         f"- **{one.what}**, {one.peer}: {one.difference:.0e} at {one.n:,}. {one.why}" for one in differing(table).itertuples()))
     parts.append("## Where a row ends\n\n" + f"This run goes up to {run['largest']:,} points. A row ends before at the size after which either side would take more than {run['limit']:g} s, or too much memory.\n\n" + "\n".join(
         f"- **{one.what}**, {one.peer}, at {one.n:,} points with a ratio of {two_digits(one.ratio)}: {one.ends}." for one in ended(table).itertuples()))
+    parts.append("## How far from the limit\n\n`python benchmarks/limits.py --write` sets twelve calls beside the simplest loop that reads, sorts or draws as much, without checks and without statistics: "
+                 "CPU time of one thread, the shortest of several runs.\n\n" + limited())
     parts.append("## What has no row\n\n" + NO_ROW)
     return "\n\n".join(parts) + "\n"
 

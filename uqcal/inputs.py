@@ -218,6 +218,28 @@ def read_array(values: ArrayLike,  # values of any kind in one dimension
     if array.size == 0: raise ValueError(f"{name} must hold at least one value, got an empty array")
     return array
 
+# %% ../nbs/00_inputs.ipynb #cell-015a
+def _floats(values, name):
+    "The values as a vector in the layout that compiled code expects, whatever numbers they are."
+    array = read_array(values, name)
+    if array.dtype.kind in _KINDS:
+        shown = repr(array[0].item()) if array.dtype.kind in "UST" else str(array[0])
+        raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
+                        f"{array.dtype}), the first at position 0 "
+                        f"({shown:.40}){_text_hint(array[0])}")
+    if array.dtype.kind == "O": array = _from_objects(array, name)
+    if array.dtype == np.float64 and array.flags.carray: return array  # as it has to be
+    with np.errstate(over="ignore"):
+        return np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
+
+# %% ../nbs/00_inputs.ipynb #cell-015b
+def _refuse_limits(vector, name):
+    "Say what no column may hold."
+    refuse(name, "not hold missing values", np.isnan(vector), "missing")
+    refuse(name, "be finite", np.isinf(vector), "infinite", vector)
+    refuse(name, "not exceed 1e150 in magnitude, so that squares stay finite",
+           np.abs(vector) > _LARGEST, "larger", vector)
+
 # %% ../nbs/00_inputs.ipynb #cell-015
 def read_vector(
     values: ArrayLike,  # numbers in one dimension: numpy, list, pandas, polars, xarray, torch on
@@ -253,23 +275,10 @@ def read_vector(
         For a wrong shape, no values, missing or infinite values, magnitudes above 1e150
         and, with `positive=True`, values ≤ 0 or below 1e-150.
     """
-    array = read_array(values, name)
-    if array.dtype.kind in _KINDS:
-        shown = repr(array[0].item()) if array.dtype.kind in "UST" else str(array[0])
-        raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
-                        f"{array.dtype}), the first at position 0 "
-                        f"({shown:.40}){_text_hint(array[0])}")
-    if array.dtype.kind == "O": array = _from_objects(array, name)
-    if array.dtype == np.float64 and array.flags.carray: vector = array  # as it has to be
-    else:
-        with np.errstate(over="ignore"):
-            vector = np.require(array, dtype=np.float64, requirements=["C", "A", "W"])
-    if not max(-vector.min(), vector.max()) <= _LARGEST:  # NaN is not ≤ anything either
-        refuse(name, "not hold missing values", np.isnan(vector), "missing")
-        refuse(name, "be finite", np.isinf(vector), "infinite", vector)
-        refuse(name, "not exceed 1e150 in magnitude, so that squares stay finite",
-               np.abs(vector) > _LARGEST, "larger", vector)
-    if positive and vector.min() < _SMALLEST:
+    vector = _floats(values, name)
+    low = vector.min()
+    if not max(-low, vector.max()) <= _LARGEST: _refuse_limits(vector, name)  # nor is NaN ≤ it
+    if positive and low < _SMALLEST:
         refuse(name, "be positive", vector <= 0, "≤ 0", vector)
         refuse(name, "be at least 1e-150, so that squares do not vanish", vector < _SMALLEST,
                "smaller", vector)
@@ -538,8 +547,9 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
     ValueError
         For values outside [0, 1].
     """
-    probability = read_vector(y_prob, name)
-    if probability.min() < 0 or probability.max() > 1:
+    probability = _floats(y_prob, name)
+    if not (probability.min() >= 0 and probability.max() <= 1):
+        _refuse_limits(probability, name)
         refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
     return probability
 
@@ -572,8 +582,9 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     if array.dtype.kind == "b": array = array.astype(np.float64)
     elif array.dtype.kind == "O":
         array = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in array]
-    outcome = read_vector(array, name)
-    if np.count_nonzero(outcome) != np.count_nonzero(outcome == 1):
+    outcome = _floats(array, name)
+    if np.count_nonzero(outcome == 0) + np.count_nonzero(outcome == 1) < outcome.size:
+        _refuse_limits(outcome, name)
         refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
     return outcome
 

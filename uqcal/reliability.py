@@ -59,35 +59,43 @@ def _counted(y, p, w, *others):
 @kernel
 def _bin(p, edges, regular):
     "The b with edges[b] < p ≤ edges[b + 1]; 0 for p = 0."
-    last = edges.size - 2
+    one = np.uintp(1)  # without a sign, no index need be looked at for being negative
     if regular:
-        b = min(int(p * (last + 1)), last)
-        while b > 0 and p <= edges[b]: b -= 1
-        while p > edges[b + 1]: b += 1
-        return b
-    low, high = 0, last
+        b = np.uintp(min(int(p * (edges.size - 1)), edges.size - 2))
+        return b - np.uintp(b > 0) if p <= edges[b] else b + np.uintp(p > edges[b + one])
+    low, high = np.uintp(0), np.uintp(edges.size - 2)
     while low < high:
-        middle = (low + high) // 2
-        if p <= edges[middle + 1]: high = middle
-        else: low = middle + 1
+        middle = (low + high) >> one
+        if p <= edges[middle + one]: high = middle
+        else: low = middle + one
     return low
 
 # %% ../nbs/40_reliability.ipynb #cell-011
 @kernel
 def _bin_sums(p, y, w, group, n_groups, edges, regular):
-    "Count, Σw, Σwp, Σwy and Σw² for each group and bin, shape (n_groups, bins, 5)."
-    out = np.zeros((n_groups, edges.size - 1, 5))
+    """Count, Σw, Σwp, Σwy and Σw² for each group and bin, shape (n_groups, bins, 5); without
+    weights all of them are one."""
+    bins = edges.size - 1
+    out = np.zeros((n_groups * bins, 5))
     for i in range(p.size):
-        cell = out[group[i] if group.size else 0, _bin(p[i], edges, regular)]
-        cell[0] += 1
-        cell[1] += w[i]
-        cell[2] += w[i] * p[i]
-        cell[3] += w[i] * y[i]
-        cell[4] += w[i] * w[i]
-    return out
+        b = _bin(p[i], edges, regular)
+        if group.size: b += np.uintp(group[i] * bins)
+        out[b, 0] += 1
+        if w.size:
+            out[b, 1] += w[i]
+            out[b, 2] += w[i] * p[i]
+            out[b, 3] += w[i] * y[i]
+            out[b, 4] += w[i] * w[i]
+        else:
+            out[b, 2] += p[i]
+            out[b, 3] += y[i]
+    if not w.size:
+        out[:, 1] = out[:, 0]
+        out[:, 4] = out[:, 0]
+    return out.reshape(n_groups, bins, 5)
 
 # %% ../nbs/40_reliability.ipynb #cell-011b
-_ONE_GROUP = np.empty(0, np.int64)
+_ONE_GROUP, _NO_WEIGHTS = np.empty(0, np.int64), np.empty(0)
 
 
 def _columns_of(y_true, y_prob, sample_weight, cluster):
@@ -423,6 +431,7 @@ def expected_calibration_error(
         y, p, w, _ = _top_label(y_true, y_prob, sample_weight, classes, guess=False)
     elif classes is None: y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
     else: raise ValueError("classes must be left out where y_prob has no column for each class")
+    if sample_weight is None: w = _NO_WEIGHTS
     return float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy)), norm)[0])
 
 # %% ../nbs/40_reliability.ipynb #cell-021b

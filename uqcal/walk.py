@@ -138,12 +138,13 @@ def _moments(p, y, w):
     contradicted = 0
     for i in range(p.size):
         chance, bet, tilt = p[i] * (1 - p[i]), w[i] * w[i], 1 - 2 * p[i]
+        squared = bet * tilt * tilt
         total += w[i] * (y[i] - p[i]) * tilt
-        contradicted += p[i] == 1 - y[i]
         variance += bet * chance
-        brier += bet * tilt * tilt * chance
-        if chance > 0:
-            largest, brier_largest = max(largest, bet), max(brier_largest, bet * tilt * tilt)
+        brier += squared * chance
+        if chance <= 0: contradicted += p[i] == 1 - y[i]
+        elif bet > largest or squared > brier_largest:
+            largest, brier_largest = max(largest, bet), max(brier_largest, squared)
     return (total, variance, brier, variance / largest if largest > 0 else 0.0,
             brier / brier_largest if brier_largest > 0 else 0.0, contradicted)
 
