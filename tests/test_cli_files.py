@@ -83,6 +83,14 @@ def test_a_question_mark_among_numbers_is_refused_unless_groups_are_meant(capsys
     assert "give --feature kind with it" in run(capsys, *args, "--as-groups", "kind", code=2)
 
 
+def test_rows_whose_label_was_taken_for_none_are_said_with_the_word(capsys):
+    "Fails where a region called NA goes with the rows without a value, and nothing says so."
+    errors(90, region=["EU", "AS", "NA"] * 30).to_csv("r.csv", index=False)
+    args = ["validate", "r.csv", "--feature", "region", "--drop-missing", *QUICK]
+    assert run(capsys, *args).startswith("r.csv: 60 points; left out: 30 without a value ('NA' in region stood for none, unless --as-groups region is given)\n")
+    assert run(capsys, *args, "--as-groups", "region").startswith("r.csv: 90 points; left out: 0 without a value\n")
+
+
 def test_a_european_file_gives_its_verdict_in_one_command(capsys):
     frame = errors(70, state=["done"] * 62 + ["open"] * 8)
     frame.loc[3, "error"] = frame.loc[65, "error"] = np.nan

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from uqcal import distributions, load_demo, validate
 from uqcal.bias import bias_of
-from uqcal.conclusions import Conclusion, check_tolerance, draw_conclusions, headline_of, mends_for, next_step, part_tables, still_open
+from uqcal.conclusions import Conclusion, by_chance, check_tolerance, draw_conclusions, headline_of, mends_for, next_step, part_tables, still_open
 from uqcal.resampling import holm
 from uqcal.results import Interval
 from uqcal.sample import Sample
@@ -936,3 +936,29 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     assert not mended.model.shifts and mended.sentence.endswith("Left out, since what was observed seems to be in it: observed.")
     biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(features={"predicted": predicted}))
     assert biased["bias: predicted"].status == "invalid" and "predicted is known beforehand" in next_step(biased.values())
+
+
+@pytest.mark.parametrize("pvalues, said", [
+    ({"bias": 0.03, "average calibration": 0.4, "consistency": 0.5}, "One of 3 questions shows a fault, with p = 0.03; right uncertainties show as much in one of them in up to 9 of 100 sets."),
+    ({"bias": 0.01, "average calibration": 0.4, "consistency": 0.5}, ""),  # three times .01 is below the level
+    ({"bias": 0.03, "average calibration": 0.04, "consistency": 0.5}, ""),  # two faults at once are rare
+    ({"bias": 0.5, "average calibration": 0.4, "consistency": 0.5}, ""),
+    ({"bias": 0.03, "bias: a": 0.5, "bias: b": 0.4}, "One of 2 questions shows a fault, with p = 0.03; right uncertainties show as much in one of them in up to 6 of 100 sets."),
+    ({"bias": 0.03, "consistency": None}, ""),  # what could not be tested is no chance to be wrong
+])
+def test_a_single_fault_that_several_questions_may_show_by_chance_is_called_that(pvalues, said):
+    "Mutations: features counted one by one, a second fault overlooked, questions without a p-value counted, a clear fault doubted."
+    answers = [Conclusion(question=name, feature=name.partition(": ")[2] or None, status="invalid" if p is not None and p <= 0.05 else "undecided",
+                          sentence="", short="", test="", pvalue=p) for name, p in pvalues.items()]
+    assert by_chance(answers) == said
+
+
+def test_headlines_doubt_most_false_faults_and_no_clear_one():
+    "Errors 1.5 times too large are found without it; sets of right uncertainties that show a fault by chance have it."
+    def told(seed, factor):
+        rng = np.random.default_rng(seed)
+        u = np.exp(0.5 * rng.standard_normal(300))
+        found = validate(factor * u * rng.standard_normal(300), u, rng=seed, n_boot=399, n_resamples=399)
+        return any(one.status == "invalid" for one in found.conclusions.values()), "questions shows a fault" in found.headline
+    assert [told(seed, 1.5) for seed in range(4)] == 4 * [(True, False)]
+    assert [told(seed, 1.0) for seed in (21, 39, 93)] == 3 * [(True, True)]

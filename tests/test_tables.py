@@ -66,6 +66,8 @@ def test_labels_may_be_called_na(form):
     else: frame.to_parquet("made.parquet")
     table = read_table(f"made.{form}", ["E"], groups=["g"], drop_missing=True)
     assert list(table.feature("g")) == ["EU", "NA", "None"] and table.left_out == {"missing": 1}
+    left = read_table(f"made.{form}", ["E"], features=["g"], drop_missing=True)
+    assert (list(left.feature("g")), left.missing) == ((["EU"], {"g": "NA"}) if form == "csv" else (["EU", "NA", "None"], {})) and table.missing == {}
     assert list(read_table(f"made.{form}", ["E"], groups=["g"], where="g == 'NA'").places) == [3 if form == "csv" else 2]
     with pytest.raises(ValueError, match="column 'g' has no value$"): read_table(f"made.{form}", ["E"], groups=["g"], kinds={"g": "number"})
     if form == "parquet": return

@@ -681,6 +681,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.conclusions._without_bias': ('conclusions.html#_without_bias', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._without_signs': ('conclusions.html#_without_signs', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions._wrong_there': ('conclusions.html#_wrong_there', 'uqcal/conclusions.py'),
+                                   'uqcal.conclusions.by_chance': ('conclusions.html#by_chance', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions.check_tolerance': ('conclusions.html#check_tolerance', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions.conclusions_of': ('conclusions.html#conclusions_of', 'uqcal/conclusions.py'),
                                    'uqcal.conclusions.draw_conclusions': ('conclusions.html#draw_conclusions', 'uqcal/conclusions.py'),

@@ -348,7 +348,10 @@ def refuse_crossed(
 def _left_out(table):
     "The rows that were left out, in words; empty where nothing was asked for."
     said = {"where": f"for which {table.where} does not hold", "missing": "without a value"}
-    return " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
+    told = " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
+    words = "; ".join(f"{word!r} in {name} stood for none, unless --as-groups {name} is given"
+                      for name, word in table.missing.items())
+    return f"{told} ({words})" if words else told
 
 # %% ../nbs/66_cli_parts.ipynb #5426abab
 def points_of(

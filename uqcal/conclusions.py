@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['BIAS', 'AVERAGE', 'CONSISTENCY', 'LINK', 'Conclusion', 'read_features', 'conclusions_of', 'planned_resamples',
-           'check_tolerance', 'draw_conclusions', 'headline_of', 'next_step', 'mends_for', 'still_open', 'part_tables']
+           'check_tolerance', 'draw_conclusions', 'headline_of', 'by_chance', 'next_step', 'mends_for', 'still_open',
+           'part_tables']
 
 # %% ../nbs/50_conclusions.ipynb #cell-022
 BIAS, AVERAGE = "bias", "average calibration"
@@ -1095,6 +1096,42 @@ def _names(answers):
 # %% ../nbs/50_conclusions.ipynb #cell-049f
 def _listed(names):
     return enumerated(list(names)) if len(names) <= 3 else f"{len(names)} features"
+
+# %% ../nbs/50_conclusions.ipynb #cell-049h
+def by_chance(
+    answers: Iterable[Conclusion],  # one for each question that was asked
+    level: float = 0.05,  # at which each was asked, in (0, 1)
+) -> str:  # a sentence; empty where more than one question shows a fault, or one does beyond doubt
+    """How often right uncertainties show as much, where one of several questions shows a fault.
+
+    Parameters
+    ----------
+    answers : Iterable[Conclusion]
+        One for each question that was asked.
+    level : float, default 0.05
+        At which each was asked, in (0, 1).
+
+    Returns
+    -------
+    str
+        A sentence; empty where more than one question shows a fault, or one does beyond
+        doubt.
+
+    References
+    ----------
+    Bonferroni's inequality, over questions; features were adjusted before.
+    """
+    asked = {}
+    for one in answers:
+        if one.pvalue is None: continue
+        what = one.question if one.feature is None else one.question.split(":")[0] + ":"
+        asked.setdefault(what, []).append(one)
+    wrong = [[one.pvalue for one in those if one.status == "invalid"] for those in asked.values()]
+    wrong = [min(those) for those in wrong if those]
+    if len(wrong) != 1 or wrong[0] > level or wrong[0] * len(asked) <= level: return ""
+    return (f"One of {len(asked)} questions shows a fault, with p = {wrong[0]:.2g}; right "
+            f"uncertainties show as much in one of them in up to {100 * wrong[0] * len(asked):.0f} "
+            "of 100 sets.")
 
 # %% ../nbs/50_conclusions.ipynb #cell-035
 def next_step(

@@ -55,6 +55,8 @@ class Table:
         The mark before decimals in its numbers.
     where : str | None
         The condition that kept rows meet, if there was one.
+    missing : dict[str, str]
+        The word for a missing label in rows that were left out, by its column.
     """
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
@@ -68,6 +70,8 @@ class Table:
     header: tuple[str, ...] = field(default=(), repr=False)  # names of all columns of the file
     decimal: str = "."  # the mark before decimals in its numbers
     where: str | None = None  # the condition that kept rows meet, if there was one
+    missing: dict[str, str] = field(default_factory=dict)  # the word for a missing label in rows
+                                                           # that were left out, by its column
 
     def numbers(self, name: str,  # one of the columns
                 *, positive: bool = False,  # whether values ≤ 0 are refused
@@ -542,6 +546,7 @@ class _Raw:
     faults: _Faults
     header: tuple
     left_out: dict = field(default_factory=dict)
+    missing: dict = field(default_factory=dict)
     where: str | None = None
     labels: Sequence = ()
 
@@ -806,6 +811,8 @@ def _select(raw, wanted, drop_missing, where):
             else:
                 none = _NO_LABEL if name in raw.labels else _GONE
                 gone = np.array([cell in none for cell in cells])
+                word = next((cell for cell in cells if cell in none - _NO_LABEL), None)
+                if word is not None: raw.missing[name] = word
             kept &= ~gone
         raw.left_out["missing"] = int((~kept).sum())
         if not kept.any():
@@ -832,7 +839,7 @@ def _finish(raw, wanted, kinds):
                              raw.bad.get(name, ()), _words(raw, name))
     raw.faults.refuse()
     return Table(raw.source, columns, raw.places, raw.place, raw.left_out, raw.header,
-                 raw.numbers.decimal or ".", raw.where)
+                 raw.numbers.decimal or ".", raw.where, raw.missing)
 
 # %% ../nbs/03_tables.ipynb #words
 def _words(raw, name):

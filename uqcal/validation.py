@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 
 from .bootstrap import BootstrapInterval, intervals_of
 from .causes import Cause, causes_of
-from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, check_tolerance,
-                               conclusions_of, headline_of, mends_for, next_step,
+from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, by_chance,
+                               check_tolerance, conclusions_of, headline_of, mends_for, next_step,
                                planned_resamples, read_features, still_open)
 from .distributions import distribution_name, standard_distribution
 from .groups import LEAST_GROUPS
@@ -417,7 +417,8 @@ class _Validated(Result):
     @property
     def headline(self) -> str:
         "What was shown, what was excluded and what stays open, and on what condition."
-        return " ".join([headline_of(self.answers), *self.warnings])
+        doubt = by_chance(self.conclusions.values(), 1 - self.settings["confidence"])
+        return " ".join([headline_of(self.answers), *filter(None, [doubt]), *self.warnings])
 
     sentence = headline  # what every result has
 
