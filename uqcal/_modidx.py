@@ -797,6 +797,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uqcal.conformal._group_names': ('conformal.html#_group_names', 'uqcal/conformal.py'),
                                  'uqcal.conformal._moved': ('conformal.html#_moved', 'uqcal/conformal.py'),
                                  'uqcal.conformal._pairs': ('conformal.html#_pairs', 'uqcal/conformal.py'),
+                                 'uqcal.conformal._percent': ('conformal.html#_percent', 'uqcal/conformal.py'),
                                  'uqcal.conformal._reach': ('conformal.html#_reach', 'uqcal/conformal.py'),
                                  'uqcal.conformal._threshold': ('conformal.html#_threshold', 'uqcal/conformal.py'),
                                  'uqcal.conformal._units': ('conformal.html#_units', 'uqcal/conformal.py'),

@@ -261,15 +261,21 @@ class _Told(_Tabled):
             on += " ({:,} of {:,} rows are copies and count once)".format(*self.copies_)
         if self.clustered_ or self.labels_:
             each = " in each group" if self.labels_ else ""
-            if self.clustered_ and not self.copies_[0]:
-                each += ", on average over new groups of rows that count once each"
-            return f"at least {100 * self.level:g} % covered{each}, calibrated on {on}"
-        low, high, average = (f"{100 * table[name].iloc[0]:.1f}"
-                              for name in ("low", "high", "promised"))
-        if average == "100.0": return f"too few points for {100 * self.level:g} %: {on}"
+            new = "different rows" if self.copies_[0] else "groups of rows"
+            if self.clustered_: each += f", on average over new {new} that count once each"
+            return f"at least {100 * self.level:.10g} % covered{each}, calibrated on {on}"
+        if np.isinf(self.threshold_[0]).any():
+            return f"too few points for {100 * self.level:.10g} %: {on}"
+        low, high, average = (_percent(table[name].iloc[0]) for name in ("low", "high", "promised"))
         least, why = ("at least ", "; equal scores make it more") if self._tied(0) else ("", "")
         return (f"{least}{average} % covered on average over calibrations on {on}, {low} to {high} "
                 f"% by these in 95 % of them{why}")
+
+# %% ../nbs/31_conformal.ipynb #percent
+def _percent(share):
+    "A share in percent, to a digit after the point or to as many as tell it from all."
+    rest = 100 * (1 - share)
+    return f"{100 * share:.{max(1, -int(np.floor(np.log10(rest)))) if rest > 0 else 1}f}"
 
 # %% ../nbs/31_conformal.ipynb #0dc93cf8
 def _reach(found):
