@@ -349,3 +349,24 @@ def test_uncertainties_over_many_decades_rank_errors_by_themselves():
             for rows in (slice(None), rng.permutation(600)):  # over many decades the ratio is nearly constant, and that is told
                 told = {one.name for one in find_causes(size[rows], stated[rows])}
                 assert told & ({"sorted columns"} if v is narrow else {"sorted columns", "uncertainty from error"})
+
+
+def test_a_bias_of_many_uncertainties_is_named_beside_uncertainties_made_from_errors():
+    "Fails where errors of one sign, 6 u with a spread of u, are only said to have made the uncertainties."
+    rng = np.random.default_rng(1)
+    u = np.exp(0.5 * rng.standard_normal(400))
+    (one,) = [one for one in find_causes(u * (6 + rng.standard_normal(400)), u) if one.name == "uncertainty from error"]
+    assert one.sentence.endswith("as if the uncertainties had been made from the errors, or all predictions were off by the same multiple of u.")
+    size = np.exp(rng.normal(0, 0.7, 400))
+    (one,) = [one for one in find_causes(size * rng.choice([-1, 1], 400), 0.5 * size * np.exp(rng.normal(0, 0.2, 400))) if one.name == "uncertainty from error"]
+    assert one.sentence.endswith("as if the uncertainties had been made from the errors.")
+
+
+def test_a_weak_link_is_not_called_none():
+    "Fails where 'do not come with' stands beside a rank correlation that is five standard errors from zero."
+    rng = np.random.default_rng(3)
+    u = np.exp(0.5 * rng.standard_normal(2000))
+    for share, how in ((0.8, "hardly"), (1.0, "do not")):
+        stated = np.where(rng.random(2000) < share, rng.permutation(u), u)
+        (one,) = [one for one in find_causes(u * rng.standard_normal(2000), stated) if one.name == "unrelated uncertainty"]
+        assert one.sentence.startswith(f"Larger errors {how} come with larger uncertainties")

@@ -62,7 +62,7 @@ def test_validate_says_table_and_verdict():
     done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--report", "report.html", "--json", "numbers.json")
     assert done.returncode == 0 and done.stderr == ""
     text = " ".join(done.stdout.split())
-    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, rng=0)
+    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=0)
     assert all(f"{score.label} {score.status}. {score.sentence}" in text for score in expected.scores.values())
     assert text.startswith(f"errors.csv: 200 points {expected.headline} Next: {expected.next_step} ") and done.stdout.endswith("\nReport: report.html\nNumbers: numbers.json\n")
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -81,7 +81,7 @@ def test_standard_input_and_json_on_standard_output():
     numbers = json.loads(done.stdout)
     assert done.returncode == 0 and done.stderr == ""
     assert numbers["data"] == {"source": "standard input", "columns": ["E", "uE"]} and numbers["seed"] == 5 and numbers["uqcal"] == __version__
-    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, rng=5)
+    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
     assert numbers["headline"] == expected.headline and numbers["next_step"] == expected.next_step and numbers["settings"]["n_boot"] == 60
     np.testing.assert_allclose([row["zeta"] for row in numbers["table"]], expected.to_frame()["zeta"].astype(float), rtol=1e-9)
 

@@ -115,7 +115,7 @@ def test_a_factor_without_a_limit_has_no_infinite_one():
     rng = np.random.default_rng(82)
     u = np.exp(0.2 * rng.standard_normal(7))
     told = draw_conclusions(u * rng.standard_t(3, 7), u, groups=np.arange(7) // 2, rng=1, n_boot=99, n_resamples=99)["average calibration"]
-    assert told.confidence_interval == (0, np.inf) and "times (with so few points, no limits) as large as stated" in told.sentence
+    assert told.confidence_interval == (0, np.inf) and "times (no limits can be given) as large as stated" in told.sentence
 
 
 def test_a_slight_bias_does_not_stand_before_what_matters():
@@ -962,3 +962,38 @@ def test_headlines_doubt_most_false_faults_and_no_clear_one():
         return any(one.status == "invalid" for one in found.conclusions.values()), "questions shows a fault" in found.headline
     assert [told(seed, 1.5) for seed in range(4)] == 4 * [(True, False)]
     assert [told(seed, 1.0) for seed in (21, 39, 93)] == 3 * [(True, True)]
+
+
+def test_what_stays_open_can_be_said_for_every_reason():
+    "Mutation: a reason without words, which ended still_open, reports and the command for a feature that holds the outcome."
+    reasons = {"precision", "shuffles", "tails", "rows", "signs", "outcome", "nothing to test", None}
+    for reason in reasons:
+        one = Conclusion(question="bias: y", feature="y", status="undecided", reason=reason, sentence="", short="", test="")
+        assert still_open([one]).startswith("bias along y, ")
+    rng = np.random.default_rng(2)
+    u = 0.5 * np.exp(0.2 * rng.standard_normal(200))
+    predicted = rng.standard_normal(200)
+    y = predicted + u * rng.standard_normal(200)
+    found = validate(y - predicted, u, features={"y": y}, n_boot=99, n_resamples=99, rng=0)
+    assert found.still_open.endswith("bias along y and size along y, since what was observed may stand in it")
+    found.to_json()
+
+
+def test_a_bias_in_one_group_does_not_stand_beside_no_bias():
+    "Mutation: 'No bias beyond 0.25 … biased: errors average +0.90 in group a'."
+    rng = np.random.default_rng(1)
+    u, g = np.exp(0.5 * rng.standard_normal(2000)), rng.choice(["a", "b", "c", "d"], 2000)
+    order = np.argsort(rng.random(2000))
+    found = draw_conclusions(u * (rng.standard_normal(2000) + np.select([g == "a", g == "b"], [0.4, -0.4])), u, features={"g": g}, n_boot=199, n_resamples=999, rng=order[0])
+    assert found["bias"].status != "invalid" and found["bias: g"].status == "invalid"
+    assert headline_of(found.values()).startswith("Along u no bias") and "; biased: errors average +0.4" in headline_of(found.values())
+
+
+def test_a_clean_headline_says_that_the_file_comes_first():
+    "Mutation: one u times 1,000 leaves four valid answers and a headline without a word of it; or sets without a cause get the words, too."
+    rng = np.random.default_rng(2)
+    u = np.exp(0.5 * rng.standard_normal(2000))
+    e, slip = u * rng.standard_normal(2000), np.where(np.arange(2000) == 7, 1000 * u, u)
+    options = dict(n_boot=999, n_resamples=999, rng=0)
+    assert validate(e, slip, **options).headline.endswith("larger errors come with larger u. Yet the file holds something that should be looked at first.")
+    assert "the file holds" not in validate(e, u, **options).headline

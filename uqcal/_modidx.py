@@ -2423,6 +2423,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
             'uqcal.repeats': { 'uqcal.repeats.Repeats': ('repeats.html#repeats', 'uqcal/repeats.py'),
                                'uqcal.repeats.Repeats.is_suspect': ('repeats.html#repeats.is_suspect', 'uqcal/repeats.py'),
                                'uqcal.repeats.Repeats.sentence': ('repeats.html#repeats.sentence', 'uqcal/repeats.py'),
+                               'uqcal.repeats._beside_one': ('repeats.html#_beside_one', 'uqcal/repeats.py'),
                                'uqcal.repeats._block': ('repeats.html#_block', 'uqcal/repeats.py'),
                                'uqcal.repeats._equal_rows': ('repeats.html#_equal_rows', 'uqcal/repeats.py'),
                                'uqcal.repeats._exact': ('repeats.html#_exact', 'uqcal/repeats.py'),

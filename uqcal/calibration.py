@@ -432,7 +432,8 @@ def _beside_the_rate(largest, tolerance=0.0):
 
 # %% ../nbs/52_calibration.ipynb #cell-171c-c
 def _short(x):
-    "Two digits, without an exponent where that is readable."
+    "Two digits, of the rest next to one, without an exponent where that is readable."
+    if 0.99 < x < 1: return f"{1 - float(f'{1 - x:.2g}'):.6f}".rstrip("0").rstrip(".")
     return f"{x:.2g}" if x < 1e-4 else f"{float(f'{x:.2g}'):.6f}".rstrip("0").rstrip(".")
 
 # %% ../nbs/52_calibration.ipynb #cell-171c-d

@@ -508,9 +508,11 @@ def _leaks(sample):
                       "of their values, as if the two columns had been sorted one by one.")
     low, high = np.quantile(np.log(size[size > 0]), [0.1, 0.9])
     if n >= 30 and high - low < 1.0 and ranks > 0.9:
+        one_sided = bool(abs(np.mean(np.sign(sample.error))) > 0.9)
+        more = ", or all predictions were off by the same multiple of u" * one_sided
         return _whole("uncertainty from error", "likely", "The middle 80 % of |E|/u lie within a "
                       f"factor of {np.exp(high - low):.2g}, far closer than errors of any usual "
-                      "distribution, as if the uncertainties had been made from the errors.")
+                      f"distribution, as if the uncertainties had been made from the errors{more}.")
     return []
 
 # %% ../nbs/29_causes.ipynb #cell-013
@@ -766,10 +768,11 @@ def _link(sample):
         return _whole("reversed rows", "likely", "Errors go with the uncertainties in the reverse "
                       f"order of rows (rank correlation {found:.2f}), as if one column had been "
                       "turned round.")
-    return _whole("unrelated uncertainty", "likely", "Larger errors do not come with larger "
+    how = "hardly" if seen > 2 / np.sqrt(n) else "do not"
+    return _whole("unrelated uncertainty", "likely", f"Larger errors {how} come with larger "
                   f"uncertainties (rank correlation {seen:.2f}; right ones of this spread would "
                   f"reach about {perfect:.2f}), as if the rows of the two columns did not belong "
-                  "together, or u were noise.", also=("permuted rows", "wrong fold"))
+                  "together, or u were mostly noise.", also=("permuted rows", "wrong fold"))
 
 # %% ../nbs/29_causes.ipynb #cell-018
 def _in_row_order(sample, rest, place):

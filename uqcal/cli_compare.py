@@ -180,19 +180,23 @@ def _comparison_details(table, columns, seed, note):
 # %% ../nbs/69_cli_compare.ipynb #cell-053
 def _graph_headline(graph, sides):
     "Who is ahead, by how much, and whether there is a difference at all."
+    from uqcal.resampling import holm
     from uqcal.results import three_digits
     first, second = sides[0], "everyone" if sides[1] is None else sides[1]
     average = graph.slope()
     low, high = map(three_digits, average.confidence_interval)
     who = f"group {first} and everyone" if sides[1] is None else f"groups {first} and {second}"
     where = "At like scores"
-    if graph.kuiper_pvalue <= 0.05:
+    anywhere, on_average = (p <= 0.05 for p in holm([graph.kuiper_pvalue, average.pvalue]))
+    if anywhere:
         if graph.scores_may_explain: where = "At scores that are not alike, which may explain it,"
-        found = f"{who} differ" + (", though not on average" if average.pvalue > 0.05 else "")
-    elif average.pvalue <= 0.05:
+        found = f"{who} differ" + ", while no difference on average is shown" * (not on_average)
+    elif on_average:
         found = (f"no stretch of scores shows that {who} differ, but their averages over all "
                  "scores do")
-    else: found = f"no difference between {who} is found"
+    else:
+        clear = "clear " * (min(graph.kuiper_pvalue, average.pvalue) <= 0.05)
+        found = f"no {clear}difference between {who} is found"
     return (f"{where} {found}: {first} minus {second} is {three_digits(average.value)} on "
             f"average (95 % interval {low} to {high}, p = {average.pvalue:.2g}), Kuiper's p = "
             f"{graph.kuiper_pvalue:.2g}.")
@@ -215,12 +219,12 @@ def _graph_details(graph):
     where = (f"at the score {steep.score_low:.4g}" if steep.score_low == steep.score_high
              else f"for scores from {steep.score_low:.4g} to {steep.score_high:.4g}")
     drawn = f" ({graph.n_resamples:,} resamples)" if graph.n_resamples else ""
-    chance = ("chance alone makes such a stretch" if graph.kuiper_pvalue >= 0.05 else
+    chance = ("chance alone could make such a stretch" if graph.kuiper_pvalue >= 0.05 else
               "picked as the largest, it is rather too large")
+    shown = f"The graph is steepest {where}, where the difference is {steep.value:.3g}; {chance}."
     steps = f"{graph.n_steps:,.0f} step{'s' * (graph.n_steps != 1)}"
     return (f"{points_of(graph.n)} make{'s' * (graph.n == 1)} {steps}; p-values: "
-            f"{graph.method}{drawn}.", f"The graph is steepest {where}, where the difference is "
-            f"{steep.value:.3g}; {chance}.".replace("-", "−"))
+            f"{graph.method}{drawn}.", *[shown.replace("-", "−")] * (steep.value != 0))
 
 # %% ../nbs/69_cli_compare.ipynb #cell-207b
 def _graph_text(graph, sides):

@@ -219,7 +219,7 @@ def _times(factor, interval):
     if 0 < near < 0.005: said = f"{{:.{min(int(np.ceil(-np.log10(near))), 6)}f}}".format
     ends = f"{said(interval.low)} to {said(interval.high)}"
     if np.isinf(interval.high):
-        ends = f"{said(interval.low)} or more" if interval.low else "with so few points, no limits"
+        ends = f"{said(interval.low)} or more" if interval.low else "no limits can be given"
     is_inside = interval.holds(round(factor, 2)) or not interval.holds(factor)
     return f"{(_digits if is_inside else said)(factor)} times ({ends})"
 
@@ -227,7 +227,7 @@ def _times(factor, interval):
 def _mean(mean, interval, unit=""):
     "A mean of E/u with its interval."
     if not np.isfinite([*interval]).all():
-        return f"{mean:+.2f}{unit}".replace("-", "−") + " (with so few points, no limits)"
+        return f"{mean:+.2f}{unit}".replace("-", "−") + " (no limits can be given)"
     largest = max(abs(interval.low), abs(interval.high))
     if largest < 0.095 or largest >= 1000:
         return (f"{mean:+.2g}{unit} ({interval.low:+.2g} to {interval.high:+.2g})"
@@ -431,9 +431,11 @@ def _average(sample, setup):
         direction = "too small" if test.estimate > 1 else "too large"
         if test.pvalue_if_heavy is not None:
             found += f"; {test.pvalue_if_heavy:.1g} if tails are like Student's t3"
+        unless = _unless(sample, test)
         says = (f"On average the uncertainties are {direction}: the errors are {size} ({found})"
-                f"{_unless(sample, test)}.")
-        short = f"Uncertainties {direction} on average: errors {size}"
+                f"{unless}.")
+        short = (f"Uncertainties {direction} on average: errors {size}"
+                 + ", unless rarer ones are far larger" * bool(unless))
     elif status == "valid":
         low, high = test.confidence_interval
         says = (f"On average the errors are as large as stated, {size.split(' as')[0]} ({found})."
@@ -1034,6 +1036,8 @@ def headline_of(
     along = [one for one in answers if one.feature is not None]
     wrong = [one for one in along if one.status == "invalid"]
     biases, parts = [one for one in wrong[:3] if one.question.startswith(BIAS)], []
+    if biases and whole[0].status != "invalid" and whole[0].question == BIAS:
+        whole[0] = replace(whole[0], short=f"Along u {_lower(whole[0].short)}")
     for rows, those in itertools.groupby([*whole[:1], *biases, *whole[1:]], lambda one: one.rows):
         those = list(those)
         told = _clauses(those) if whole[0].question == BIAS else [one.short for one in those]
@@ -1253,7 +1257,8 @@ def still_open(
 # %% ../nbs/50_conclusions.ipynb #cell-068c
 _WHY = {"precision": "for want of points", "shuffles": "for want of shuffles",
         "tails": "since tails are too heavy", "rows": "since a few rows decide",
-        "signs": "since signs seem to be lost", "nothing to test": "since nothing can be tested",
+        "signs": "since signs seem to be lost",
+        "outcome": "since what was observed may stand in it", "nothing to test": "since nothing can be tested",
         None: "since the distribution of the errors is not known"}
 
 

@@ -696,12 +696,14 @@ def _sentence(found):
                  "memory.")
     else:
         asked = f", Kuiper's p = {found.kuiper_pvalue:.2g}."
-        if found.kuiper_pvalue <= 0.05:
-            told = f"{who} differ" + ("" if on_average else ", though not on average")
+        both = [found.kuiper_pvalue, found.average_pvalue]
+        anywhere, on_average = (p <= 0.05 for p in holm(both))
+        if anywhere:
+            told = f"{who} differ" + ", while no difference on average is shown" * (not on_average)
         elif on_average:
             told = (f"no stretch of scores shows that {who} differ, but their averages over all "
                     "scores do")
-        else: told = f"no difference between {who} is found"
+        else: told = f"no {'clear ' * (min(both) <= 0.05)}difference between {who} is found"
     low, high = map(three_digits, found.confidence_interval)
     return (f"At neighbouring scores {told}: {first} minus {second} is "
             f"{three_digits(found.average_difference)} on average (95 % interval {low} to {high}, "

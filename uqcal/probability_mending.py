@@ -381,7 +381,8 @@ def _mended(y, p, labels, unit, fold, before, judged, warnings):
     kind = maps[chosen]
     model = None if kind is None else kind().fit(p, y)
     if labels is not None: _with_cluster_errors(model, y, p, unit)
-    told = _told_rows(before.conclusion.rows) if rests_on_rows else ()
+    rows = before.conclusion.rows
+    told = _told_rows(rows) if rows else ()
     if before.is_reversed: told = (*told, _REVERSED)
     return ProbabilityMending(
         model=model, chosen=chosen, before=before, after=after,

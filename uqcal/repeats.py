@@ -206,6 +206,8 @@ def _neighbours(sample):
         rest = _without_trend(ranks, sample.by_uncertainty)
         for lag in lags:  # half the chance of a false alarm goes to the nearest rows
             correlation, score = _serial(rest, lag)
+            beside = [_serial(rest, lag + k)[0] for k in (-2, -1, 1, 2)] if lag > 3 else [0.0]
+            if 2 * np.mean(beside) > correlation: continue  # all rows of two parts are alike
             number = 4 * (3 if lag <= 3 else len(lags) - 3)
             tried.append((float(min(1, number * scipy.stats.norm.sf(score))), -correlation, lag))
     if not tried: return None, None, None
@@ -226,7 +228,7 @@ class Repeats(Result):
     repeated : int
         Rows that repeat an earlier one, in what `repeats` says.
     repeats : str | None
-        "rows", "absolute errors" or "scaled errors"; None where nothing repeats.
+        "rows", "absolute errors", "scaled errors", "uncertainties"; or None.
     lag : int | None
         Distance in the file at which rows resemble each other most; None if sorted.
     correlation : float | None
@@ -241,7 +243,7 @@ class Repeats(Result):
     n: int  # number of rows
     found: tuple[str, ...]  # a sentence for each sign of rows that belong together; empty if none
     repeated: int  # rows that repeat an earlier one, in what `repeats` says
-    repeats: str | None  # "rows", "absolute errors" or "scaled errors"; None where nothing repeats
+    repeats: str | None  # "rows", "absolute errors", "scaled errors", "uncertainties"; or None
     lag: int | None  # distance in the file at which rows resemble each other most; None if sorted
     correlation: float | None  # their rank correlation there, of Z or |Z|
     pvalue: float | None  # probability of one as large if rows were unrelated, for all lags tried
@@ -306,9 +308,14 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     """
     what, again, labels = _exact(sample, check_generator(1))
     lag, correlation, pvalue = _neighbours(sample)
+    is_near = lag is not None and pvalue <= 0.001 and correlation >= 0.05
+    beside, chance = (0.0, 1.0) if is_near or what else _beside_one(sample)
+    if chance <= 0.001 and beside >= 0.05:
+        what, again = "uncertainties", sample.n - sample.by_uncertainty.labels.size
     words = _WORDS.get("equal rows" if what == "rows" and labels is None else what)
-    found = [] if what is None else [words.format(again=f"{again:,}", n=f"{sample.n:,}")]
-    if what is None and lag is not None and pvalue <= 0.001 and correlation >= 0.05:
+    found = [] if what is None else [words.format(again=f"{again:,}", n=f"{sample.n:,}",
+                                                  beside=f"{beside:.2f}, p = {chance:.1g}")]
+    if what is None and is_near:
         near = lag <= 3
         where = "Neighbouring rows" if near else f"Rows that lie {lag:,} apart"
         why = ("they may belong together, or the file is sorted by something that matters"
@@ -318,6 +325,19 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
         if not near: labels = np.arange(sample.n) % lag
     return Repeats(n=sample.n, found=tuple(found), repeats=what, repeated=again, lag=lag,
                    correlation=correlation, pvalue=pvalue, groups=labels)
+
+# %% ../nbs/28_repeats.ipynb #cell-017d
+def _beside_one(sample):
+    "The correlation of Z among rows that share an uncertainty, less any trend, and its p-value."
+    along = sample.by_uncertainty
+    m = along.counts
+    if np.sum(m > 1) < 20 or m.max() > sample.n / 20: return 0.0, 1.0
+    rest = _without_trend(Ordering.of(sample.scaled).ranks, along)
+    if not rest.any(): return 0.0, 1.0
+    pairs = np.sum(np.bincount(along.codes, rest)**2) - rest @ rest
+    square, number = rest @ rest / sample.n, float(np.sum(m * (m - 1.0)))
+    return float(pairs / (square * number)), float(
+        scipy.stats.norm.sf(pairs / (square * np.sqrt(2 * number))))
 
 # %% ../nbs/28_repeats.ipynb #cell-017c
 def copies_of(sample: Sample,  # errors and uncertainties
@@ -345,9 +365,10 @@ def copies_of(sample: Sample,  # errors and uncertainties
 _WORDS = {"rows": "{again} of {n} rows repeat an earlier one, error and uncertainty alike.",
           "equal rows": "{again} of {n} rows equal an earlier one; values are so few that these "
           "may be other points, or copies.", "absolute errors": "{again} of {n} absolute errors "
-          "repeat an earlier one, mostly beside another uncertainty: the same points seem to be "
-          "judged more than once.", "scaled errors": "{again} of {n} scaled errors repeat an "
-          "earlier one though the errors do not: the same points seem to be stated in two units."}
+          "repeat an earlier one: the same points seem to be judged more than once.", "scaled errors": "{again} of {n} scaled errors repeat an "
+          "earlier one though the errors do not: the same points seem to be stated in two units.",
+          "uncertainties": "Rows that share an uncertainty resemble each other (rank correlation "
+          "of scaled errors {beside}): they may belong together."}
 
 # %% ../nbs/28_repeats.ipynb #cell-042
 def repeated_cases(

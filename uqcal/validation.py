@@ -300,8 +300,9 @@ def _meaning(name, estimate, one, is_valid):
                 f"are too {large})")
     if is_valid: return "On average the uncertainties have the right size"
     factor = _factor(name, estimate, one)
-    return (f"On average the uncertainties are too {'small' if factor > 1 else 'large'}, "
-            f"the errors being {factor:.2f} times as large as stated")
+    return (f"As far as the interval tells, the uncertainties are on average too "
+            f"{'small' if factor > 1 else 'large'}, the errors being {factor:.2f} times as large "
+            "as stated")
 
 # %% ../nbs/51_validation.ipynb #cell-024g-b
 def _factor(name, estimate, one):
@@ -418,6 +419,8 @@ class _Validated(Result):
     def headline(self) -> str:
         "What was shown, what was excluded and what stays open, and on what condition."
         doubt = by_chance(self.conclusions.values(), 1 - self.settings["confidence"])
+        if all(one.status == "valid" for one in self.answers) and self.next_step.startswith(_FIRST):
+            doubt = "Yet the file holds something that should be looked at first."
         return " ".join([headline_of(self.answers), *filter(None, [doubt]), *self.warnings])
 
     sentence = headline  # what every result has
@@ -508,15 +511,20 @@ class Validation(_Validated):
     def _repr_html_(self) -> str: return _as_html(self)
 
 # %% ../nbs/51_validation.ipynb #cell-053
+_FIRST = "Check the file first."
+
+
 def _next_step(result):
     cause = next((one for one in result.causes if one.strength != "possible" and (
         one.factor is not None or one.name in _IN_THE_FILE)), None)
-    if cause is not None: return f"Check the file first. {cause.sentence}"
+    if cause is not None: return f"{_FIRST} {cause.sentence}"
     if not result.conclusions and all(one.status == "valid" for one in result.answers):
         return "These statistics find nothing wrong; draw conclusions before you rely on them."
     if _is_much_alike(result):
-        return ("Find out why neighbouring rows are so much alike: if they belong together, give "
-                "their groups (--groups) and judge again.")
+        lag = repeats_of(result.sample).lag
+        which = "neighbouring rows" if lag <= 3 else f"rows {lag:,} apart"
+        return (f"Find out why {which} are so much alike: if they belong together, give their "
+                "groups (--groups) and judge again.")
     drift = next((one for one in result.causes if one.name == "drift"), None)
     if drift is not None and all(one.status != "invalid" for one in result.answers):
         return f"Find out what changes along the file, and judge its parts apart. {drift.sentence}"
@@ -764,7 +772,9 @@ def _independent(sample):
         counted = "Here they count as one observation; give the groups if you know them."
         return sample.with_groups(repeats.groups), (f"{again} and count once.",), tuple(
             f"{one} {counted}" for one in repeats.found)
-    if repeats.repeats: alike = f"{again}: if they are copies"
+    if repeats.repeats == "uncertainties":
+        alike = "Rows that share an uncertainty are alike: if they belong together"
+    elif repeats.repeats: alike = f"{again}: if they are copies"
     elif repeats.lag <= 3: alike = "Neighbouring rows are alike: if they belong together"
     else: alike = f"Rows {repeats.lag:,} apart are alike: if they belong together"
     doubt = "p-values are too small and intervals too short unless the groups are given."
