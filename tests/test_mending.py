@@ -500,6 +500,8 @@ def test_rows_that_repeat_are_worth_as_many_as_differ():
     u, error, _ = made(150, 3, 1.4)
     found = mend(np.repeat(error, 4), np.repeat(u, 4), rng=1, **QUICK)
     assert found.is_mended and found.n_calibration == 150 and "n_calibration=150). Its 600 rows are worth 150 independent ones." in found.next_step
+    few = mend(np.repeat(4 * error[:25], 4), np.repeat(u[:25], 4), groups=np.repeat(np.arange(25), 4), rng=1, **QUICK)
+    assert few.is_mended and few.next_step.split("Its ")[1].startswith("100 rows are worth 25 independent ones, roughly: so few groups do not tell well.")
     plain = mend(error, u, rng=1, **QUICK)
     assert plain.n_calibration == 150 and "worth" not in plain.next_step
     alike = mend(error, u, groups=np.arange(150) // 3, rng=1, **QUICK)

@@ -404,7 +404,10 @@ def _next_step(found):
     look = any(found.after[name].feature is None for name in after)
     rest = (f" Still wrong: {enumerated(list(after))}"
             f"{'; look for a column that explains it' * look}.") * bool(after)
-    worth = (f" Its {found.n:,} rows are worth {found.n_calibration:,} independent ones." if
+    groups = found.sample.groups
+    few = ", roughly: so few groups do not tell well" * (
+        groups is not None and groups.labels.size < 40)
+    worth = (f" Its {found.n:,} rows are worth {found.n_calibration:,} independent ones{few}." if
              found.n_calibration < found.n else "")
     return ("Bring the mend to new predictions, and judge them on errors that had no part in it, "
             "since those that chose it may speak too well of it: "
