@@ -51,6 +51,23 @@ def test_bets_are_fair_for_the_worst_errors_and_no_better_constant_exists(kurtos
             assert (chance * np.exp(-_RATES[down] * high) + (1 - chance) * np.exp(-_RATES[down] * low) <= fair[down] * (1 + 1e-12)).all()
 
 
+@pytest.mark.parametrize("size, way", [(1.0, "too small"), (0.5, "too large")])
+def test_the_mean_square_of_an_alarm_is_that_of_the_errors_as_they_are(size, way):
+    "Mutation: squares are cut at 25 in the mean that the alarm names. It lies on the side that the alarm names, by whatever errors."
+    rng = np.random.default_rng(2)
+    z = size * rng.standard_normal(30_000)
+    wild = rng.random(30_000) < 0.05 * (way == "too small")
+    z[wild] *= 1000
+    if way == "too large": z[::400] = 6.0
+    reading = UncertaintyMonitor(run_length=10_000).prequential(np.ones(30_000), z)
+    assert len(reading.alarms) > 5
+    for alarm in reading.alarms:
+        of = z[alarm.since - 1:alarm.outcome]**2
+        if alarm.side == "all": np.testing.assert_allclose(alarm.square, of.mean(), rtol=1e-9)
+        assert alarm.way == way and (alarm.square > 1) == (way == "too small")
+    assert max(alarm.square for alarm in reading.alarms) > 1000 or way == "too large"
+
+
 @pytest.mark.parametrize("shape", ["normal", "Laplace", "uniform"])
 def test_false_alarms_keep_the_promise(shape):
     "At most n/A in the mean: 40 in 400,000 errors at one in 10,000."

@@ -291,5 +291,15 @@ def test_one_odd_case_is_not_where_a_fault_is_clearest():
     assert "clearest from 0.03 to 0.1 (0.0650 stated, 11 of 40 happened)" in alarm.sentence
 
 
+@pytest.mark.parametrize("happened, second", [(34, False), (18, True), (26, False)])
+def test_a_second_bin_is_named_only_where_it_is_beyond_three(happened, second):
+    "Mutation: the two largest bins are named whatever they hold; 34 and 26 of 153 are 0.9 and 2.5 standard deviations off, 18 more than 4."
+    stated, n = np.array([0.25, 0.55, 0.75]), np.array([153, 100, 148])
+    sums = np.column_stack([[6, 9, 11], n, n * stated, [happened, 55, 78], n * stated * (1 - stated)])
+    told = Alarm(outcome=401, since=1, likelier=1e5, run_length=1000, sums=sums).sentence
+    assert "clearest from 0.7 to 0.8 (0.750 stated, 78 of 148 happened)" in told
+    assert (f"and from 0.2 to 0.3 (0.250 stated, {happened} of 153 happened)" in told) is second and told.count(" happened)") == 2 + second
+
+
 def test_a_run_length_beyond_all_numbers_of_outcomes_is_refused():
     with pytest.raises(ValueError, match="run_length must be an integer from 1 to 1000000000000000"): CalibrationMonitor(run_length=10**400).partial_fit([0.5], [1])

@@ -149,11 +149,43 @@ def test_the_sentence_says_better_only_where_it_is():
     u, error = stream(4000, 9)
     mended.prequential(u, error)
     assert "better than as stated" in mended.sentence
-    right = OnlineScaling()
-    right.prequential(np.ones(50), np.tile([1.0, -1.0], 25))
-    z = np.ones(50)
-    gain = np.mean(z / 2) - np.mean(np.log(made := OnlineScaling().prequential(np.ones(50), np.tile([1.0, -1.0], 25))) + (1 / made)**2 / 2)
-    assert ("better" if gain >= 0 else "worse") in right.sentence
+    right, z = OnlineScaling(), np.tile([1.0, -1.4], 25)
+    made = right.prequential(np.ones(50), z)
+    gain = np.mean(z**2 / 2) - np.mean(np.log(made) + (z / made)**2 / 2)
+    assert gain and ("better" if gain > 0 else "worse") in right.sentence
+    assert OnlineScaling().gain_ == (0, 0, False) and "the normal log score is the same" in OnlineScaling().partial_fit(1.0, 2.0).sentence
+
+
+def test_a_gain_is_said_with_what_chance_explains_of_it():
+    "Against plain sums, also for errors that come late. Mutation: no word of chance; the sum of expected squares, or that of squares, left out."
+    said = []
+    for seed, factor in [(s, 1.0) for s in range(30)] + [(s, 2.0) for s in range(10)]:
+        rng = np.random.default_rng([8, seed])
+        u = np.exp(0.5 * rng.standard_normal(200))
+        error, live = factor * u * rng.standard_normal(200), OnlineScaling()
+        made = live.forecast(u[:20], key=list(range(20)))
+        live.outcome(list(range(20)), error[:20])
+        made = np.r_[made, live.prequential(u[20:], error[20:])]
+        gain, apart = np.log(u / made) + ((error / u)**2 - (error / made)**2) / 2, np.log(u / made)
+        np.testing.assert_allclose(live.gain_[:2], [gain.mean(), max(np.sum(gain**2), 2 * np.sum(apart**2))**0.5 / 200], rtol=1e-9)
+        said.append(live.sentence)
+    assert all(", a difference within chance" in one or ", a loss beyond chance" in one for one in said[:30])
+    assert sum("within chance" in one for one in said[:30]) > 24 and all(one.endswith("better than as stated, a gain beyond chance") for one in said[30:])
+
+
+def test_smaller_uncertainties_gain_nothing_for_sure_where_tails_are_heavy():
+    "Student's t with 2.3 degrees of freedom: u is right. Mutations: tails are not asked for; they are where u was made larger, or where tails are light."
+    def told(factor, draw, n=1000):
+        found = []
+        for seed in range(20):
+            rng, live = np.random.default_rng([9, seed]), OnlineScaling()
+            live.prequential(np.ones(n), factor * draw(rng, n))
+            found.append(live.sentence.rsplit(", ", 1)[1])
+        return found
+    heavy = told(0.3**0.5 / 2.3**0.5, lambda rng, n: rng.standard_t(2.3, n))
+    assert "a gain beyond chance" not in heavy and heavy.count("with tails perhaps too heavy to tell a gain from chance") > 1
+    assert told(2 / 3**0.5, lambda rng, n: rng.standard_t(3, n)).count("a gain beyond chance") > 15
+    assert told(0.5, lambda rng, n: rng.standard_normal(n), 200).count("a gain beyond chance") >= 18
 
 
 def test_refused_input_changes_nothing():

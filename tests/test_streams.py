@@ -89,6 +89,7 @@ def test_a_single_outcome_shows_nothing_and_none_teaches_nothing():
     assert "1 row, 1 with an outcome" in one.sentence and "beyond chance" not in one.sentence
     assert gain_text(0.0, 0.0) == "no difference" and gain_text(1.0, 0.5) == "a gain beyond chance" and gain_text(-1.0, 0.5) == "a loss beyond chance"
     assert gain_text(1.0, 0.52) == "a difference within chance"
+    assert [gain_text(one, 0.5, True) for one in (1.0, -1.0, 0.5)] == ["with tails perhaps too heavy to tell a gain from chance", "a loss beyond chance", "a difference within chance"]
 
 
 def test_the_summary_is_that_of_the_whole_stream():
@@ -301,6 +302,17 @@ def test_weights_reach_the_model_and_rows_of_weight_zero_teach_nothing():
     scores = cross_val_predict(LogisticRegression(), X, y, cv=PredefinedSplit(_part_of(y, 5, rng)), method="predict_proba", params={"sample_weight": w})[:, 1]
     taught = rng.permutation(np.flatnonzero(w > 0))
     np.testing.assert_array_equal(model.forecaster_.coef_, make_forecaster("ops").partial_fit(scores[taught], y[taught]).coef_)
+
+
+def test_weights_of_sampling_are_kept_without_the_map_of_training_rows():
+    "As the parameter says; a tenth of the negatives stand for all. Mutation: rows teach the map where `cv=None`."
+    X, y = data(6000)
+    kept = (y == 1) | (np.arange(y.size) % 10 == 0)
+    w = np.where(y[kept] == 1, 1, 10)
+    weighted = LogisticRegression().fit(X[kept], y[kept], sample_weight=w).predict_proba(X)[:, 1].mean()
+    bare, taught = (RecalibratedClassifier(LogisticRegression(), cv=cv).fit(X[kept], y[kept], sample_weight=w).predict_proba(X)[:, 1].mean() for cv in (None, 5))
+    assert abs(weighted - y.mean()) < 0.03 and abs(bare - weighted) < 0.005 and taught > y.mean() + 0.1
+    assert "`cv=None` keeps them" in RecalibratedClassifier.fit.__doc__
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -18,7 +18,7 @@ from .results import Result
 
 # %% auto #0
 __all__ = ['standard_distribution', 'distribution_name', 'draw', 'simulate_errors', 'simulate_calibrated', 'read_number',
-           'StudentFit', 'fit_student', 'fit_fisher_dof', 'InverseGammaFit', 'fit_inverse_gamma']
+           'StudentFit', 'fit_student', 'fit_fisher_dof', 'InverseGammaFit', 'fit_inverse_gamma', 'has_heavy_tails']
 
 # %% ../nbs/12_distributions.ipynb #cell-007
 def standard_distribution(
@@ -451,3 +451,32 @@ def fit_inverse_gamma(
     shape, _, inverse_scale = scipy.stats.gamma.fit((typical / uncertainty)**2, floc=0)
     return InverseGammaFit(dof=float(2 * shape),
                            scale=float(typical / np.sqrt(shape * inverse_scale)))
+
+# %% ../nbs/12_distributions.ipynb #cell-032u
+def has_heavy_tails(size: np.ndarray,  # sizes ≥ 0, more than k; what is below the k largest plays
+                                       # no part
+                    k: int,  # how many of the largest to judge by, a tenth of all say
+                    ) -> bool:  # whether their variance can't be relied on
+    """Whether the largest sizes lie as far out as squares of Student's t with three degrees.
+
+    By an index of 1.45 or less.
+
+    Parameters
+    ----------
+    size : np.ndarray
+        Sizes ≥ 0, more than k; what is below the k largest plays no part.
+    k : int
+        How many of the largest to judge by, a tenth of all say.
+
+    Returns
+    -------
+    bool
+        Whether their variance can't be relied on.
+
+    References
+    ----------
+    Hill (1975).
+    """
+    far = np.partition(size, size.size - k - 1)[size.size - k - 1:]
+    mean = np.log(far[1:] / far[0]).mean() if far[0] > 0 else 0.0
+    return bool(mean >= 1 / 1.45)

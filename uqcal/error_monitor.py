@@ -65,7 +65,7 @@ def _watch_squares(square, ell, first, threshold, wealth, table, fair, centre, p
             best = max(best, wealth[1, k])
             if _SIDES[k] == 0 or _SIDES[k] == side:
                 table[0, k] += 1.0
-                table[1, k] += min(square[i], _CAP)
+                table[1, k] += square[i]
         centre[0] += ell[i]
         centre[1] += 1.0
         if path[i] >= threshold and best >= _LIKELIER: return i
@@ -91,7 +91,7 @@ class UncertaintyAlarm(Result):
     n : int
         Errors of the stretch on which the rival bet.
     square : float
-        Mean Z² of those, none counted above 25; 1 is right.
+        Mean Z² of those; 1 is right.
     way : str
         "too small" or "too large".
     side : str
@@ -106,7 +106,7 @@ class UncertaintyAlarm(Result):
     run_length: int  # errors from one false alarm to the next, on average, at least
     kurtosis: float  # largest kurtosis for which that holds
     n: int  # errors of the stretch on which the rival bet
-    square: float  # mean Z² of those, none counted above 25; 1 is right
+    square: float  # mean Z² of those; 1 is right
     way: str  # "too small" or "too large"
     side: str  # of which u: "all", "small" or "large"
     middle: float  # the geometric mean of u, which parts small from large

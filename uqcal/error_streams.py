@@ -22,9 +22,9 @@ from .inputs import check_choice, check_fraction
 from .interval_streams import (AdaptiveConformal, AggregatedAdaptive, OnlineBounds,
                                     QuantileTracker)
 from .monitor import CalibrationMonitor
-from .online_scaling import OnlineScaling
+from .online_scaling import OnlineScaling, score_text
 from .results import Result, three_digits
-from .streams import KeyedRows, StreamCounts, StreamTally, gain_text, stream_rows
+from .streams import KeyedRows, StreamCounts, StreamTally, stream_rows
 
 if TYPE_CHECKING:
     from uqcal.monitor import Alarm
@@ -89,6 +89,8 @@ class ErrorStreamSummary(StreamCounts):
         By how much the normal log score of what was written is better, nats per error.
     gain_error : float
         Its standard error.
+    is_heavy : bool
+        Whether u was made smaller while tails are too heavy to tell a gain.
     largest : tuple[tuple[float, int], tuple[float, int]]
         Largest Z² before, after, each with the number of its outcome.
     alarm : UncertaintyAlarm | None
@@ -103,6 +105,7 @@ class ErrorStreamSummary(StreamCounts):
     zms_after: float  # mean Z² of what was written; 0 where nothing was learnt
     gain: float  # by how much the normal log score of what was written is better, nats per error
     gain_error: float  # its standard error
+    is_heavy: bool  # whether u was made smaller while tails are too heavy to tell a gain
     largest: tuple[tuple[float, int], tuple[float, int]]  # largest Z² before, after, each with the
     # number of its outcome
     alarm: UncertaintyAlarm | None  # the first of what was stated; None if there was none
@@ -113,12 +116,8 @@ class ErrorStreamSummary(StreamCounts):
     def achieved(self) -> tuple[str, ...]:
         "What was achieved, in sentences."
         before, after = (_square_text(self, k) for k in (0, 1))
-        said = "better" if self.gain > 0 else "worse"
-        score = ("the normal log score is the same" if not self.gain else "the normal log score is "
-                 f"{three_digits(abs(self.gain))} nats per error {said} than as stated, "
-                 + gain_text(self.gain, self.gain_error))
         return (f"Z² is {before} on average as stated, {after} recalibrated ({self.method})",
-                score,
+                score_text(self.gain, self.gain_error, self.is_heavy),
                 _rang(self.alarms_after, self.alarm_after, "recalibrated uncertainties"),
                 _rang(self.alarms, self.alarm, "stated ones"))
 
@@ -167,8 +166,7 @@ class _ErrorTally(StreamTally):
             UncertaintyMonitor(run_length=self.run_length, kurtosis=self.kurtosis)
             for _ in range(2))
         for monitor in (self.monitor_, self.after_): monitor.restart()  # refuses what can't be
-        self.squares_, self.loss_, self.largest_ = [0.0, 0.0], [0.0, 0.0], [(0.0, 0), (0.0, 0)]
-        self.spread_ = [0.0, 0.0]
+        self.squares_, self.largest_ = [0.0, 0.0], [(0.0, 0), (0.0, 0)]
 
     def count(self, u, error, made):
         """Take in stated u, errors and what was made of u; the alarms of what was stated.
@@ -179,15 +177,9 @@ class _ErrorTally(StreamTally):
         error
         made
         """
-        apart = np.log(u / made)
-        gain = np.clip(apart + (np.minimum(np.abs(error) / u, _LARGEST)**2
-                                - np.minimum(np.abs(error) / made, _LARGEST)**2) / 2, -1e140, 1e140)
-        self.spread_ = [_summed(total, values**2) for total, values in zip(
-            self.spread_, (gain, 2**0.5 * apart))]
         for k, scale in enumerate((u, made)):
             square = np.minimum(np.abs(error) / scale, _LARGEST)**2
             self.squares_[k] = _summed(self.squares_[k], square)
-            self.loss_[k] = _summed(self.loss_[k], np.log(scale) + square / 2)
             self.largest_[k] = _larger(self.largest_[k], square, self.learnt_)
         self.after_.prequential(made, np.clip(error, -_LARGEST * made, _LARGEST * made))
         return self.monitor_.prequential(u, error).alarms
@@ -246,9 +238,10 @@ class _Errors(KeyedRows):
         "What went through."
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (total / n for total in tally.squares_)
+        gain, gain_error, is_heavy = self.forecaster_.gain_
         return ErrorStreamSummary(
             **tally.counts(self), zms_before=before, zms_after=after,
-            gain=(tally.loss_[0] - tally.loss_[1]) / n, gain_error=max(tally.spread_)**0.5 / n,
+            gain=gain, gain_error=gain_error, is_heavy=is_heavy,
             largest=tuple(tally.largest_),
             alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_,
             alarm_after=tally.after_.first_alarm_, alarms_after=tally.after_.alarms_)

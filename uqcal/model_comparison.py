@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
 
-from .distributions import read_number
+from .distributions import has_heavy_tails, read_number
 from .groups import check_group_number
 from .inputs import (check_binary, check_choice, check_count, check_errors, check_fraction,
                           check_generator, check_labels_agree, printable, read_vector)
@@ -767,7 +767,7 @@ def _few(mine, unit, difference, squares):
     units = int(unit.max()) + 1
     better = [row for one, row in zip(mine, difference) if one["verdict"] == "better"]
     if not better: return ()
-    if squares and unit.size >= 20 and min(map(_index, better)) <= 1.45:
+    if squares and unit.size >= 20 and any(map(_is_heavy, better)):
         return ("The largest differences may be those of errors with tails like Student's t with "
                 "three degrees of freedom, for which a verdict errs in one of four cases.",)
     if units >= 200: return ()
@@ -776,12 +776,10 @@ def _few(mine, unit, difference, squares):
             f"verdict may err in one of {share} cases instead of one of twenty.",)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-065h
-def _index(difference):
-    "Hill's index of the largest tenth; infinite where these are equal."
-    far, k = np.abs(difference - np.median(difference)), max(5, difference.size // 10)
-    far = np.partition(far, far.size - k - 1)[far.size - k - 1:]
-    mean = np.log(far[1:] / far[0]).mean() if far[0] > 0 else 0.0
-    return 1 / mean if mean > 0 else np.inf
+def _is_heavy(difference):
+    "Whether the largest tenth lies too far from the middle."
+    return has_heavy_tails(np.abs(difference - np.median(difference)),
+                           max(5, difference.size // 10))
 
 # %% ../nbs/56_model_comparison.ipynb #cell-066
 def _by_other_score(mine, models, scoring, unit):

@@ -233,7 +233,8 @@ def _stretch_text(alarm):
     text = (f"the probabilities have been {way} since about outcome {alarm.since:,}, for "
             f"{alarm.n:,} outcomes ({both})")
     if len(bins) < 2: return text
-    worst = bins.loc[z.abs().sort_values(ascending=False, kind="stable").index[:2]]
+    size = z.abs().sort_values(ascending=False, kind="stable")
+    worst = bins.loc[size.index[:2 if size.iloc[1] > 3 else 1]]
     return f"{text}; clearest from " + " and from ".join(
         f"{row.low:g} to {row.high:g} ({_share(row.stated)} stated, "
         f"{row.happened * row.outcomes:,.0f} of {row.outcomes:,} happened)"

@@ -13,13 +13,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['OnlineScaling']
+__all__ = ['score_text', 'OnlineScaling']
 
 # %% ../nbs/59_online_scaling.ipynb #aea95c62
+from .distributions import has_heavy_tails
 from .inputs import check_errors, check_fraction, check_labels_agree, read_vector
 from .kernels import kernel
 from .logistic import boxed
-from .results import three_digits
+from .results import counted, three_digits
+from .streams import gain_text
 from .tickets import Desk, locked
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ _NAMES = ("stated", "factor .99", "factor .999", "factor", "line .99", "line .99
 _KEEP = np.array([1.0, 0.99, 0.999, 1.0, 0.99, 0.999, 1.0])  # what a step leaves of the past
 _FIRST = np.array([0.4, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])  # the weights at the start
 _RHO = 10.0  # what the matrix begins with
+_LARGEST = 101  # squares that tails are judged by, the hundred largest and what they exceed
 _FARTHEST = 345.0  # a map changes u by e to this power at most, so that numbers stay finite
 
 # %% ../nbs/59_online_scaling.ipynb #c76f576e
@@ -82,10 +85,23 @@ def _reweigh(weight, row, ratio, alpha):
         weight[k] = (1.0 - alpha) * weight[k] / total + alpha * _FIRST[k]
     return -best - np.log(total)
 
+# %% ../nbs/59_online_scaling.ipynb #cell-010sj
+_MOST = 1e140  # what a gain counts at most, so that squares stay finite
+
+
+@kernel
+def _judge(told, far, moved, gain, square):
+    "Sums of squared gains, of what is to be expected of these and of moves; the largest squares."
+    told[4] += min(max(gain, -_MOST), _MOST)**2
+    told[5] += 2.0 * moved * moved
+    told[6] += moved
+    least = far.argmin()
+    if square > far[least]: far[least] = square
+
 # %% ../nbs/59_online_scaling.ipynb #cell-010c
 @kernel
-def _scaling_run(stated, u, ratio, share, maps, weight, told, out, table):
-    "Through a stream; told holds the number of errors, c and two log losses: in place."
+def _scaling_run(stated, u, ratio, share, maps, weight, told, far, out, table):
+    "Through a stream; told holds the number of errors, c, two log losses and the sums of `_judge`."
     row = np.empty(weight.size)
     for t in range(u.size):
         if told[0] == 0.0: told[1] = np.log(u[t])
@@ -96,9 +112,10 @@ def _scaling_run(stated, u, ratio, share, maps, weight, told, out, table):
         told[0] += 1.0
         loss = _reweigh(weight, row, ratio[t], max(share, 1.0 / (told[0] + 1.0)))
         for k in range(1, weight.size): _step(maps[k], k > 3, _KEEP[k], ell, ratio[t])
-        z = min(ratio[t] * np.exp(-moved), 1e100)
+        z = min(ratio[t] * np.exp(-moved), 1e150)
         told[2] += moved + 0.5 * z * z
         told[3] += 0.5 * ratio[t] * ratio[t]
+        _judge(told, far, moved, 0.5 * (ratio[t] * ratio[t] - z * z) - moved, ratio[t]**2)
         if table.size: table[t, :-1], table[t, -1] = row, loss
 
 # %% ../nbs/59_online_scaling.ipynb #cell-011
@@ -110,16 +127,42 @@ def _state_all(u, maps, weight, told, moved, out):
         moved[t, 0] = _ask(ell, maps, weight, moved[t, 1:])
         out[t] = u[t] * np.exp(moved[t, 0])
 
+# %% ../nbs/59_online_scaling.ipynb #cell-013st
+def score_text(gain: float,  # by how much the normal log score of mended uncertainties is better
+               error: float,  # its standard error
+               is_heavy: bool,  # whether tails are too heavy for a gain to be shown
+               ) -> str:  # the gain in nats per error, and whether chance explains it
+    """A gain in normal log score in words.
+
+    Parameters
+    ----------
+    gain : float
+        By how much the normal log score of mended uncertainties is better.
+    error : float
+        Its standard error.
+    is_heavy : bool
+        Whether tails are too heavy for a gain to be shown.
+
+    Returns
+    -------
+    str
+        The gain in nats per error, and whether chance explains it.
+    """
+    if not gain: return "the normal log score is the same"
+    return (f"the normal log score is {three_digits(abs(gain))} nats per error "
+            f"{'better' if gain > 0 else 'worse'} than as stated, "
+            + gain_text(gain, error, is_heavy))
+
 # %% ../nbs/59_online_scaling.ipynb #cell-013
 class _Maps(Desk):
-    "The maps, their weights, and what can be read from them."
+    "The maps and their weights."
 
     def _now(self):
         if not hasattr(self, "state_"):
             check_fraction(self.share, "share")
             maps = np.zeros((_FIRST.size, 5))
             maps[:, 2] = maps[:, 4] = _RHO
-            self.state_ = (maps, _FIRST.copy(), np.zeros(4))
+            self.state_ = (maps, _FIRST.copy(), np.zeros(7), np.zeros(_LARGEST))
         if not self.state_[0].flags.writeable:  # loaded as a map of a file
             self.state_ = tuple(np.array(part) for part in self.state_)
         return self.state_
@@ -134,8 +177,12 @@ class _Maps(Desk):
     def _stated(self, u):
         "Mended uncertainties in the present state, and how much the maps move their logarithms."
         moved, out = np.empty((u.size, 1 + _FIRST.size)), np.empty(u.size)
-        _state_all(u, *self._now(), moved, out)
+        _state_all(u, *self._now()[:3], moved, out)
         return out, moved
+
+# %% ../nbs/59_online_scaling.ipynb #cell-013g
+class _Told(_Maps):
+    "What can be read from them."
 
     @property
     @locked
@@ -145,19 +192,32 @@ class _Maps(Desk):
 
     @property
     @locked
+    def gain_(self) -> tuple[float, float, bool]:
+        """Mean gain in normal log score over u as stated, its standard error, and a doubt.
+
+        In nats per error; the doubt is whether u was made smaller while tails are too heavy to
+        tell a gain from chance.
+        """
+        *_, told, far = self._now()
+        n, _, own, theirs, *spread, moved = told.tolist()
+        if not n: return 0.0, 0.0, False
+        heavy = moved < 0 and n >= 20 and has_heavy_tails(far, min(max(5, int(n) // 10),
+                                                                   far.size - 1))
+        return (theirs - own) / n, max(spread)**0.5 / n, heavy
+
+    @property
+    @locked
     def sentence(self) -> str:
         "What is done to u now, and what it has gained."
-        _, weight, (n, centre, own, theirs) = self._now()
+        _, weight, (n, centre, *_), _ = self._now()
         if not n: return "u as stated: no error yet"
         factor = math.exp(self._stated(np.array([math.exp(centre)]))[1][0, 0])
-        gain = (theirs - own) / n
         return (f"u times {three_digits(factor)} where it is {three_digits(math.exp(centre))} "
-                f"(most weight: {_NAMES[int(weight.argmax())]}); over {int(n):,} "
-                f"error{'s' * bool(n > 1)} the normal log score was {three_digits(abs(gain))} nats "
-                f"per error {'better' if gain >= 0 else 'worse'} than as stated")
+                f"(most weight: {_NAMES[int(weight.argmax())]}); over {counted(int(n), 'error')} "
+                + score_text(*self.gain_))
 
 # %% ../nbs/59_online_scaling.ipynb #cell-014
-class _Answered(_Maps):
+class _Answered(_Told):
     "Uncertainties by key."
 
     @locked

@@ -353,7 +353,8 @@ class RecalibratedClassifier(_WithTickets):
     def fit(self,
             X: ArrayLike,  # training features, shape (n, features)
             y: ArrayLike,  # their classes, shape (n,), any labels
-            **options: Any,  # what else the model's `fit` takes, such as `sample_weight`
+            **options: Any,  # what else the model's `fit` takes, such as `sample_weight`;
+            # weights of sampling are undone by the map, `cv=None` keeps them
             ) -> RecalibratedClassifier:  # the estimator itself
         """Train a copy of the model, and teach a fresh map what rows come to that it had not seen.
 
@@ -367,7 +368,8 @@ class RecalibratedClassifier(_WithTickets):
         y : ArrayLike
             Their classes, shape (n,), any labels.
         **options : Any
-            What else the model's `fit` takes, such as `sample_weight`.
+            What else the model's `fit` takes, such as `sample_weight`; weights of sampling are
+            undone by the map, `cv=None` keeps them.
 
         Returns
         -------
@@ -376,8 +378,7 @@ class RecalibratedClassifier(_WithTickets):
         """
         _forecaster(self)  # refused before the training, if at all
         X, y = _checked(X, y)
-        # a column of labels is read, with scikit-learn's warning
-        if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)
+        if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)  # a column of labels
         self._start(clone(self.model).fit(X, y, **options))
         if self.cv is not None: _teach_unseen(self, X, y, options)
         return self
@@ -904,6 +905,7 @@ def _alarm_text(summary):
 # %% ../nbs/53_streams.ipynb #cell-070g
 def gain_text(gain: float,  # by how much what was written is better than what was stated
               error: float,  # its standard error
+              is_heavy: bool = False,  # whether tails are too heavy for a gain to be shown
               ) -> str:  # whether chance explains it
     """What a gain is worth, in words: within chance up to 1.96 standard errors.
 
@@ -913,6 +915,8 @@ def gain_text(gain: float,  # by how much what was written is better than what w
         By how much what was written is better than what was stated.
     error : float
         Its standard error.
+    is_heavy : bool, default False
+        Whether tails are too heavy for a gain to be shown.
 
     Returns
     -------
@@ -925,6 +929,7 @@ def gain_text(gain: float,  # by how much what was written is better than what w
     """
     if not gain: return "no difference"
     if abs(gain) <= 1.96 * error: return "a difference within chance"
+    if is_heavy and gain > 0: return "with tails perhaps too heavy to tell a gain from chance"
     return f"a {'gain' if gain > 0 else 'loss'} beyond chance"
 
 # %% ../nbs/53_streams.ipynb #cell-019
