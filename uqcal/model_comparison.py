@@ -797,7 +797,8 @@ def _few(mine, unit, difference, squares):
     if units >= 200: return ()
     share = "eight" if units <= 100 else "twelve"
     return (f"{units} independent points are too few to show how heavy the tails are: the "
-            f"verdict may err in one of {share} cases, and in more if rows unlike these are to come.",)
+            f"verdict may err in one of {share} cases, and in more if rows unlike these are to "
+            "come.",)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-065h
 def _index(difference):
