@@ -20,7 +20,7 @@ from .groups import check_group_number
 from .inputs import (check_binary, check_choice, check_count, check_errors, check_fraction,
                           check_generator, check_labels_agree, printable, read_vector)
 from .kernels import kernel
-from .repeats import repeats_of
+from .repeats import copies_of, repeated_cases, repeats_of
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .results import (Result, as_text, enumerated, html_table, new_axes, plain_text,
                            plus_minus, three_digits)
@@ -320,24 +320,32 @@ def _stakes(scoring, first, second):
                  for x in (wider, -wider))
 
 # %% ../nbs/56_model_comparison.ipynb #cell-049i
-def _unseen(stake, paid, unit):
+def _unseen(stake, paid, unit, copied):
     """How far a lead may be smaller, and how many typical stakes were paid, by (1a); 0 and −1 where
     these are enough."""
     if not stake.any(): return 0.0, -1.0
-    if np.isinf(stake).any(): stake = np.where(np.isinf(stake), 1e12, stake)
-    typical = (stake**2).sum() / stake.sum()
+    held = np.bincount(unit, stake) if copied else stake
+    typical = (held**2).sum() / held.sum()
     k = np.minimum(np.bincount(unit[paid], stake[paid]) / typical, 1).sum()
-    if k >= min(5, stake.sum() / typical / 4): return 0.0, -1.0
+    if k >= min(5, held.sum() / typical / 4): return 0.0, -1.0
     more = scipy.stats.gamma.isf(0.025, k + 1) - k
     return float(more * typical / unit.size), float(k)
 
+# %% ../nbs/56_model_comparison.ipynb #cell-049l
+def _most_unseen(stake, paid, *units):
+    "The same for all rows, or for those alone whose stakes are large, whichever is more."
+    if not stake.any(): return 0.0, -1.0
+    stake = np.nan_to_num(stake, posinf=1e12)
+    large = stake * (stake >= 6 * np.median(stake[stake > 0]))
+    return max(_unseen(one, paid, *units) for one in (stake, large))
+
 # %% ../nbs/56_model_comparison.ipynb #cell-049f
-def _differences(scoring, models, order, difference, unit, **options):
+def _differences(scoring, models, order, copied, difference, unit, **options):
     """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the
     typical stakes paid by the model that this concerns; −1 where enough were, or there are none."""
     found = mean_differences(difference, unit, **options)
     if scoring.name in ("log", "crps"): return found, np.full(len(order), -1.0)
-    rows = np.array([[_unseen(stake, paid, unit) for stake, paid in
+    rows = np.array([[_most_unseen(*stakes, unit, copied) for stakes in
                       _stakes(scoring, models[a], models[b])] for a, b in order])
     (below, above), k = rows[:, :, 0].T, rows[:, :, 1]
     low, high = found.low - below, found.high + above
@@ -378,14 +386,14 @@ def _deciders(difference, unit, table):
     return rows, (f"group{'s' * (large.size > 1)} {names} ({rows.size:,} of {unit.size:,} rows)")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-051b
-def _without(rows, scoring, models, order, difference, unit, **options):
+def _without(rows, scoring, models, order, copied, difference, unit, **options):
     "The means of the other rows; None where too few points or groups are left."
     kept = np.delete(np.arange(unit.size), rows)
     left = np.unique(unit[kept], return_inverse=True)[1]
     least = 3 if unit.max() + 1 == unit.size else 2
     if not rows.size or kept.size < 3 or left.max() + 1 < least: return None
     models = {name: [column[kept] for column in columns] for name, columns in models.items()}
-    return _differences(scoring, models, order, difference[:, kept], left, **options)[0]
+    return _differences(scoring, models, order, copied, difference[:, kept], left, **options)[0]
 
 # %% ../nbs/56_model_comparison.ipynb #cell-053
 def _spread(values, unit):
@@ -566,11 +574,11 @@ def _cause_words(one, found):
         other, _ = _shown(-one["rest"], one["rest_error"])
         return (f"Mended, {b} would be the better one by {other}: what it lacks is "
                 f"calibration{would}.")
-    if one["calibration"] <= q * one["calibration_error"] or share < 0.1:
-        shown = f"Calibration has little part in it ({part})"
-        if one["calibration"] <= q * one["calibration_error"]:
-            shown = "No sign that calibration has a part in it"
-        if one["calibration"] < -q * one["calibration_error"]:
+    sure = abs(one["calibration"]) > q * one["calibration_error"]
+    if not sure or share < 0.1 or not words:
+        shown = f"Calibration {'has little' if share < 0.1 else 'may have a'} part in it ({part})"
+        if not sure or share < 0: shown = "No sign that calibration has a part in it"
+        if sure and share < 0 and found.models.at[one["a"], "mend"]:
             other, _ = _shown(-one["calibration"], one["calibration_error"])
             shown = f"It is so in spite of calibration, in which {b} is ahead by {other}"
         return f"{shown}: {stays}."
@@ -590,9 +598,10 @@ def _mended_words(one, found):
     if abs(one["calibration"]) <= q * one["calibration_error"]: return ""
     front = "a" if one["rest"] > 0 else "b"
     words = found.models.at[one[front], "mend"]
+    if not words: return ""
     by, _ = _shown(abs(one["rest"]), one["rest_error"])
-    return (f"If both were mended, {_name(one[front])} would be the better one by {by}"
-            f"{f', itself by {words}' if words else ''}.")
+    return (f"If both were mended, {_name(one[front])} would be the better one by "
+            f"{by}, itself by {words}.")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-061b
 def _rest_words(one, found):
@@ -666,7 +675,7 @@ def _next_step(found):
     open_ = [one for one in mine if one["verdict"] == "undecided"]
     alike = [_name(one["b"]) for one in mine if one["verdict"] in ("alike", "the same")]
     if any(_mended_words(one, found) for one in open_):
-        words = found.models.at[first, "mend"] or "what is wrong with it"
+        words = found.models.at[first, "mend"]
         return (f"Mend {_name(first)} first ({words}): it would be ahead for sure. Then compare "
                 "again, on other points.")
     if open_:
@@ -695,18 +704,33 @@ def _loses_when_mended(one, found):
 def _repeated(models, table, scoring):
     """The rows with groups where they repeat each other, and a warning; the rows as they are, if
     not."""
-    if table.groups is not None or not isinstance(scoring, ErrorScoring) or (
-            scoring.name == "interval"): return table, ()
+    if table.groups is not None: return table, ()
+    again = "{:,} of {:,} {} repeat an earlier one and count together with it.".format
+    if scoring.name not in ("log", "crps"):
+        labels = _copied_rows(models, isinstance(scoring, OutcomeScoring))
+        kinds = 0 if labels is None else np.unique(labels).size
+        if kinds < 6: return table, ()
+        return table.with_groups(labels), (again(table.n - kinds, table.n, "rows"),)
     for columns in models.values():
         repeats = repeats_of(Sample(*columns))
         if not repeats.is_suspect: continue
         if repeats.groups is not None and np.unique(repeats.groups).size >= 6:
             return table.with_groups(repeats.groups), (
-                f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one "
-                "and count together with it.",)
+                again(repeats.repeated, repeats.n, repeats.repeats),)
         return table, ("Rows resemble others; if they belong together, give groups.",)
     return table, ()
 
+# %% ../nbs/56_model_comparison.ipynb #cell-064c
+def _copied_rows(models, is_outcome):
+    """A number for each row, equal where outcome and all statements are, if these must be copies;
+    None if not."""
+    first, *stated = [column for name in sorted(models) for column in models[name]]
+    if is_outcome: stated = stated[::2]
+    columns = pd.DataFrame(dict(enumerate([sum(stated), *stated])))  # neighbours are alike
+    number = columns.groupby(list(columns)).ngroup().to_numpy()
+    if number.max() + 1 == number.size: return None
+    if is_outcome: return repeated_cases(first, number)[0]
+    return copies_of(Sample(first, number + 1.0))
 
 # %% ../nbs/56_model_comparison.ipynb #cell-064s
 def _in_stretches(scores, table, cautions):
@@ -773,7 +797,8 @@ def _few(mine, unit, difference, squares):
     if units >= 200: return ()
     share = "eight" if units <= 100 else "twelve"
     return (f"{units} independent points are too few to show how heavy the tails are: the "
-            f"verdict may err in one of {share} cases instead of one of twenty.",)
+            f"verdict may err in one of {share} cases, and in more if rows unlike these are to "
+            "come.",)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-065h
 def _is_heavy(difference):
@@ -1038,6 +1063,7 @@ def _scoring(score, dof, confidence_level):
 def _compared(scoring, models, table, tolerance, cautions, rng, options):
     "The comparison of checked models."
     scores, n = _all_points(scoring, models, table), table.n
+    copied = bool(cautions) and table.groups is not None
     table, cautions = _in_stretches(scores, table, cautions)
     unit = np.arange(n) if table.groups is None else table.groups.codes
     if n * len(models) * (len(models) - 1) > 2e8:
@@ -1054,7 +1080,7 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     order = [(a, b) for k, a in enumerate(names) for b in names[k + 1:]]
     difference = np.stack([_difference(points[a], points[b]) for a, b in order])
     seed = int(rng.integers(2**32))
-    asked = scoring, models, order
+    asked = scoring, models, order, copied
     found, seen = _differences(*asked, difference, unit, rng=seed, **options)
     harmless, words = _harmless(scoring, models[names[0]])
     if tolerance is not None: harmless, words = float(tolerance), "the tolerance"
