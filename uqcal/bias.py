@@ -121,15 +121,53 @@ def _bridged(path, start, residual, group, weight):
 
 # %% ../nbs/26_bias.ipynb #cell-040c
 @kernel
-def _range(path, is_grouped):
-    "Half the sum of the absolute values; of ordered ones, the range of their running sums."
-    total = low = high = size = 0.0
+def _range(path):
+    "The range of the running sums, which take the place of what was added up."
+    total = low = high = 0.0
     for run in range(path.size):
-        size += 0.5 * abs(path[run])
         total += path[run]
         path[run] = total
         low, high = min(low, total), max(high, total)
-    return size if is_grouped else high - low
+    return high - low
+
+# %% ../nbs/26_bias.ipynb #cell-040e
+@kernel
+def _pairs(part, rows, start):
+    "Products of all pairs of parts of a group over the group's rows, added up, per row."
+    out = 0.0
+    for g in range(start.size - 1):
+        total = own = count = 0.0
+        for h in range(start[g], start[g + 1]):
+            total += part[h]
+            own += part[h]**2
+            count += rows[h]
+        out += (total * total - own) / count
+    return out / np.sum(rows)
+
+# %% ../nbs/26_bias.ipynb #cell-040f
+@kernel
+def _weighted_pairs(n_resamples, state, part, rows, start, member, n_groups):
+    "The same for each set of weights, the mean of what was weighted taken off; in the first column."
+    out, weight, drawn = np.zeros((n_resamples, 2)), np.empty(n_groups), np.empty(part.size)
+    for r in range(n_resamples):
+        _draw_weights(weight, state)
+        mean = 0.0
+        for h in range(part.size):
+            drawn[h] = weight[member[h]] * part[h]
+            mean += drawn[h]
+        mean /= np.sum(rows)
+        for h in range(part.size):
+            drawn[h] -= mean * rows[h]
+        out[r, 0] = _pairs(drawn, rows, start)
+    return out
+
+# %% ../nbs/26_bias.ipynb #cell-040g
+def _pieces(residual, group, n_groups, along):
+    "Sums over the repeats within each group, their rows, where groups begin, and whose they are."
+    cell = np.repeat(np.arange(along.counts.size), along.counts)
+    pair, where = np.unique(cell * n_groups + group, return_inverse=True)
+    start = np.searchsorted(pair // n_groups, np.arange(along.counts.size + 1))
+    return np.bincount(where, residual), np.bincount(where), start, pair % n_groups
 
 # %% ../nbs/26_bias.ipynb #cell-042
 @kernel
@@ -182,8 +220,8 @@ def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
 
 # %% ../nbs/26_bias.ipynb #cell-043
 @kernel
-def _reweighted(n_resamples, state, residual, group, n_groups, start, is_grouped, block, first,
-                last, mean, square, met, share):
+def _reweighted(n_resamples, state, residual, group, n_groups, start, block, first, last,
+                mean, square, met, share):
     """For each set of weights a row: Kuiper's range, the largest |t|, and the running sum at each
     inner end of a block."""
     out, weight = np.zeros((n_resamples, block.size)), np.empty(n_groups)
@@ -191,7 +229,7 @@ def _reweighted(n_resamples, state, residual, group, n_groups, start, is_grouped
     for r in range(n_resamples):
         _draw_weights(weight, state)
         _bridged(path, start, residual, group, weight)
-        out[r, 0] = _range(path, is_grouped)
+        out[r, 0] = _range(path)
         if first.size:
             out[r, 1] = _largest_t(residual, group, weight, block, first, last, mean, square,
                                    met, share)
@@ -747,16 +785,23 @@ def bias_of(
     residual = np.zeros(n) if error == 0 else (z - mean)[along.order]
     ordered = np.arange(n) if sample.groups is None else group[along.order]
     plan = _stretch_plan(residual, ordered, n_groups, along)
-    fixed = (ordered, n_groups, along.start, along.kind == "groups", *plan)
+    if along.kind == "groups":
+        pieces = _pieces(residual, ordered, n_groups, along)
+        draw, value = _weighted_pairs, float(_pairs(*pieces[:3]))
+        fixed, unit = (*pieces, n_groups), n_groups / (n_groups - 1)
+    else:
+        draw, value = _reweighted, 0.0 if along.is_constant else _change(residual, along)
+        fixed = (residual, ordered, n_groups, along.start, *plan)
+        unit = np.sqrt(n_groups / (n_groups - 1)) / n
 
     def _rows(replicates, generator):
-        return _reweighted(replicates, shuffle_state(generator), residual, *fixed)
+        return draw(replicates, shuffle_state(generator), *fixed)
 
     n_resamples = affordable(n_resamples, n, 5 * 10**8)
     rows = run_chunks(_rows, n_resamples, chunk_size(n, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="weights")
-    rows[:, [0, *range(2, rows.shape[1])]] *= np.sqrt(n_groups / (n_groups - 1)) / n
-    null, value = rows[:, 0], 0.0 if along.is_constant else _change(residual, along)
+    rows[:, [0, *range(2, rows.shape[1])]] *= unit
+    null = rows[:, 0]
     sd, sd_error = _spread(z)
     return BiasTest(
         statistic=value, alternative="greater",
@@ -787,9 +832,8 @@ def _repeats(sample):
 
 # %% ../nbs/26_bias.ipynb #cell-062c
 def _change(residual, along):
-    "Kuiper's range of the running sums per point; for groups half the sum of their absolute sums."
+    "Kuiper's range of the running sums per point."
     part = np.add.reduceat(residual, along.start[:-1])
-    if along.kind == "groups": return float(0.5 * np.abs(part).sum() / along.n)
     path = np.concatenate([[0], np.cumsum(part)])
     return float(np.ptp(path) / along.n)
 
