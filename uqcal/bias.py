@@ -17,7 +17,7 @@ import scipy
 
 from .consistency import NothingToTest
 from .distributions import read_number
-from .groups import widening_of
+from .groups import LEAST_GROUPS, widening_of
 from .inputs import (check_choice, check_count, check_fraction, check_generator, printable,
                           refuse)
 from .kernels import kernel
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['BiasStretch', 'BiasTest', 'bias_test', 'bias_of', 'centred_of']
+__all__ = ['BiasStretch', 'BiasTest', 'bias_test', 'bias_of', 'centred_of', 'groups_are_small']
 
 # %% ../nbs/26_bias.ipynb #cell-036
 @kernel
@@ -147,7 +147,7 @@ def _pairs(part, rows, start):
 # %% ../nbs/26_bias.ipynb #cell-040f
 @kernel
 def _weighted_pairs(n_resamples, state, part, rows, start, member, n_groups):
-    "The same for each set of weights, the mean of what was weighted taken off; in the first column."
+    "The same for each set of weights, their mean taken off; in the first of two columns."
     out, weight, drawn = np.zeros((n_resamples, 2)), np.empty(n_groups), np.empty(part.size)
     for r in range(n_resamples):
         _draw_weights(weight, state)
@@ -785,14 +785,7 @@ def bias_of(
     residual = np.zeros(n) if error == 0 else (z - mean)[along.order]
     ordered = np.arange(n) if sample.groups is None else group[along.order]
     plan = _stretch_plan(residual, ordered, n_groups, along)
-    if along.kind == "groups":
-        pieces = _pieces(residual, ordered, n_groups, along)
-        draw, value = _weighted_pairs, float(_pairs(*pieces[:3]))
-        fixed, unit = (*pieces, n_groups), n_groups / (n_groups - 1)
-    else:
-        draw, value = _reweighted, 0.0 if along.is_constant else _change(residual, along)
-        fixed = (residual, ordered, n_groups, along.start, *plan)
-        unit = np.sqrt(n_groups / (n_groups - 1)) / n
+    value, draw, fixed, unit = _weighing(residual, ordered, n_groups, along, plan)
 
     def _rows(replicates, generator):
         return draw(replicates, shuffle_state(generator), *fixed)
@@ -829,6 +822,17 @@ def _repeats(sample):
                             f"only {size} {what}, and no test of level 5 % exists for fewer than "
                             "four")
     return group, size
+
+# %% ../nbs/26_bias.ipynb #cell-062g
+def _weighing(residual, group, n_groups, along, plan):
+    "The statistic of a change, what draws it with weights, from what, and the unit of the draws."
+    grow = n_groups / (n_groups - 1)
+    if along.kind == "groups":
+        pieces = _pieces(residual, group, n_groups, along)
+        return float(_pairs(*pieces[:3])), _weighted_pairs, (*pieces, n_groups), grow
+    value = 0.0 if along.is_constant else _change(residual, along)
+    return value, _reweighted, (residual, group, n_groups, along.start, *plan), (
+        np.sqrt(grow) / along.n)
 
 # %% ../nbs/26_bias.ipynb #cell-062c
 def _change(residual, along):
@@ -867,7 +871,8 @@ def centred_of(
     """The sample without the bias that was found, so that errors can be judged by size alone.
 
     Z loses its mean, the means of at most 20 blocks along an order, or those of groups, and
-    is stretched so that its mean square stays what it would be around the true means.
+    is stretched so that its mean square stays what it would be around the true means. Rows
+    of a group of few rows belong together after that, as the `groups` of the sample.
 
     Parameters
     ----------
@@ -895,7 +900,9 @@ def centred_of(
     if not changes:
         if not any(test.mean_is_biased for test in tests): return sample
         z = _centred(z, np.zeros(sample.n, np.int64), sample)
-    return sample.with_error(z * sample.uncertainty)
+    sample = sample.with_error(z * sample.uncertainty)
+    for test in changes: sample = _tied(sample, test)
+    return sample
 
 # %% ../nbs/26_bias.ipynb #cell-001
 def _cells(test, z, sample):
@@ -943,3 +950,39 @@ def _centred(z, cells, sample):
         lost = np.bincount(cell, part**2, count.size) / np.where(square > 0, square, 1)
     lost = np.clip(lost, 1, np.maximum(count / 2, 1))
     return residual * np.sqrt(count / np.where(count > 1, count - lost, 1))[cells]
+
+# %% ../nbs/26_bias.ipynb #cell-001f
+def _many_rows(number):
+    "Rows of a group, one among so many, that can lose their mean and still tell their size."
+    return min(25.0, 4 * np.sqrt(number))
+
+# %% ../nbs/26_bias.ipynb #cell-001e
+def groups_are_small(
+    test: BiasTest,  # a test of bias among groups, or along an order
+) -> bool:  # False along an order, and of fewer than 6 groups
+    """Whether a bias changes among groups of so few rows that size and mean are mixed up.
+
+    Parameters
+    ----------
+    test : BiasTest
+        A test of bias among groups, or along an order.
+
+    Returns
+    -------
+    bool
+        False along an order, and of fewer than 6 groups.
+    """
+    number = test.along.labels.size
+    return (test.by == "groups" and test.bias_changes and number >= LEAST_GROUPS
+            and (test.n_groups or test.n) < number * _many_rows(number))
+
+# %% ../nbs/26_bias.ipynb #cell-001d
+def _tied(sample, test):
+    "The sample with the rows together that have lost the mean of a small group."
+    if not groups_are_small(test): return sample
+    code, own = test.along.codes, np.arange(sample.n)
+    if sample.groups is not None: own = sample.groups.codes
+    pairs = np.unique(np.stack([code, own]), axis=1)
+    if np.unique(pairs[1]).size < pairs.shape[1]: return sample  # repeats in several groups
+    is_few = np.bincount(pairs[0]) < _many_rows(test.along.labels.size)
+    return sample.with_groups(np.where(is_few[code], code, is_few.size + own))
