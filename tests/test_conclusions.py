@@ -374,6 +374,18 @@ def test_groups_that_are_too_small_are_not_spoken_for():
     assert all("in each group but the smallest" in found[f"{kind}: site"].sentence for kind in ("bias", "adaptivity"))
 
 
+def test_sizes_of_small_groups_are_not_judged_once_their_means_are_taken_out():
+    """Two rows less their mean have one size, so that the mutation which asks finds sizes that differ in each such set."""
+    rng = np.random.default_rng(4)
+    kind = np.repeat(np.arange(150), 2)
+    u = np.exp(0.5 * rng.standard_normal(300))
+    found = draw_conclusions(u * (rng.standard_normal(300) + 2 * rng.standard_normal(150)[kind]), u,
+                             features={"molecule": kind.astype(str), "mass": rng.standard_normal(300)}, n_boot=99, n_resamples=199, rng=1)
+    assert found["bias: molecule"].status == "invalid" and found["adaptivity: molecule"].status == "undecided"
+    assert "the groups of molecule hold too few rows to tell size from mean" in found["adaptivity: molecule"].sentence
+    assert found["adaptivity: mass"].result is not None
+
+
 def test_no_group_is_named_whose_limits_hold_no_bias():
     rng = np.random.default_rng(7)
     uncertainty, z = rng.uniform(0.5, 2, 400), rng.normal(0, 1, 400)

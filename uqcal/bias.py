@@ -17,7 +17,7 @@ import scipy
 
 from .consistency import NothingToTest
 from .distributions import read_number
-from .groups import widening_of
+from .groups import LEAST_GROUPS, widening_of
 from .inputs import (check_choice, check_count, check_fraction, check_generator, printable,
                           refuse)
 from .kernels import kernel
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['BiasStretch', 'BiasTest', 'bias_test', 'bias_of', 'centred_of']
+__all__ = ['BiasStretch', 'BiasTest', 'bias_test', 'bias_of', 'centred_of', 'groups_are_small']
 
 # %% ../nbs/26_bias.ipynb #cell-036
 @kernel
@@ -121,15 +121,53 @@ def _bridged(path, start, residual, group, weight):
 
 # %% ../nbs/26_bias.ipynb #cell-040c
 @kernel
-def _range(path, is_grouped):
-    "Half the sum of the absolute values; of ordered ones, the range of their running sums."
-    total = low = high = size = 0.0
+def _range(path):
+    "The range of the running sums, which take the place of what was added up."
+    total = low = high = 0.0
     for run in range(path.size):
-        size += 0.5 * abs(path[run])
         total += path[run]
         path[run] = total
         low, high = min(low, total), max(high, total)
-    return size if is_grouped else high - low
+    return high - low
+
+# %% ../nbs/26_bias.ipynb #cell-040e
+@kernel
+def _pairs(part, rows, start):
+    "Products of all pairs of parts of a group over the group's rows, added up, per row."
+    out = 0.0
+    for g in range(start.size - 1):
+        total = own = count = 0.0
+        for h in range(start[g], start[g + 1]):
+            total += part[h]
+            own += part[h]**2
+            count += rows[h]
+        out += (total * total - own) / count
+    return out / np.sum(rows)
+
+# %% ../nbs/26_bias.ipynb #cell-040f
+@kernel
+def _weighted_pairs(n_resamples, state, part, rows, start, member, n_groups):
+    "The same for each set of weights, their mean taken off; in the first of two columns."
+    out, weight, drawn = np.zeros((n_resamples, 2)), np.empty(n_groups), np.empty(part.size)
+    for r in range(n_resamples):
+        _draw_weights(weight, state)
+        mean = 0.0
+        for h in range(part.size):
+            drawn[h] = weight[member[h]] * part[h]
+            mean += drawn[h]
+        mean /= np.sum(rows)
+        for h in range(part.size):
+            drawn[h] -= mean * rows[h]
+        out[r, 0] = _pairs(drawn, rows, start)
+    return out
+
+# %% ../nbs/26_bias.ipynb #cell-040g
+def _pieces(residual, group, n_groups, along):
+    "Sums over the repeats within each group, their rows, where groups begin, and whose they are."
+    cell = np.repeat(np.arange(along.counts.size), along.counts)
+    pair, where = np.unique(cell * n_groups + group, return_inverse=True)
+    start = np.searchsorted(pair // n_groups, np.arange(along.counts.size + 1))
+    return np.bincount(where, residual), np.bincount(where), start, pair % n_groups
 
 # %% ../nbs/26_bias.ipynb #cell-042
 @kernel
@@ -182,8 +220,8 @@ def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
 
 # %% ../nbs/26_bias.ipynb #cell-043
 @kernel
-def _reweighted(n_resamples, state, residual, group, n_groups, start, is_grouped, block, first,
-                last, mean, square, met, share):
+def _reweighted(n_resamples, state, residual, group, n_groups, start, block, first, last,
+                mean, square, met, share):
     """For each set of weights a row: Kuiper's range, the largest |t|, and the running sum at each
     inner end of a block."""
     out, weight = np.zeros((n_resamples, block.size)), np.empty(n_groups)
@@ -191,7 +229,7 @@ def _reweighted(n_resamples, state, residual, group, n_groups, start, is_grouped
     for r in range(n_resamples):
         _draw_weights(weight, state)
         _bridged(path, start, residual, group, weight)
-        out[r, 0] = _range(path, is_grouped)
+        out[r, 0] = _range(path)
         if first.size:
             out[r, 1] = _largest_t(residual, group, weight, block, first, last, mean, square,
                                    met, share)
@@ -747,16 +785,16 @@ def bias_of(
     residual = np.zeros(n) if error == 0 else (z - mean)[along.order]
     ordered = np.arange(n) if sample.groups is None else group[along.order]
     plan = _stretch_plan(residual, ordered, n_groups, along)
-    fixed = (ordered, n_groups, along.start, along.kind == "groups", *plan)
+    value, draw, fixed, unit = _weighing(residual, ordered, n_groups, along, plan)
 
     def _rows(replicates, generator):
-        return _reweighted(replicates, shuffle_state(generator), residual, *fixed)
+        return draw(replicates, shuffle_state(generator), *fixed)
 
     n_resamples = affordable(n_resamples, n, 5 * 10**8)
     rows = run_chunks(_rows, n_resamples, chunk_size(n, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="weights")
-    rows[:, [0, *range(2, rows.shape[1])]] *= np.sqrt(n_groups / (n_groups - 1)) / n
-    null, value = rows[:, 0], 0.0 if along.is_constant else _change(residual, along)
+    rows[:, [0, *range(2, rows.shape[1])]] *= unit
+    null = rows[:, 0]
     sd, sd_error = _spread(z)
     return BiasTest(
         statistic=value, alternative="greater",
@@ -785,11 +823,21 @@ def _repeats(sample):
                             "four")
     return group, size
 
+# %% ../nbs/26_bias.ipynb #cell-062g
+def _weighing(residual, group, n_groups, along, plan):
+    "The statistic of a change, what draws it with weights, from what, and the unit of the draws."
+    grow = n_groups / (n_groups - 1)
+    if along.kind == "groups":
+        pieces = _pieces(residual, group, n_groups, along)
+        return float(_pairs(*pieces[:3])), _weighted_pairs, (*pieces, n_groups), grow
+    value = 0.0 if along.is_constant else _change(residual, along)
+    return value, _reweighted, (residual, group, n_groups, along.start, *plan), (
+        np.sqrt(grow) / along.n)
+
 # %% ../nbs/26_bias.ipynb #cell-062c
 def _change(residual, along):
-    "Kuiper's range of the running sums per point; for groups half the sum of their absolute sums."
+    "Kuiper's range of the running sums per point."
     part = np.add.reduceat(residual, along.start[:-1])
-    if along.kind == "groups": return float(0.5 * np.abs(part).sum() / along.n)
     path = np.concatenate([[0], np.cumsum(part)])
     return float(np.ptp(path) / along.n)
 
@@ -823,7 +871,8 @@ def centred_of(
     """The sample without the bias that was found, so that errors can be judged by size alone.
 
     Z loses its mean, the means of at most 20 blocks along an order, or those of groups, and
-    is stretched so that its mean square stays what it would be around the true means.
+    is stretched so that its mean square stays what it would be around the true means. Rows
+    of a group of few rows belong together after that, as the `groups` of the sample.
 
     Parameters
     ----------
@@ -851,7 +900,9 @@ def centred_of(
     if not changes:
         if not any(test.mean_is_biased for test in tests): return sample
         z = _centred(z, np.zeros(sample.n, np.int64), sample)
-    return sample.with_error(z * sample.uncertainty)
+    sample = sample.with_error(z * sample.uncertainty)
+    for test in changes: sample = _tied(sample, test)
+    return sample
 
 # %% ../nbs/26_bias.ipynb #cell-001
 def _cells(test, z, sample):
@@ -899,3 +950,39 @@ def _centred(z, cells, sample):
         lost = np.bincount(cell, part**2, count.size) / np.where(square > 0, square, 1)
     lost = np.clip(lost, 1, np.maximum(count / 2, 1))
     return residual * np.sqrt(count / np.where(count > 1, count - lost, 1))[cells]
+
+# %% ../nbs/26_bias.ipynb #cell-001f
+def _many_rows(number):
+    "Rows of a group, one among so many, that can lose their mean and still tell their size."
+    return min(25.0, 4 * np.sqrt(number))
+
+# %% ../nbs/26_bias.ipynb #cell-001e
+def groups_are_small(
+    test: BiasTest,  # a test of bias among groups, or along an order
+) -> bool:  # False along an order, and of fewer than 6 groups
+    """Whether a bias changes among groups of so few rows that size and mean are mixed up.
+
+    Parameters
+    ----------
+    test : BiasTest
+        A test of bias among groups, or along an order.
+
+    Returns
+    -------
+    bool
+        False along an order, and of fewer than 6 groups.
+    """
+    number = test.along.labels.size
+    return (test.by == "groups" and test.bias_changes and number >= LEAST_GROUPS
+            and (test.n_groups or test.n) < number * _many_rows(number))
+
+# %% ../nbs/26_bias.ipynb #cell-001d
+def _tied(sample, test):
+    "The sample with the rows together that have lost the mean of a small group."
+    if not groups_are_small(test): return sample
+    code, own = test.along.codes, np.arange(sample.n)
+    if sample.groups is not None: own = sample.groups.codes
+    pairs = np.unique(np.stack([code, own]), axis=1)
+    if np.unique(pairs[1]).size < pairs.shape[1]: return sample  # repeats in several groups
+    is_few = np.bincount(pairs[0]) < _many_rows(test.along.labels.size)
+    return sample.with_groups(np.where(is_few[code], code, is_few.size + own))

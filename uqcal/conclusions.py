@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .bias import bias_of, centred_of
+from .bias import bias_of, centred_of, groups_are_small
 from .causes import signs_are_lost, suspect_rows
 from .consistency import (ConsistencyTest, NothingToTest, check_shuffles, consistency_of,
                                link_of)
@@ -682,9 +682,19 @@ def _answers(sample, features, setup):
     shown = [one.result for one in biases.values() if one.status == "invalid"]
     if not shown: return _ordered(biases | _sizes(sample, features, setup), features)
     as_is = _sizes(sample, features, setup.fewer)
-    centred = _sizes(centred_of(sample, shown), features, setup)
+    mixed = [name for name in features if any(
+        one.along is features[name] and groups_are_small(one) for one in shown)]
+    asked = {name: along for name, along in features.items() if name not in mixed}
+    centred = _sizes(centred_of(sample, shown), asked, setup)
+    centred |= {f"adaptivity: {name}": _mixed(name) for name in mixed}
     sizes = {name: _without_bias(one, centred[name], setup) for name, one in as_is.items()}
     return _ordered(biases | sizes, features)
+
+# %% ../nbs/50_conclusions.ipynb #cell-033c
+def _mixed(name):
+    "The question about the sizes of small groups whose means were taken out."
+    few = f"the groups of {name} hold too few rows to tell size from mean"
+    return _open(f"adaptivity: {name}", NothingToTest(few, few), name)
 
 # %% ../nbs/50_conclusions.ipynb #cell-033o
 def _holds_outcome(error, along):
