@@ -525,7 +525,7 @@ def _doubt(test, at, feature, found):
         return (f"Scaled errors differ between the groups of {feature} ({found}), perhaps only in "
                 "the shape of their distribution: by the limits no group is of another size for "
                 "sure")
-    if not test.method.startswith("random signs"): return ""
+    if not test.method.startswith("random signs of groups"): return ""
     return (f"Scaled errors may depend on {feature or 'the uncertainty'} ({found}), but groups are "
             "so unequal that chance makes such p-values more often than they say, and by the "
             "limits no stretch is of another size for sure")

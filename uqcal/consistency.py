@@ -344,6 +344,7 @@ def shuffle_plan(
 # %% ../nbs/23_consistency.ipynb #cell-011
 METHODS = {"shuffles": "shuffled {} errors", "group shuffles": "shuffled groups of {} errors",
            "signs": "random signs of groups of {} errors",
+           "whole signs": "random signs of whole groups of {} errors",
            "loans": "groups that lend each other {} errors"}
 UNEQUAL = {"kuiper": "signs", "kuiper-rank": "signs", "correlation": "signs", "cc": "loans"}
 
@@ -389,7 +390,7 @@ def under_hypothesis(
     plan: tuple,  # kernel, values, fixed, as from `shuffle_plan`
     sample: Sample,  # errors and uncertainties
     order: np.ndarray,  # the row that each value belongs to, shape (n,)
-    hypothesis: str,  # "shuffles", "group shuffles", "signs" or "loans"
+    hypothesis: str,  # "shuffles", "group shuffles", "signs", "whole signs" or "loans"
     n_resamples: int,  # number of sets
     *,
     centre: float = 0.0,  # what the values scatter about, for "signs"
@@ -406,7 +407,7 @@ def under_hypothesis(
     order : np.ndarray
         The row that each value belongs to, shape (n,).
     hypothesis : str
-        "shuffles", "group shuffles", "signs" or "loans".
+        "shuffles", "group shuffles", "signs", "whole signs" or "loans".
     n_resamples : int
         Number of sets.
     centre : float, default 0.0
@@ -421,7 +422,7 @@ def under_hypothesis(
     """
     if hypothesis == "shuffles": return under_shuffles(*plan, n_resamples, **work)
     group = sample.groups.codes[order]
-    if hypothesis == "signs":
+    if hypothesis in ("signs", "whole signs"):
         return under_signs(*plan, group, n_resamples, centre=centre, **work)
     draw = under_group_loans if hypothesis == "loans" else under_group_shuffles
     return draw(*plan, group, n_resamples, **work)
@@ -888,6 +889,8 @@ def consistency_of(
                          "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
                          "give numbers")
     hypothesis = hypothesis_of(sample, UNEQUAL.get(name), f"statistic={name!r}")
+    if hypothesis == "group shuffles" and UNEQUAL.get(name) == "signs":
+        if sample.groups.labels.size >= 20: hypothesis = "whole signs"  # rows stay where they are
     plan = shuffle_plan(name, sample, along, n_bins)
     value = _finite(float(as_observed(*plan)), name)
     alternative = "two-sided" if two_sided else "greater"
