@@ -1006,6 +1006,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.cumulative._equally_noisy': ('cumulative.html#_equally_noisy', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._errors_of': ('cumulative.html#_errors_of', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._errors_of_all': ('cumulative.html#_errors_of_all', 'uqcal/cumulative.py'),
+                                  'uqcal.cumulative._few_between': ('cumulative.html#_few_between', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._few_outcomes': ('cumulative.html#_few_outcomes', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._freedom': ('cumulative.html#_freedom', 'uqcal/cumulative.py'),
                                   'uqcal.cumulative._graph_of': ('cumulative.html#_graph_of', 'uqcal/cumulative.py'),

@@ -1246,10 +1246,9 @@ def _graph_of(a, b, unit, bounded, width, asked, design=None):
     signs = functools.partial(_signs_of, a, b, share, design)
     ways = {"signs": signs, "permutation": functools.partial(signs, exchange=True) if design else
             functools.partial(_cells_of, a, b)}
-    few = _few_outcomes(np.r_[a.response, b.response], np.r_[a.weight, b.weight],
-                        np.arange(a.key.size + b.key.size) < a.key.size, design)
     null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
-                                design, ways, functools.partial(_path_between, a, b), few)
+                                design, ways, functools.partial(_path_between, a, b),
+                                _few_between(a, b, design))
     scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
     widened = (null_scale / independent)**2 if independent > 0 else 1.0
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
@@ -1454,6 +1453,12 @@ def _few_outcomes(response, weight, side, design):
         load = np.bincount(unit, (weight if weight.size else 1.0) * (one & (response == value)))
         if load.sum()**2 < _FEW * (load @ load) or not load.any(): return True
     return False
+
+# %% ../nbs/43_cumulative.ipynb #cell-fewb
+def _few_between(a, b, design):
+    "The same for two groups."
+    return _few_outcomes(np.r_[a.response, b.response], np.r_[a.weight, b.weight],
+                         np.arange(a.key.size + b.key.size) < a.key.size, design)
 
 # %% ../nbs/43_cumulative.ipynb #cell-places
 def _places_of(score, response, side, cluster):
@@ -2228,10 +2233,8 @@ def _pairs_of(y, s, codes, w, cluster):
     def n_signs(k, l):
         "How many signs the pair k, l has, and whether one of two outcomes is rare."
         (a, b), design = pair_of(k, l)
-        n_a, n = a.key.size, a.key.size + b.key.size
-        number = design.n_clusters if design else n if w.size else None
-        return number, number is not None and _few_outcomes(
-            np.r_[a.response, b.response], np.r_[a.weight, b.weight], np.arange(n) < n_a, design)
+        number = design.n_clusters if design else a.key.size + b.key.size if w.size else None
+        return number, number is not None and _few_between(a, b, design)
 
     if not cluster.size: return work, unit, shuffles, n_signs
     return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, cluster)
