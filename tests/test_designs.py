@@ -572,3 +572,82 @@ def test_the_quantile_of_clusters_is_that_of_student():
     slope = comparison_graph(y[side], s[side], y[~side], s[~side], cluster_a=label[side], cluster_b=label[~side], n_resamples=19, rng=1).slope()
     half = np.ptp(slope.confidence_interval) / 2
     assert half / slope.standard_error == pytest.approx(stdtrit(29, 0.975), rel=1e-3)
+
+
+def homes_of_rare_events(rng, *numbers, size=4, rate=0.08, apart=1000):
+    "Outcomes, scores and clusters of groups of these numbers of clusters, whose rows agree; nothing differs."
+    out = []
+    for g, number in enumerate(numbers):
+        home = np.arange(number * size) // size
+        out.append(((rng.random(number) < rate)[home] * 1.0, rng.random(home.size), home + g * apart))
+    return out
+
+
+def test_a_group_without_an_event_among_clusters_is_not_said_to_differ():
+    "Fifteen sets whose 20 clusters hold no event by chance, against 100: by signs alone nearly all differ. Mutations: signs alone; clusters that keep their places."
+    told, blind, sets, seed = 0, 0, 0, 0
+    while sets < 15:
+        seed += 1
+        (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(np.random.default_rng([seed, 41]), 20, 100)
+        if y_a.any(): continue
+        sets += 1
+        ways = [comparison_graph(y_a, s_a, y_b, s_b, cluster_a=c_a, cluster_b=c_b, method=how, n_resamples=99, rng=1) for how in ("auto", "signs")]
+        told, blind = told + (ways[0].kuiper_pvalue <= 0.05), blind + (ways[1].kuiper_pvalue <= 0.05)
+        assert ways[0].kuiper_pvalue >= ways[1].kuiper_pvalue
+        assert ways[0].method in ("cluster permutation", "cluster signs")
+    assert told <= 7 and blind >= 12
+
+
+def test_a_group_without_an_event_among_weights_is_not_said_to_differ():
+    "The same of 40 members of 400 with weights that tell nothing. Mutation: signs alone, by which nearly all differ."
+    told, blind, sets, seed = 0, 0, 0, 0
+    while sets < 12:
+        seed += 1
+        rng = np.random.default_rng([seed, 42])
+        y, member = (rng.random(400) < 0.03) * 1.0, np.arange(400) < 40
+        if y[member].any() or not y.any(): continue
+        sets, columns, weight = sets + 1, (y, rng.random(400), member), np.exp(0.5 * rng.normal(size=400))
+        ways = [subpopulation_graph(*columns, sample_weight=weight, method=how, n_resamples=99, rng=1).kuiper_pvalue for how in ("auto", "signs")]
+        told, blind = told + (ways[0] <= 0.05), blind + (ways[1] <= 0.05)
+    assert told <= 6 and blind >= 9
+
+
+@pytest.mark.parametrize("named, groups, per, size, rate", [("cluster", 6, 25, 3, 0.06), ("weight", 10, 50, 1, 0.05)])
+def test_screens_of_rare_events_rarely_say_that_a_group_differs(named, groups, per, size, rate):
+    "Six screens of alike groups, some of them without an event: three with clusters, all with weights said that one differs. Mutation: signs alone in a screen."
+    told = 0
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 43])
+        y, s, c = map(np.concatenate, zip(*homes_of_rare_events(rng, *[per] * groups, size=size, rate=rate)))
+        frame = pd.DataFrame({"y": y, "s": s, "g": c // 1000, "c": c, "w": np.exp(0.6 * rng.normal(size=c.size))})
+        told += screen(frame, response="y", score="s", groups="g", against="all", n_resamples=199, rng=1, **{named: named[0]}).differ.any()
+    assert told <= 1
+
+
+def test_intervals_hold_the_average_where_few_clusters_have_events():
+    "Forty sets of 30 clusters against 200 at a rate of 6 %, whose rows agree. Mutation: a variance that is drawn towards that of independent rows, which misses five."
+    inside = 0
+    for seed in range(40):
+        (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(np.random.default_rng([seed, 46]), 30, 200, size=5, rate=0.06)
+        graph = comparison_graph(y_a, s_a, y_b, s_b, cluster_a=c_a, cluster_b=c_b, method="signs", n_resamples=1, rng=1)
+        low, high = graph.slope().confidence_interval
+        inside += low <= 0 <= high
+    assert inside >= 37
+
+
+def test_whole_clusters_change_places_whatever_their_sizes():
+    "Each cluster of one side gets the responses of another one of its cell; the order of the rows says nothing. Mutation: members in the order of the rows."
+    rng = np.random.default_rng(45)
+    cluster = np.repeat(np.arange(40), rng.integers(1, 6, 40))
+    score, side = rng.random(cluster.size), cluster % 3 == 0
+    response = cluster.astype(float)  # a cluster is known by its response
+    pool, start, first, member = cumulative._places_of(score, response, side, cluster)
+    assert sorted(member) == list(range(cluster.size)) and start[0] == 0 and start[-1] == pool.size == first.size - 1 == 40
+    y = np.empty(cluster.size)
+    cumulative._redraw(y, (pool, start, first, member), y, response, cluster, cumulative.shuffle_state(rng))
+    assert all(np.unique(y[cluster == c]).size == 1 for c in range(40)) and (y != response).any()
+    (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(rng, 20, 60, rate=0.1, apart=10)
+    i, j = rng.permutation(y_a.size), rng.permutation(y_b.size)
+    one = comparison_graph(y_a, s_a, y_b, s_b, cluster_a=c_a, cluster_b=c_b, n_resamples=99, rng=1)
+    two = comparison_graph(y_a[i], s_a[i], y_b[j], s_b[j], cluster_a=c_a[i], cluster_b=c_b[j], n_resamples=99, rng=1)
+    assert one.kuiper_pvalue == two.kuiper_pvalue and one.method == two.method

@@ -275,9 +275,10 @@ class CumulativeGraph(_Secants, _Likeness, _Shown, Result):
     kolmogorov_smirnov_pvalue : float
         Of the same.
     method : str
-        Of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
-        "replicates", "exact" (outcomes drawn as stated), "whole clusters" (the same,
-        cluster by cluster) or "contradiction" (a stated certainty that failed).
+        Of the p-values: "asymptotic", "permutation", "signs", "cluster signs", "cluster
+        permutation" (whole clusters change places), "replicates", "exact" (outcomes drawn
+        as stated), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
+        stated certainty that failed).
     n_resamples : int | None
         Sets shuffled or drawn; None where there were none.
     averages : Callable
@@ -305,8 +306,9 @@ class CumulativeGraph(_Secants, _Likeness, _Shown, Result):
     kuiper_pvalue: float  # of "nothing differs at any score"
     kolmogorov_smirnov_pvalue: float  # of the same
     method: str  # of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
-                 # "replicates", "exact" (outcomes drawn as stated), "whole clusters" (the same,
-                 # cluster by cluster) or "contradiction" (a stated certainty that failed)
+                 # "cluster permutation" (whole clusters change places), "replicates", "exact"
+                 # (outcomes drawn as stated), "whole clusters" (the same, cluster by cluster) or
+                 # "contradiction" (a stated certainty that failed)
     n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
     averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
                                                            # two averages over some steps
@@ -1016,18 +1018,33 @@ def _own_noise(near_a, response_a, near_b, response_b):
     if variance_b.size == 1: variance_b[0] = variance_a.mean() if variance_a.size > 1 else 0.0
     return error_a, variance_a, error_b, variance_b
 
+# %% ../nbs/43_cumulative.ipynb #cell-redraw
+@kernel
+def _redraw(y, moves, line, error, sign, state):
+    """New responses: deviations from a line with random signs; or, where clusters are told by their
+    members, those of whole clusters that change places within cells."""
+    pool, cells, first, member = moves
+    shuffle_within(pool, cells, state)
+    if member.size == 0:
+        for i in range(y.size):
+            y[i] = line[i] + pool[2 * sign[i]] * error[i]
+    for c in range(first.size - 1):
+        d = int(pool[c])
+        n, m = first[c + 1] - first[c], first[d + 1] - first[d]
+        for k in range(n):
+            y[member[first[c] + k]] = error[member[first[d] + k * m // n]]
+
 # %% ../nbs/43_cumulative.ipynb #cell-122c
 @kernel
-def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs, share):
+def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs, share, moves):
     """Studentised statistics after random signs of what deviates from a line that both groups
-    share; a and b are (key, score, weight), the other columns hold first a, then b."""
+    share, or other moves; a and b are (key, score, weight), the other columns hold first a, then
+    b."""
     out, n_a = np.zeros((n_resamples, 5)), a[0].size
     blocks, walk = _workspace(error.size)
-    y, (pairs, start) = np.empty(error.size), _coins(n_signs)
+    y, moves = np.empty(error.size), (moves[0].copy(), moves[1], moves[2], moves[3])
     for r in range(n_resamples):
-        shuffle_within(pairs, start, state)
-        for i in range(y.size):
-            y[i] = line[i] + pairs[2 * sign[i]] * error[i]
+        _redraw(y, moves, line, error, sign, state)
         error_a, variance_a, error_b, variance_b = _own_noise(near_a, y[:n_a], near_b, y[n_a:])
         n = _compare((a[0], a[1], y[:n_a], a[2], variance_a),
                      (b[0], b[1], y[n_a:], b[2], variance_b), blocks, walk)
@@ -1077,7 +1094,8 @@ def comparison_graph(
     ties: str = "merge",  # equal scores: "merge", or "perturb" into a random order
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
-                           # or signs where there are weights
+                           # or signs where there are weights (where
+                           # events are few too, the larger p-value of both)
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
@@ -1114,7 +1132,7 @@ def comparison_graph(
     method : str, default "auto"
         P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
         from 500 effective steps on, and below permutations, or signs where there are
-        weights.
+        weights (where events are few too, the larger p-value of both).
     n_resamples : int, default 9999
         Shuffles; fewer above 2e8 shuffled points, never under 199.
     rng : int | np.random.Generator | None, optional
@@ -1225,10 +1243,12 @@ def _graph_of(a, b, unit, bounded, width, asked, design=None):
     total, steps = weight.sum(), blocks[3][block].copy()
     weight, difference, covariance, score = (column.copy() for column in (
         weight, difference, covariance, blocks[4][block]))
-    ways = {"permutation": functools.partial(_cells_of, a, b),
-            "signs": functools.partial(_signs_of, a, b, share, design)}
+    signs = functools.partial(_signs_of, a, b, share, design)
+    ways = {"signs": signs, "permutation": functools.partial(signs, exchange=True) if design else
+            functools.partial(_cells_of, a, b)}
     null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
-                                design, ways, functools.partial(_path_between, a, b))
+                                design, ways, functools.partial(_path_between, a, b),
+                                _few_between(a, b, design))
     scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
     widened = (null_scale / independent)**2 if independent > 0 else 1.0
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
@@ -1237,7 +1257,7 @@ def _graph_of(a, b, unit, bounded, width, asked, design=None):
         covariance=covariance * (widened * (unit / total)**2), n=a.key.size + b.key.size,
         n_steps=float(steps.sum()), scale=scale, null_scale=float(null_scale * unit),
         kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
-        averages=functools.partial(_group_averages, a, b, width, _freedom(share, design)),
+        averages=functools.partial(_group_averages, a, b, width, _told_by(share, design)),
         **found._asdict(),
         follows=functools.partial(
             kuiper_by_scores, np.r_[a.response, b.response] * unit, np.r_[a.score, b.score],
@@ -1255,7 +1275,7 @@ def _errors_of(a, b, design):
     return np.r_[error_a, error_b], variance_a, variance_b
 
 # %% ../nbs/43_cumulative.ipynb #cell-123b
-def _judged(size, error, share, asked, design, ways, path):
+def _judged(size, error, share, asked, design, ways, path, few):
     "The null scale, and the p-values of Kuiper's and Kolmogorov and Smirnov's statistics."
     kuiper, largest, null_scale, effective = size
     if design and design.replicates.size:
@@ -1269,6 +1289,11 @@ def _judged(size, error, share, asked, design, ways, path):
     if share.size:  # n signs have 2ⁿ⁻¹ patterns that differ
         least = 2.0**(1 - design.n_clusters)
         found = _Significance(max(found[0], least), max(found[1], least), *found[2:])
+    if few and error.size and asked.method == "auto":
+        more = _significance((kuiper, largest), null_scale, 0.0, asked, ways,
+                             "cluster permutation" if share.size else "permutation")
+        found = _Significance(*np.maximum(found[:2], more[:2]).tolist(),
+                              *max(found, more, key=lambda one: one[0])[2:])
     return null_scale, found
 
 # %% ../nbs/43_cumulative.ipynb #cell-096
@@ -1280,7 +1305,7 @@ def _mapped(responses, width):
     return mapped, all(np.all((y == 0) | (y == 1)) for y in mapped)
 
 # %% ../nbs/43_cumulative.ipynb #cell-096b
-def _group_averages(a, b, width, freedom, first, last):
+def _group_averages(a, b, width, design, first, last):
     "The averages of two groups over some steps."
     responses, two_valued = _mapped((a.response, b.response), width)
     blocks, walk = _workspace(a.key.size + b.key.size)
@@ -1294,7 +1319,7 @@ def _group_averages(a, b, width, freedom, first, last):
         total = weight.sum()
         found += [_share(sign * (weight @ difference), total),
                   float(total**2 / _total_variance(covariance))]
-    return MatchedAverages(*found, width, bool(two_valued), freedom=freedom)
+    return MatchedAverages(*found, width, bool(two_valued), **design)
 
 # %% ../nbs/43_cumulative.ipynb #cell-freedom
 def _freedom(share, design):
@@ -1306,6 +1331,14 @@ def _freedom(share, design):
         return float(np.trace(products)**2 / size) if size > 0 else np.inf
     part = np.bincount(design.cluster, share**2)
     return max(1.0, float(part.sum()**2 / (part @ part)) - 1) if part.any() else np.inf
+
+# %% ../nbs/43_cumulative.ipynb #cell-toldby
+def _told_by(share, design):
+    "What a design says of a variance: degrees of freedom, and how far clusters could widen it."
+    if not design or design.replicates.size: return {"freedom": _freedom(share, design)}
+    sums = np.bincount(2 * design.cluster + (share > 0), share)  # those of either side agree
+    together = float(sums @ sums) / max(float(share @ share), 1e-300)
+    return {"freedom": _freedom(share, design), "together": max(1.0, together)}
 
 # %% ../nbs/43_cumulative.ipynb #cell-099
 def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resamples,)
@@ -1347,7 +1380,7 @@ def _significance(size, null_scale, effective, asked, ways, otherwise="permutati
     null = run_chunks(functools.partial(_permuted, kernel, columns),
                       affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
                       n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
-    if how == "permutation":
+    if how.endswith("permutation"):
         least = least_scale(null[:, 4])
         null = null[:, 2:4] / np.maximum(null[:, 4:], least)
         ratios = [value / max(null_scale, least) for value in size]
@@ -1384,8 +1417,9 @@ def _in_order(group, order):
     return _Group(*(column[order] if column.size else column for column in group))
 
 # %% ../nbs/43_cumulative.ipynb #cell-124
-def _signs_of(a, b, share, design):
-    "What draws signs for two groups, and how many points a draw handles; in an order of its own."
+def _signs_of(a, b, share, design, exchange=False):
+    """What draws signs for two groups, or lets whole clusters change places, and how many points a
+    draw handles; in an order of its own."""
     orders = [_own_order(group) for group in (a, b)]
     whole, n_a = np.r_[orders[0], a.key.size + orders[1]], a.key.size
     a, b = (_in_order(group, order) for group, order in zip((a, b), orders))
@@ -1397,11 +1431,50 @@ def _signs_of(a, b, share, design):
     line[order], factor[order] = _held(near, response[order])[0], near[5][:, 2]
     sign = cluster if share.size else np.arange(order.size)
     number = design.n_clusters if share.size else order.size
+    moves = (*_coins(number), _NOBODY, _NOBODY)
+    if exchange: moves = _places_of(score, response, np.arange(order.size) < n_a, cluster)
     return (_signed, (
         (a.key, a.score, a.weight), (b.key, b.score, b.weight),
         _neighbours(a.score, cluster[:n_a]), _neighbours(b.score, cluster[n_a:]), line,
-        (response - line) / np.sqrt(1 + factor), sign, number,
-        share[whole] if share.size else share)), 3 * order.size
+        response if exchange else (response - line) / np.sqrt(1 + factor), sign, number,
+        share[whole] if share.size else share, moves)), 3 * order.size
+
+# %% ../nbs/43_cumulative.ipynb #cell-few
+_FEW, _NOBODY = 20, np.empty(0, np.int64)
+
+
+def _few_outcomes(response, weight, side, design):
+    """Whether responses are one of two numbers of which a side holds one less than twenty times,
+    counted by weight and cluster."""
+    low, high = response.min(), response.max()
+    if low == high or ((response > low) & (response < high)).any(): return False
+    unit = design.cluster if design and design.cluster.size else np.arange(side.size)
+    for one, value in itertools.product((side, ~side), (low, high)):
+        load = np.bincount(unit, (weight if weight.size else 1.0) * (one & (response == value)))
+        if load.sum()**2 < _FEW * (load @ load) or not load.any(): return True
+    return False
+
+# %% ../nbs/43_cumulative.ipynb #cell-fewb
+def _few_between(a, b, design):
+    "The same for two groups."
+    return _few_outcomes(np.r_[a.response, b.response], np.r_[a.weight, b.weight],
+                         np.arange(a.key.size + b.key.size) < a.key.size, design)
+
+# %% ../nbs/43_cumulative.ipynb #cell-places
+def _places_of(score, response, side, cluster):
+    """Which clusters may change places: their numbers, the cells, and the members of each; by
+    average score, in an order that the rows' order can't change."""
+    size, inside = np.bincount(cluster), np.bincount(cluster, side)
+    mean = np.bincount(cluster, score) / size
+    order, rank, both = stable_order(mean), np.empty(size.size, np.int64), inside * (size - inside)
+    rank[order] = np.arange(size.size)
+    is_b = np.where(both > 0, rank % 2, inside == 0).astype(bool)[order]
+    start = _close_cells(mean[order], is_b, _cells(mean[order], is_b, 2))
+    rows, chance = np.lexsort((response, side, score, cluster)), np.empty(score.size)
+    chance[rows] = np.random.default_rng(0).random(score.size)
+    along = np.where(both[cluster] > 0, 0.0, score)  # clusters of both sides: in any order
+    return (np.arange(size.size, dtype=float), start, np.r_[0, np.cumsum(size[order])],
+            np.lexsort((chance, along, rank[cluster])))
 
 # %% ../nbs/43_cumulative.ipynb #cell-125
 class _Design(NamedTuple):
@@ -1611,12 +1684,12 @@ def _shuffled_against_all(state, n_resamples, score, response, weight, is_member
 # %% ../nbs/43_cumulative.ipynb #cell-129b
 @kernel
 def _signed_against_all(state, n_resamples, score, weight, is_member, line, error, sign, n_signs,
-                        split, share):
-    "The same after random signs of what deviates from a line that all share."
-    out, (pairs, start) = np.zeros((n_resamples, 5)), _coins(n_signs)
+                        split, share, moves):
+    "The same after random signs of what deviates from a line that all share, or other moves."
+    out, y = np.zeros((n_resamples, 5)), np.empty(score.size)
+    moves = (moves[0].copy(), moves[1], moves[2], moves[3])
     for r in range(n_resamples):
-        shuffle_within(pairs, start, state)
-        y = line + pairs[2 * sign] * error
+        _redraw(y, moves, line, error, sign, state)
         own, variance = _split_noise(split, y)
         steps = _against_all(score, y, weight, variance, is_member)
         kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
@@ -1688,7 +1761,8 @@ def subpopulation_graph(
                                             # None finds it by equation (15a)
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
-                           # or signs where there are weights
+                           # or signs where there are weights (where
+                           # events are few too, the larger p-value of both)
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
@@ -1716,7 +1790,7 @@ def subpopulation_graph(
     method : str, default "auto"
         P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
         from 500 effective steps on, and below permutations, or signs where there are
-        weights.
+        weights (where events are few too, the larger p-value of both).
     n_resamples : int, default 9999
         Shuffles; fewer above 2e8 shuffled points, never under 199.
     rng : int | np.random.Generator | None, optional
@@ -1775,21 +1849,23 @@ def _subpopulation_of(everyone, member, asked, design=None):
              else np.nan)
     kuiper, largest, _, independent, effective = _walk_size(weight, rise, spread)
     share = _shares_against_all(scaled, member, score) if design else np.empty(0)
-    ways = {"permutation": functools.partial(_shuffles_of, scaled, member),
-            "signs": functools.partial(_signs_against_all, scaled, member, share, design)}
+    signs = functools.partial(_signs_against_all, scaled, member, share, design)
+    ways = {"signs": signs, "permutation": functools.partial(signs, exchange=True) if design else
+            functools.partial(_shuffles_of, scaled, member)}
     null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
-                                design, ways, functools.partial(_path_against_all, scaled, member))
+                                design, ways, functools.partial(_path_against_all, scaled, member),
+                                _few_outcomes(y, scaled.weight, member, design))
     widened = (null_scale / independent)**2 if independent > 0 else 1.0
     low, high = _range_of(y)
     return _independent_steps(
         "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
-        functools.partial(_member_averages, scaled, member, high - low, _freedom(share, design)),
+        functools.partial(_member_averages, scaled, member, high - low, _told_by(share, design)),
         found,
         functools.partial(kuiper_by_scores, everyone.response, everyone.score, member,
                           everyone.weight, against="all"))
 
 # %% ../nbs/43_cumulative.ipynb #cell-048c
-def _member_averages(everyone, member, width, freedom, first, last):
+def _member_averages(everyone, member, width, design, first, last):
     "The averages of members and of the others over some steps."
     (response,), two_valued = _mapped((everyone.response,), width)
     found, zeros = [], np.zeros(member.size)
@@ -1801,7 +1877,7 @@ def _member_averages(everyone, member, width, freedom, first, last):
         if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
         found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
     return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued),
-                           freedom=freedom)
+                           **design)
 
 # %% ../nbs/43_cumulative.ipynb #e7417fcb
 def _bends(x):
@@ -1902,17 +1978,20 @@ def _shares_against_all(everyone, member, here):
     return weight * (member - ratio[step]) / weight[member].sum()
 
 # %% ../nbs/43_cumulative.ipynb #cell-130c
-def _signs_against_all(everyone, member, share, design):
-    "What draws signs for a subpopulation, and how many points a draw handles."
+def _signs_against_all(everyone, member, share, design, exchange=False):
+    """What draws signs for a subpopulation, or lets whole clusters change places, and how many
+    points a draw handles."""
     cluster = design.cluster if share.size else np.empty(0, np.int64)
     near = _neighbours(everyone.score, cluster)
-    line = _held(near, everyone.response)[0]
+    line, response = _held(near, everyone.response)[0], everyone.response
     sign = cluster if share.size else np.arange(member.size)
     number = design.n_clusters if share.size else member.size
+    moves = (*_coins(number), _NOBODY, _NOBODY)
+    if exchange: moves = _places_of(everyone.score, response, member, cluster)
     return (_signed_against_all, (
         everyone.score, everyone.weight, member, line,
-        (everyone.response - line) / np.sqrt(1 + near[5][:, 2]), sign, number,
-        _split_neighbours(everyone.score, member, cluster), share)), 3 * member.size
+        response if exchange else (response - line) / np.sqrt(1 + near[5][:, 2]), sign, number,
+        _split_neighbours(everyone.score, member, cluster), share, moves)), 3 * member.size
 
 # %% ../nbs/43_cumulative.ipynb #cell-130d
 def _path_against_all(everyone, member, response):
@@ -1992,9 +2071,10 @@ class ComparedGroups:
     unit : float
         What the responses were divided by.
     groups : Callable
-        What shuffles a piece.
+        What shuffles a piece, called with its codes and whether signs or places change.
     n_signs : Callable
-        How many random signs a piece has; None for shuffles.
+        How many random signs a piece has, None for shuffles, and whether one of two
+        outcomes is rare.
     clustered : bool
         Whether rows belong together.
     """
@@ -2003,8 +2083,10 @@ class ComparedGroups:
     n_points: np.ndarray  # what a shuffle of each comparison handles, shape (m,)
     work: Callable = field(repr=False)  # numbers of some pieces, in `unit`
     unit: float  # what the responses were divided by
-    groups: Callable = field(repr=False)  # what shuffles a piece
-    n_signs: Callable = field(repr=False)  # how many random signs a piece has; None for shuffles
+    groups: Callable = field(repr=False)  # what shuffles a piece, called with its codes and whether
+                                          # signs or places change
+    n_signs: Callable = field(repr=False)  # how many random signs a piece has, None for shuffles,
+                                           # and whether one of two outcomes is rare
     clustered: bool  # whether rows belong together
 
     def numbers(self, rows: np.ndarray,  # which comparisons, positions in `pieces`
@@ -2027,6 +2109,7 @@ class ComparedGroups:
         return found
 
     def shuffles(self, row: int,  # position in `pieces`
+                 how: str = "",  # one of its `ways`, the first unless given
                  ) -> Callable:  # called as f(state, n): a row for each of n shuffles
         """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the null scale, both undivided, and that scale.
 
@@ -2034,19 +2117,22 @@ class ComparedGroups:
         ----------
         row : int
             Position in `pieces`.
+        how : str, default ""
+            One of its `ways`, the first unless given.
 
         Returns
         -------
         Callable
             Called as f(state, n): a row for each of n shuffles.
         """
-        kernel, columns = self.groups(*self.pieces[row])
+        kernel, columns = self.groups(*self.pieces[row], exchange=how.endswith("permutation"))
         units = np.array([1.0, 1.0, self.unit, self.unit, self.unit])
         return lambda state, n: kernel(state, n, *columns) * units
 
-    def way(self, row: int,  # position in `pieces`
-            ) -> tuple[str, float]:  # "permutation", "signs" or "cluster signs"
-        """How a comparison is shuffled, and the least p-value that can come of it.
+    def ways(self, row: int,  # position in `pieces`
+             ) -> tuple[tuple[str, float], ...]:  # "permutation", "signs", "cluster signs" or
+                                                  # "cluster permutation", and a number
+        """How a comparison is shuffled, and the least p-value of each way; the largest one counts.
 
         Parameters
         ----------
@@ -2055,12 +2141,14 @@ class ComparedGroups:
 
         Returns
         -------
-        tuple[str, float]
-            "permutation", "signs" or "cluster signs".
+        tuple[tuple[str, float], ...]
+            "permutation", "signs", "cluster signs" or "cluster permutation", and a number.
         """
-        n_signs = self.n_signs(*self.pieces[row])
-        if n_signs is None: return "permutation", 0.0
-        return ("cluster signs" if self.clustered else "signs"), 2.0**(1 - n_signs)
+        n_signs, few = self.n_signs(*self.pieces[row])
+        if n_signs is None: return (("permutation", 0.0),)
+        which = "cluster " * self.clustered
+        signs = (f"{which}signs", 2.0**(1 - n_signs))
+        return (signs, (f"{which}permutation", 0.0)) if few else (signs,)
 
 # %% ../nbs/43_cumulative.ipynb #cell-102
 def compared_groups(
@@ -2135,17 +2223,18 @@ def _pairs_of(y, s, codes, w, cluster):
         return groups, None if known.size == member.size else _Design(
             member, known.size, np.empty((0, 0)), 0.0)
 
-    def shuffles(k, l):
+    def shuffles(k, l, exchange):
         "What shuffles the pair k, l."
         groups, design = pair_of(k, l)
-        if design: return _signs_of(*groups, _shares_between(*groups), design)[0]
-        return (_signs_of(*groups, np.empty(0), None) if w.size else _cells_of(*groups))[0]
+        if design: return _signs_of(*groups, _shares_between(*groups), design, exchange)[0]
+        return (_signs_of(*groups, np.empty(0), None) if w.size and not exchange
+                else _cells_of(*groups))[0]
 
     def n_signs(k, l):
-        "How many signs the pair k, l has."
-        design = pair_of(k, l)[1]
-        return design.n_clusters if design else offset[k + 1] - offset[k] + offset[l + 1] - offset[
-            l] if w.size else None
+        "How many signs the pair k, l has, and whether one of two outcomes is rare."
+        (a, b), design = pair_of(k, l)
+        number = design.n_clusters if design else a.key.size + b.key.size if w.size else None
+        return number, number is not None and _few_between(a, b, design)
 
     if not cluster.size: return work, unit, shuffles, n_signs
     return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, cluster)
@@ -2206,20 +2295,22 @@ def _members_of(y, s, codes, w, cluster):
     work = functools.partial(_screen_all, everyone=points, group=group, origin=everyone.response[0],
                              unit=unit, design=design)
 
-    def shuffles(code):
+    def shuffles(code, exchange):
         "What shuffles the group with a code against everyone."
         at = np.lexsort((group == code, points.score))
         here, member = _in_order(points, at), (group == code)[at]
         if design:
             share = _shares_against_all(here, member, np.unique(here.score[member]))
             return _signs_against_all(here, member, share, design._replace(
-                cluster=design.cluster[at]))[0]
-        return (_signs_against_all(here, member, np.empty(0), None) if w.size
+                cluster=design.cluster[at]), exchange)[0]
+        return (_signs_against_all(here, member, np.empty(0), None) if w.size and not exchange
                 else _shuffles_of(here, member))[0]
 
     def n_signs(code):
-        "How many signs the group with a code has against everyone."
-        return design.n_clusters if design else s.size if w.size else None
+        "How many signs the group has against everyone, and whether one of two outcomes is rare."
+        number = design.n_clusters if design else s.size if w.size else None
+        return number, number is not None and _few_outcomes(points.response, points.weight,
+                                                            group == code, design)
 
     return work, unit, shuffles, n_signs
 

@@ -393,6 +393,8 @@ class MatchedAverages:
         Whether both numbers of cases have the variance in them.
     freedom : float, default np.inf
         Degrees of freedom of the variance, where clusters or replicates tell of it.
+    together : float, default 1.0
+        Variance over that of independent rows, if those of a cluster agree.
     """
     rate_a: float  # first average, in [0, 1]
     n_a: float  # 1/Σu²
@@ -403,6 +405,7 @@ class MatchedAverages:
     known_variance: bool = False  # whether both numbers of cases have the variance in them
     freedom: float = np.inf  # degrees of freedom of the variance, where clusters or replicates tell
                              # of it
+    together: float = 1.0  # variance over that of independent rows, if those of a cluster agree
 
 # %% ../nbs/39_rates.ipynb #cell-044c
 def matched_difference(
@@ -442,7 +445,8 @@ def matched_difference(
         binomial = [rate * (1 - rate) for rate in (one.rate_a, one.rate_b)]
         plain = binomial[0] / one.n_a + binomial[1] / one.n_b
         events = one.n_a * binomial[0] + one.n_b * binomial[1]
-        if plain > 0: factor = (events * variance / one.unit**2 / plain + 10) / (events + 10)
+        events, prior = events / one.together, 10 * one.together
+        if plain > 0: factor = (events * variance / one.unit**2 / plain + prior) / (events + 10)
     if one.freedom < np.inf:
         factor *= (stdtrit(one.freedom, (1 + confidence) / 2) / ndtri((1 + confidence) / 2))**2
     found = rate_difference_of(one.rate_a, one.n_a / factor, one.rate_b, one.n_b / factor,

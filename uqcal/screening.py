@@ -455,9 +455,18 @@ class _Plan(NamedTuple):
 
 # %% ../nbs/47_screen.ipynb #cell-020b
 def _shuffle_row(groups, piece, observed, plan, seed):
-    "Kuiper's and Kolmogorov and Smirnov's p-values of a row, and the number of its shuffles."
-    shuffle, state = groups.shuffles(piece), shuffle_state(check_generator(seed))
-    way, drawn = groups.way(piece), []
+    """Kuiper's and Kolmogorov and Smirnov's p-values of a row, the larger ones where it is shuffled
+    in two ways, and the number of its shuffles."""
+    rng = check_generator(seed)
+    found = [_shuffle_until(groups.shuffles(piece, way[0]), shuffle_state(rng), observed, plan, way)
+             for way in groups.ways(piece)]
+    (kuiper, _), drawn = max(found, key=lambda one: one[0][0].pvalue)
+    return (kuiper, max((both[1] for both, _ in found), key=lambda one: one.pvalue)), drawn
+
+# %% ../nbs/47_screen.ipynb #cell-020c
+def _shuffle_until(shuffle, state, observed, plan, way):
+    "P-values of both statistics by one way to shuffle, and the number of its shuffles."
+    drawn = []
     goal = min(499, plan.n_resamples) if plan.enough < plan.n_resamples else plan.n_resamples
     while True:
         drawn.append(shuffle(state, goal - sum(map(len, drawn))))
