@@ -837,6 +837,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uqcal.consistency._explain': ('consistency.html#_explain', 'uqcal/consistency.py'),
                                    'uqcal.consistency._finite': ('consistency.html#_finite', 'uqcal/consistency.py'),
                                    'uqcal.consistency._graph': ('consistency.html#_graph', 'uqcal/consistency.py'),
+                                   'uqcal.consistency._hypothesis': ('consistency.html#_hypothesis', 'uqcal/consistency.py'),
                                    'uqcal.consistency._plot_graph': ('consistency.html#_plot_graph', 'uqcal/consistency.py'),
                                    'uqcal.consistency._plot_groups': ('consistency.html#_plot_groups', 'uqcal/consistency.py'),
                                    'uqcal.consistency._plot_test': ('consistency.html#_plot_test', 'uqcal/consistency.py'),

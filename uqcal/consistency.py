@@ -385,6 +385,13 @@ def hypothesis_of(sample: Sample,  # errors and uncertainties
                         "another one; use consistency_test with statistic='kuiper'",
                         "groups of so many sizes cannot change places")
 
+# %% ../nbs/23_consistency.ipynb #cell-011-s
+def _hypothesis(sample, name):
+    "The same for a statistic of consistency; with signs of whole groups rows stay where they are."
+    found = hypothesis_of(sample, UNEQUAL.get(name), f"statistic={name!r}")
+    is_sum = found == "group shuffles" and UNEQUAL.get(name) == "signs"
+    return "whole signs" if is_sum and sample.groups.labels.size >= 20 else found
+
 # %% ../nbs/23_consistency.ipynb #cell-011b
 def under_hypothesis(
     plan: tuple,  # kernel, values, fixed, as from `shuffle_plan`
@@ -888,9 +895,7 @@ def consistency_of(
         raise ValueError(f"statistic={name!r} needs an order, and by holds {along.labels.size} "
                          "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
                          "give numbers")
-    hypothesis = hypothesis_of(sample, UNEQUAL.get(name), f"statistic={name!r}")
-    if hypothesis == "group shuffles" and UNEQUAL.get(name) == "signs":
-        if sample.groups.labels.size >= 20: hypothesis = "whole signs"  # rows stay where they are
+    hypothesis = _hypothesis(sample, name)
     plan = shuffle_plan(name, sample, along, n_bins)
     value = _finite(float(as_observed(*plan)), name)
     alternative = "two-sided" if two_sided else "greater"
