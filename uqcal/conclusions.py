@@ -1268,7 +1268,8 @@ def still_open(
 _WHY = {"precision": "for want of points", "shuffles": "for want of shuffles",
         "tails": "since tails are too heavy", "rows": "since a few rows decide",
         "signs": "since signs seem to be lost",
-        "outcome": "since what was observed may stand in it", "nothing to test": "since nothing can be tested",
+        "outcome": "since what was observed may stand in it",
+        "nothing to test": "since nothing can be tested",
         None: "since the distribution of the errors is not known"}
 
 
