@@ -365,7 +365,8 @@ def copies_of(sample: Sample,  # errors and uncertainties
 _WORDS = {"rows": "{again} of {n} rows repeat an earlier one, error and uncertainty alike.",
           "equal rows": "{again} of {n} rows equal an earlier one; values are so few that these "
           "may be other points, or copies.", "absolute errors": "{again} of {n} absolute errors "
-          "repeat an earlier one: the same points seem to be judged more than once.", "scaled errors": "{again} of {n} scaled errors repeat an "
+          "repeat an earlier one: the same points seem to be judged more than once.",
+          "scaled errors": "{again} of {n} scaled errors repeat an "
           "earlier one though the errors do not: the same points seem to be stated in two units.",
           "uncertainties": "Rows that share an uncertainty resemble each other (rank correlation "
           "of scaled errors {beside}): they may belong together."}
