@@ -182,7 +182,7 @@ def with_files(text, site, up, name):
         target = folder / f"{name}-{filed.count}.webp"
         filed.count += 1
         inches = picture.width / picture.info.get("dpi", (100, 100))[0]
-        lightened(picture).save(target, "webp", lossless=True, method=4)
+        lightened(picture).save(target, "webp", lossless=True, method=4, quality=100)
         size = f'width="{picture.width}" height="{picture.height}" style="--inches: {inches:.1f}"'
         return f'src="{up}figures/{escape(target.name)}" {size}'
 
