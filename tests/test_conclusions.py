@@ -957,9 +957,10 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     ({"bias": 0.5, "average calibration": 0.4, "consistency": 0.5}, ""),
     ({"bias": 0.03, "bias: a": 0.5, "bias: b": 0.4}, "One of 2 questions shows a fault, with p = 0.03; right uncertainties show as much in one of them in up to 6 of 100 sets."),
     ({"bias": 0.03, "consistency": None}, ""),  # what could not be tested is no chance to be wrong
+    ({"bias": 0.5, "consistency": 0.4, "error-uncertainty link": 0.03}, ""),  # p is of any link, and the fault is one that falls short
 ])
 def test_a_single_fault_that_several_questions_may_show_by_chance_is_called_that(pvalues, said):
-    "Mutations: features counted one by one, a second fault overlooked, questions without a p-value counted, a clear fault doubted."
+    "Mutations: features counted one by one, a second fault overlooked, questions without a p-value counted, a clear fault doubted, a link that falls short doubted for the p-value of having one."
     answers = [Conclusion(question=name, feature=name.partition(": ")[2] or None, status="invalid" if p is not None and p <= 0.05 else "undecided",
                           sentence="", short="", test="", pvalue=p) for name, p in pvalues.items()]
     assert by_chance(answers) == said
@@ -1009,3 +1010,5 @@ def test_a_clean_headline_says_that_the_file_comes_first():
     options = dict(n_boot=999, n_resamples=999, rng=0)
     assert validate(e, slip, **options).headline.endswith("larger errors come with larger u. Yet the file holds something that should be looked at first.")
     assert "the file holds" not in validate(e, u, **options).headline
+    few = validate(e[:200], slip[:200], **options)  # undecided for want of points, and no fault is shown
+    assert few.conclusions["bias"].status == "undecided" and few.headline.endswith("Yet the file holds something that should be looked at first.")

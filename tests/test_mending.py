@@ -529,3 +529,12 @@ def test_what_is_left_says_whether_something_scored_better():
     assert not found.is_mended and "no candidate is better" in found.sentence
     scores = found.scores.assign(is_near=[False, *[True] * (len(found.scores) - 1)])
     assert "what scores better brings one" in dataclasses.replace(found, scores=scores).sentence
+
+
+def test_blocks_of_a_stacked_file_stay_in_one_fold_and_are_called_that():
+    "Mutation: '0 of 600 None repeat an earlier one and stay in one fold'."
+    rng = np.random.default_rng(0)
+    u = np.tile(np.exp(0.5 * rng.standard_normal(200)), 3)
+    z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
+    found = mend(2 * u * z, u, rng=0, **QUICK)
+    assert "Rows that lie 200 apart resemble each other" in found.sentence and found.sentence.endswith("Such rows stay in one fold.") and "None" not in found.sentence

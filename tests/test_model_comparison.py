@@ -592,3 +592,15 @@ def test_few_points_promise_no_rate_where_rows_unlike_them_may_come():
     error, u, _ = made(90)
     told = compare_models(None, {"a": (error, u), "b": (error, 3 * u)}, **QUICK).sentence
     assert "in one of eight cases, and in more if rows unlike these are to come." in told
+
+
+def test_rows_of_one_uncertainty_and_blocks_of_a_stack_count_together_and_are_called_that():
+    "Mutation: '0 of 600 None repeat an earlier one'; or stretches of the file taken for conformers that stand in any order, and neighbours called alike."
+    rng = np.random.default_rng(0)
+    y, u = rng.standard_normal(600), np.exp(0.5 * rng.standard_normal(200))
+    z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
+    for order, said in ((np.arange(600), "Rows that lie 200 apart resemble each other"), (rng.permutation(600), "Rows that share an uncertainty are alike and count together.")):
+        spread = np.tile(u, 3)
+        a = y - (spread * z)[order]
+        found = compare_models(y, {"a": (a, spread[order]), "b": (a + 0.3 * rng.standard_normal(600), spread[order])}, rng=0)
+        assert said in found.sentence and "None" not in found.sentence and "Neighbouring" not in found.sentence

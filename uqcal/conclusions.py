@@ -1137,6 +1137,7 @@ def by_chance(
     """
     asked = {}
     for one in answers:
+        if one.question == LINK and one.status == "invalid": return ""  # p is of another fault
         if one.pvalue is None: continue
         what = one.question if one.feature is None else one.question.split(":")[0] + ":"
         asked.setdefault(what, []).append(one)

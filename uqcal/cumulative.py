@@ -1094,8 +1094,8 @@ def comparison_graph(
     ties: str = "merge",  # equal scores: "merge", or "perturb" into a random order
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
-                           # or signs where there are weights (where
-                           # events are few too, the larger p-value of both)
+                           # or signs where there are weights (where events are few too, the
+                           # larger p-value of both)
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
@@ -1761,8 +1761,8 @@ def subpopulation_graph(
                                             # None finds it by equation (15a)
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
-                           # or signs where there are weights (where
-                           # events are few too, the larger p-value of both)
+                           # or signs where there are weights (where events are few too, the
+                           # larger p-value of both)
     n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
@@ -2224,7 +2224,7 @@ def _pairs_of(y, s, codes, w, cluster):
             member, known.size, np.empty((0, 0)), 0.0)
 
     def shuffles(k, l, exchange):
-        "What shuffles the pair k, l."
+        "What shuffles the pair k, l: signs, or places where `exchange` asks for these."
         groups, design = pair_of(k, l)
         if design: return _signs_of(*groups, _shares_between(*groups), design, exchange)[0]
         return (_signs_of(*groups, np.empty(0), None) if w.size and not exchange
@@ -2296,7 +2296,7 @@ def _members_of(y, s, codes, w, cluster):
                              unit=unit, design=design)
 
     def shuffles(code, exchange):
-        "What shuffles the group with a code against everyone."
+        "What shuffles the group with a code against everyone: signs, or where `exchange`, places."
         at = np.lexsort((group == code, points.score))
         here, member = _in_order(points, at), (group == code)[at]
         if design:
@@ -2307,7 +2307,7 @@ def _members_of(y, s, codes, w, cluster):
                 else _shuffles_of(here, member))[0]
 
     def n_signs(code):
-        "How many signs the group has against everyone, and whether one of two outcomes is rare."
+        "Signs of the group with a `code` against everyone, and whether an outcome is rare."
         number = design.n_clusters if design else s.size if w.size else None
         return number, number is not None and _few_outcomes(points.response, points.weight,
                                                             group == code, design)

@@ -314,9 +314,10 @@ def _independent(sample):
     repeats = repeats_of(sample)
     if not repeats.is_suspect: return sample, ()
     if repeats.groups is not None:
-        return sample.with_groups(repeats.groups), (
-            f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one and "
-            "stay in one fold.",)
+        said = (f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one "
+                "and stay in one fold." if repeats.repeats
+                else f"{repeats.found[0]} Such rows stay in one fold.")
+        return sample.with_groups(repeats.groups), (said,)
     return sample, ("Rows resemble others; if they belong together, give groups.",)
 
 # %% ../nbs/54_mending.ipynb #cell-063b

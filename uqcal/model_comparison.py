@@ -701,6 +701,9 @@ def _loses_when_mended(one, found):
     return one["rest"] < -max(one["critical"] * one["rest_error"], 0.01 * found.tolerance)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-064
+_NEAR = "Rows resemble others of the file; if they belong together, give groups."
+
+
 def _repeated(models, table, scoring):
     """The rows with groups where they repeat each other, and a warning; the rows as they are, if
     not."""
@@ -712,12 +715,18 @@ def _repeated(models, table, scoring):
         if kinds < 6: return table, ()
         return table.with_groups(labels), (again(table.n - kinds, table.n, "rows"),)
     for columns in models.values():
-        repeats = repeats_of(Sample(*columns))
+        sample = Sample(*columns)
+        repeats = repeats_of(sample)
         if not repeats.is_suspect: continue
+        if repeats.repeats == "uncertainties":
+            return table.with_groups(sample.by_uncertainty.codes), (
+                "Rows that share an uncertainty are alike and count together.",)
         if repeats.groups is not None and np.unique(repeats.groups).size >= 6:
-            return table.with_groups(repeats.groups), (
-                again(repeats.repeated, repeats.n, repeats.repeats),)
-        return table, ("Rows resemble others; if they belong together, give groups.",)
+            said = (again(repeats.repeated, repeats.n, repeats.repeats) if repeats.repeats
+                    else f"{repeats.found[0]} Such rows count together.")
+            return table.with_groups(repeats.groups), (said,)
+        if repeats.repeats is None: return table, (_NEAR,)
+        return table, (f"{repeats.found[0]} If they belong together, give groups.",)
     return table, ()
 
 # %% ../nbs/56_model_comparison.ipynb #cell-064c
@@ -741,7 +750,7 @@ def _in_stretches(scores, table, cautions):
                                         for a, b in pairs])
     level = 0.005 / len(pairs)
     most = scipy.stats.chi2.isf(level, 19) / 19
-    if not cautions and ratio.max() <= most and near.max() <= scipy.stats.norm.isf(level):
+    if cautions != (_NEAR,) and ratio.max() <= most and near.max() <= scipy.stats.norm.isf(level):
         return table, cautions
     number = int(number.min())
     said = {20: "twenty", 10: "ten", 6: "six"}[number]

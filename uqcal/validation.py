@@ -419,7 +419,8 @@ class _Validated(Result):
     def headline(self) -> str:
         "What was shown, what was excluded and what stays open, and on what condition."
         doubt = by_chance(self.conclusions.values(), 1 - self.settings["confidence"])
-        if all(one.status == "valid" for one in self.answers) and self.next_step.startswith(_FIRST):
+        is_clean = not any(one.status == "invalid" or one.rows for one in self.conclusions.values())
+        if is_clean and self.conclusions and self.next_step.startswith(_FIRST):
             doubt = "Yet the file holds something that should be looked at first."
         return " ".join([headline_of(self.answers), *filter(None, [doubt]), *self.warnings])
 
