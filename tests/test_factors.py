@@ -308,15 +308,37 @@ def test_right_uncertainties_have_nineteen_valid_bins_of_twenty():
 def test_each_side_has_its_pvalue_and_smaller_errors_the_one_of_heavy_tails():
     rng = np.random.default_rng(12)
     z = rng.standard_normal(200)
-    small, large = (average_of(Sample(c * z, np.ones(200)), n_boot=999, rng=1) for c in (0.8, 1.25))
+    small, large = (average_of(Sample(c * z, np.ones(200)), n_boot=999, rng=1) for c in (0.75, 1.25))
     for test in (small, large):
         less, greater = test.side_pvalues
-        assert less + greater == pytest.approx(1.001, abs=1e-9) and test.pvalue == pytest.approx(min(1, 2 * min(less, greater)), abs=0.002)
+        assert less + greater == pytest.approx(1.001, abs=1e-9) and test.pvalue == pytest.approx(min(1, less / 0.2, greater / 0.4), abs=1e-9)
     assert small.side_pvalues[0] < 0.05 < small.side_pvalues[1] and large.pvalue_if_heavy is None
     assert small.pvalue_if_heavy == pytest.approx(0.36 * small.side_pvalues[0]**0.5) and "Student's t3" in small.sentence
     assert "Student" not in large.sentence
     many = rng.standard_normal(3000)
     light = average_of(Sample(0.9 * many, np.ones(3000)), n_boot=499, rng=1)
-    assert light.pvalue < 0.01 and light.pvalue_if_heavy is None  # three thousand points would have shown such tails
+    assert light.pvalue < 0.011 and light.pvalue_if_heavy is None  # three thousand points would have shown such tails
     none = average_of(Sample(np.zeros(9), np.ones(9)), n_boot=99)
     assert none.side_pvalues == (1.0, 1.0) and none.pvalue_if_heavy is None
+
+
+def test_heavy_tails_leave_a_mean_square_undecided_unless_errors_are_too_large():
+    "Mutations: `is_heavy` alone decides; one square may decide; heavy tails judged at 2 %, as light ones."
+    z = draw(3, 1000, np.random.default_rng(3))
+    small, right, large = (average_of(Sample(c * z, np.ones(1000)), n_boot=999, rng=1) for c in (0.6, 1, 2))
+    assert small.is_heavy and right.is_heavy and large.is_heavy
+    assert not small.is_shown and not right.is_shown and large.is_shown
+    assert "too heavy to be" not in large.sentence and "too heavy for a mean square" in small.sentence
+    assert large.pvalue == pytest.approx(min(1, large.side_pvalues[0] / 0.2, large.side_pvalues[1] / 0.2))
+    alone = average_of(Sample(np.r_[0.1 * np.ones(50), 0.2 * np.ones(50), 50.0], np.ones(101)), n_boot=999, rng=1)
+    assert alone.largest_share > 0.5 and not alone.is_shown
+
+
+def test_errors_that_are_right_are_seldom_called_wrong_on_either_side():
+    "Mutation: 2.5 % a side, at which t3 errors are called smaller in 5.7 % of sets and not in 2.7."
+    for dof in (6, 3):
+        rng, wrong = np.random.default_rng(50 + dof), np.zeros(2)
+        for _ in range(600):
+            test = average_of(Sample(draw(dof, 100, rng), np.ones(100)), n_boot=199, rng=rng)
+            wrong += [test.is_shown and test.estimate < 1, test.is_shown and test.estimate > 1]
+        assert np.all(wrong < 27)  # 4.5 %: two and a half standard deviations more than 3 %

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from .bias import bias_of, centred_of, groups_are_small
 from .causes import signs_are_lost, suspect_rows
@@ -426,7 +427,8 @@ def _average(sample, setup):
     size = f"{_times(test.estimate, test.confidence_interval)} as large as stated"
     found = f"p = {test.pvalue:.2g}"
     status = _status(setup, test.pvalue, test.confidence_interval)
-    if test.is_heavy: status = "undecided"
+    is_lost = test.is_heavy and not test.is_shown
+    if is_lost: status = "undecided"
     if status == "invalid":
         direction = "too small" if test.estimate > 1 else "too large"
         if test.pvalue_if_heavy is not None:
@@ -444,11 +446,11 @@ def _average(sample, setup):
         short = f"Right on average to within {_off(test.confidence_interval)}"
     else:
         few = (sample.n if sample.groups is None else sample.groups.labels.size) < 20
-        reason = "tails" if test.is_heavy and not few else "precision"
+        reason = "tails" if is_lost and not few else "precision"
         short = f"Not decided on average: errors {size}"
         says = (f"Not decided: the errors are {size}, but "
                 f"{'too few to tell how heavy their tails are' if few else _HEAVY}."
-                if test.is_heavy else
+                if is_lost else
                 f"No fault of the average is seen ({found}), but the errors are {size}; "
                 f"{_settle_average(test, setup)}.")
     return Conclusion(question=AVERAGE, status=status, reason=reason, direction=direction,
@@ -751,19 +753,22 @@ def _without_bias(as_is, centred, setup):
     return replace(centred, sentence=says, is_centred=True)
 
 # %% ../nbs/50_conclusions.ipynb #cell-034
-def _unless_rows_decide(sample, found, without, rows):
-    "Answers, undecided where they change without a few rows."
+def _unless_rows_decide(sample, found, without, rows, is_apart):
+    "Answers, undecided where they change without a few rows, which are out of line or are not."
     where, verb = sample.row_names(rows, 5), "decides" if rows.size == 1 else "decide"
     number = where if rows.size == 1 else f"{rows.size} rows"
     def _either(one, other):
+        turns = one.status != "undecided" and "invalid" in (one.status, other.status)
+        if not (is_apart or turns): return one
         if one.status == other.status:
             if not _is_moved(one, other): return one
             return replace(one, sentence=f"{one.sentence} Without {number}, "
                                          f"{_lower(other.sentence)}")
         says = (f"Not decided: {number} {verb} alone. Left out: {other.sentence} Kept: "
                 f"{one.sentence}")
-        return replace(other, status="undecided", reason="rows", direction=None,
-                       rows=tuple(rows.tolist()), where=where, sentence=says)
+        base = other if is_apart else replace(one, short=other.short, is_centred=other.is_centred)
+        return replace(base, status="undecided", reason="rows" if is_apart else "precision",
+                       direction=None, rows=tuple(rows.tolist()), where=where, sentence=says)
     return {name: _either(one, without[name]) for name, one in found.items()}
 
 # %% ../nbs/50_conclusions.ipynb #cell-034b
@@ -771,6 +776,17 @@ def _is_moved(one, other):
     "Whether a size on average is another one without a few rows."
     if one.question != AVERAGE or None in (one.estimate, other.estimate): return False
     return max(one.estimate, other.estimate) > 1.1 * min(one.estimate, other.estimate)
+
+# %% ../nbs/50_conclusions.ipynb #cell-034n
+def _heaviest_row(sample, found, level):
+    "The row with the largest scaled error, if a p-value is so near the level that it may decide."
+    size = np.abs(sample.scaled)
+    squares = (size / (size.max() or 1))**2
+    off = squares - squares.mean()
+    weight = off.max() / np.sqrt(off @ off or 1)
+    pvalues = [one.pvalue for one in found.values() if one.pvalue is not None]
+    near = np.abs(ndtri(np.array(pvalues) / 2) - ndtri(level / 2)) <= 2 * weight
+    return np.array([np.argmax(squares)] if near.any() else [], dtype=int)
 
 # %% ../nbs/50_conclusions.ipynb #cell-026
 def read_features(
@@ -879,12 +895,14 @@ def conclusions_of(
                    dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress),
                    n_calibration)
     found, rows = _answers(sample, features, setup), suspect_rows(sample)
+    is_apart = rows.size > 0
+    if not is_apart: rows = _heaviest_row(sample, found, setup.level)
     if not rows.size or sample.n - rows.size < 4: return found
     left = np.delete(np.arange(sample.n), rows)
     if sample.groups is not None and np.unique(sample.groups.codes[left]).size < 2: return found
     kept = {name: along.keep(left) for name, along in features.items()}
-    without = _answers(sample.keep(left), kept, setup)
-    return _unless_rows_decide(sample, found, without, rows)
+    without = _answers(sample.keep(left), kept, setup if is_apart else setup.fewer)
+    return _unless_rows_decide(sample, found, without, rows, is_apart)
 
 
 
@@ -1167,10 +1185,9 @@ def next_step(
     answers = list(answers)
     shown = [one for one in answers if one.status == "invalid"]
     wrong = {one.question: one for one in shown if not _is_slight(one)}
-    where = next((one.where for one in answers if one.rows), "")
-    if where:
-        counted = "" if "(" in where else " (counted from 0)"  # labels say it better
-        return f"Look at {where}{counted} first: corrected or left out, judge again."
+    where, is_apart = next(((_counted_from_0(one.where), one.reason == "rows") for one in answers
+                            if one.rows), ("", False))
+    if is_apart: return f"Look at {where} first: corrected or left out, judge again."
     if any(one.reason == "signs" for one in answers):
         return "Look for the signs of the errors, reference minus prediction; then judge again."
     biased = next((one for name, one in wrong.items() if name.split(":")[0] == BIAS), None)
@@ -1200,6 +1217,8 @@ def next_step(
         return (f"Multiply the uncertainties by {_digits(wrong[AVERAGE].estimate)}, then judge "
                 "again on other errors.")
     if shown: return "Correct the predictions where a bias as slight as this one matters."
+    if where: return (f"Look at {where}, which alone turns an answer; if it is in order, only more "
+                      "points can tell.")
     reasons = {one.reason for one in answers if one.status == "undecided"}
     if "precision" in reasons or "shuffles" in reasons:
         return "Nothing is shown to be wrong; more points would tell what is still open."
@@ -1211,6 +1230,11 @@ def _is_slight(one):
     "A bias below a tenth of u, which raises the mean square of the errors by less than 1 %."
     return one.question.split(":")[0] == BIAS and not one.confidence_interval.holds(0) and max(
         map(abs, one.confidence_interval)) < 0.1
+
+# %% ../nbs/50_conclusions.ipynb #cell-035t
+def _counted_from_0(where):
+    "A row without a label says how it is counted."
+    return where if "(" in where else f"{where} (counted from 0)"
 
 # %% ../nbs/50_conclusions.ipynb #cell-068
 def mends_for(
@@ -1229,7 +1253,7 @@ def mends_for(
         Such as "one factor for all uncertainties".
     """
     answers = list(answers)
-    if any(one.rows or one.reason == "signs" for one in answers): return ""
+    if any(one.reason in ("rows", "signs") for one in answers): return ""
     wrong = [one for one in answers if one.status == "invalid" and one.question != LINK]
     words = []
     for one in wrong:

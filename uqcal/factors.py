@@ -32,6 +32,7 @@ __all__ = ['points_for', 'AverageTest', 'average_test', 'average_of', 'FactorStr
 # %% ../nbs/27_factors.ipynb #cell-039
 _PRIOR_WEIGHT, _LARGEST_SHAPE = 15, 0.9
 _HEAVY = 1.25
+_STRICT, _USUAL = 0.2, 0.4
 _ONE_SHAPE, _MANY_SHAPE = 0.8, 0.65
 _MARGIN = 0.75
 
@@ -585,8 +586,8 @@ class _AverageFields(SignificanceTest):
                        # errors, 2 for t4, ∞ for normal ones
     largest_share: float  # what the largest square is of their sum; of a group's sum with groups
     standard_error: float  # of ln ZMS
-    is_heavy: bool  # whether tails are too heavy for a mean square to be judged at all: an index
-                    # below 1.25, or more than half of the sum in one square
+    is_heavy: bool  # whether tails are too heavy for a mean square to be called right, or small:
+                    # an index below 1.25, or more than half of the sum in one square
     reason: str | None = None  # why nothing can be said; None where something can
     n_calibration: int | None = None  # errors to which the uncertainties were fitted before
 
@@ -649,8 +650,8 @@ class AverageTest(_AverageFields):
     standard_error : float
         Of ln ZMS.
     is_heavy : bool
-        Whether tails are too heavy for a mean square to be judged at all: an index below
-        1.25, or more than half of the sum in one square.
+        Whether tails are too heavy for a mean square to be called right, or small: an index
+        below 1.25, or more than half of the sum in one square.
     reason : str | None
         Why nothing can be said; None where something can.
     n_calibration : int | None
@@ -661,6 +662,12 @@ class AverageTest(_AverageFields):
     def side_pvalues(self) -> tuple[float, float]:
         "One-sided p-values: of errors smaller than stated, and of larger ones."
         return _sides(self)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a fault is shown: p is small and, where tails are heavy, errors are too large, not for the sake of one square."""
+        is_large = self.estimate > 1 and self.largest_share <= 0.5
+        return self.pvalue <= 1 - self.confidence + 1e-12 and (is_large or not self.is_heavy)
 
     @property
     def pvalue_if_heavy(self) -> float | None:
@@ -725,16 +732,15 @@ def _average_sentence(test):
     (low, high), k = test.confidence_interval, _decimals(test.confidence_interval)
     size = (f"rrors are {test.estimate:.{k}f} times as large as stated on average "
             f"({100 * test.confidence:g} %: {low:.{k}f} to {high:.{k}f})")
-    if test.is_heavy:
+    if test.is_heavy and not test.is_shown:
         return (f"E{size}, but their tails are too heavy for a mean square to be judged: a few "
                 "points make up most of it.")
-    worth = _tailed(test, "such limits hold in about 93 of 100 sets")
-    if test.pvalue > 1 - test.confidence:
-        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}.{worth}"
+    if not test.is_shown:
+        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}."
     heavy = test.pvalue_if_heavy
     also = "" if heavy is None or heavy <= test.pvalue else (
         f"; were their tails like Student's t3, p = {heavy:.1g}")
-    return f"E{size}, p = {test.pvalue:.2g}{also}.{worth}"
+    return f"E{size}, p = {test.pvalue:.2g}{also}."
 
 # %% ../nbs/27_factors.ipynb #cell-058c
 def _plot_average(test, ax):
@@ -852,6 +858,11 @@ def average_of(
     ValueError, TypeError
         For options out of range.
     """
+    return _judged(sample, None, n_boot, confidence, n_calibration, rng, n_jobs, progress)
+
+# %% ../nbs/27_factors.ipynb #cell-060j
+def _judged(sample, sides, n_boot, confidence, n_calibration, rng, n_jobs, progress):
+    "The test, with its level divided into two sides."
     confidence, units = check_fraction(confidence, "confidence"), _units(sample, None)
     n_boot = check_count(n_boot, "n_boot")
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
@@ -873,11 +884,15 @@ def average_of(
             error = error * widening_of(sample.scaled**2, sample.groups.codes, confidence)
         if n_calibration: error = error * np.sqrt(1 + sample.n / n_calibration)
         statistic = float(_studentised(log, error)[0])
-    limits = _limits(rows[:, :1], [0], 1 - confidence)
+    null, is_heavy = rows[:, 0, 0], index < _HEAVY or share > 0.5
+    sides = sides or (_STRICT, _STRICT if is_heavy else _USUAL)
+    limits = [-_critical(-rows[:, :1, 0], (1 - confidence) * sides[0]),
+              _critical(rows[:, :1, 1], (1 - confidence) * sides[1])]
     low, high = _interval(log, error, limits)
-    null = rows[:, 0, 0]
-    return AverageTest(statistic=statistic, pvalue=monte_carlo_pvalue(statistic, null, "two-sided"),
-                       standard_error=float(error[0]), is_heavy=index < _HEAVY or share > 0.5,
+    pvalue = min(1.0, *(monte_carlo_pvalue(statistic, null, side) / share
+                        for side, share in zip(("less", "greater"), sides)))
+    return AverageTest(statistic=statistic, pvalue=pvalue, standard_error=float(error[0]),
+                       is_heavy=is_heavy,
                        confidence_interval=Interval(float(low[0]), float(high[0])),
                        n_resamples=rows.shape[0], null_distribution=null, **common)
 
@@ -1456,8 +1471,8 @@ def valid_bins(
     rng, rows = check_generator(rng), []
     for low, high in zip(start[:-1], start[1:]):
         inside = along.order[low:high]
-        test = average_of(sample.keep(np.sort(inside)), n_boot=n_boot, confidence=confidence,
-                          rng=rng, n_jobs=n_jobs, progress=progress)
+        test = _judged(sample.keep(np.sort(inside)), (0.5, 0.5), n_boot, confidence, None, rng,
+                       n_jobs, progress)
         rows.append(map(_plain, (*along.labels[along.runs[[low, high - 1]]], inside.size,
                                  test.estimate, *test.confidence_interval, test.is_heavy or
                                  bool(test.reason), test.confidence_interval.holds(1))))

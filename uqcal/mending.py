@@ -266,7 +266,7 @@ def _by_fold(z, dof):
 # %% ../nbs/54_mending.ipynb #cell-061
 def _rests_on_rows(found):
     "Whether an answer would be another without a few rows."
-    return any(one.rows for one in found.values())
+    return any(one.reason == "rows" for one in found.values())
 
 # %% ../nbs/54_mending.ipynb #cell-worth
 def _is_worth(row):
@@ -358,7 +358,7 @@ def _alike(mended, stated, fold):
 # %% ../nbs/54_mending.ipynb #cell-063e
 def _told_rows(found):
     "A warning where a few rows would turn an answer."
-    where = next((one.where for one in found.values() if one.rows), "")
+    where = next((one.where for one in found.values() if one.reason == "rows"), "")
     return (f"An answer rests on {where} alone: look there first.",) if where else ()
 
 # %% ../nbs/54_mending.ipynb #cell-065
