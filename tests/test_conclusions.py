@@ -236,8 +236,8 @@ def test_a_row_that_is_not_out_of_line_is_named_where_it_decides():
             named += 1
             assert one.status == "undecided" and one.rows == (50,) and "row 50 decides alone. Left out" in one.sentence
             if all(other.status != "invalid" for other in found.values()):
-                assert next_step(found.values()) == ("Look at row 50 (counted from 0), which alone turns an answer; if it is in order, only "
-                                                     "more points can tell.")
+                assert next_step(found.values()) == ("Look at row 50 (counted from 0), which alone turns an answer; if it is in order, more "
+                                                     "points can tell.")
     assert wrong <= 4 and 3 <= named <= 15
 
 

@@ -1185,9 +1185,9 @@ def next_step(
     answers = list(answers)
     shown = [one for one in answers if one.status == "invalid"]
     wrong = {one.question: one for one in shown if not _is_slight(one)}
-    where, is_apart = next(((_counted_from_0(one.where), one.reason == "rows") for one in answers
-                            if one.rows), ("", False))
-    if is_apart: return f"Look at {where} first: corrected or left out, judge again."
+    lone = next((one for one in answers if one.rows), None)
+    if lone and lone.reason == "rows":
+        return f"Look at {_row_of(lone)} first: corrected or left out, judge again."
     if any(one.reason == "signs" for one in answers):
         return "Look for the signs of the errors, reference minus prediction; then judge again."
     biased = next((one for name, one in wrong.items() if name.split(":")[0] == BIAS), None)
@@ -1217,8 +1217,7 @@ def next_step(
         return (f"Multiply the uncertainties by {_digits(wrong[AVERAGE].estimate)}, then judge "
                 "again on other errors.")
     if shown: return "Correct the predictions where a bias as slight as this one matters."
-    if where: return (f"Look at {where}, which alone turns an answer; if it is in order, only more "
-                      "points can tell.")
+    if lone: return _look_at(lone)
     reasons = {one.reason for one in answers if one.status == "undecided"}
     if "precision" in reasons or "shuffles" in reasons:
         return "Nothing is shown to be wrong; more points would tell what is still open."
@@ -1232,9 +1231,14 @@ def _is_slight(one):
         map(abs, one.confidence_interval)) < 0.1
 
 # %% ../nbs/50_conclusions.ipynb #cell-035t
-def _counted_from_0(where):
-    "A row without a label says how it is counted."
-    return where if "(" in where else f"{where} (counted from 0)"
+def _row_of(answer):
+    "The rows that decide; one without a label says how it is counted."
+    return answer.where if "(" in answer.where else f"{answer.where} (counted from 0)"
+
+
+def _look_at(answer):
+    return (f"Look at {_row_of(answer)}, which alone turns an answer; if it is in order, more "
+            "points can tell.")
 
 # %% ../nbs/50_conclusions.ipynb #cell-068
 def mends_for(

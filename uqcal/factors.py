@@ -665,7 +665,7 @@ class AverageTest(_AverageFields):
 
     @property
     def is_shown(self) -> bool:
-        """Whether a fault is shown: p is small and, where tails are heavy, errors are too large, not for the sake of one square."""
+        """Whether a fault is shown: p is small and, where tails are heavy, errors are too large, and not for the sake of one square."""
         is_large = self.estimate > 1 and self.largest_share <= 0.5
         return self.pvalue <= 1 - self.confidence + 1e-12 and (is_large or not self.is_heavy)
 
@@ -735,12 +735,13 @@ def _average_sentence(test):
     if test.is_heavy and not test.is_shown:
         return (f"E{size}, but their tails are too heavy for a mean square to be judged: a few "
                 "points make up most of it.")
+    worth = _tailed(test, "such limits hold in about 93 of 100 sets")
     if not test.is_shown:
-        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}."
+        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}.{worth}"
     heavy = test.pvalue_if_heavy
     also = "" if heavy is None or heavy <= test.pvalue else (
         f"; were their tails like Student's t3, p = {heavy:.1g}")
-    return f"E{size}, p = {test.pvalue:.2g}{also}."
+    return f"E{size}, p = {test.pvalue:.2g}{also}.{worth}"
 
 # %% ../nbs/27_factors.ipynb #cell-058c
 def _plot_average(test, ax):
@@ -886,11 +887,10 @@ def _judged(sample, sides, n_boot, confidence, n_calibration, rng, n_jobs, progr
         statistic = float(_studentised(log, error)[0])
     null, is_heavy = rows[:, 0, 0], index < _HEAVY or share > 0.5
     sides = sides or (_STRICT, _STRICT if is_heavy else _USUAL)
-    limits = [-_critical(-rows[:, :1, 0], (1 - confidence) * sides[0]),
-              _critical(rows[:, :1, 1], (1 - confidence) * sides[1])]
-    low, high = _interval(log, error, limits)
+    low, high = _interval(log, error, _limits(rows[:, :1], [0], 1 - confidence))
     pvalue = min(1.0, *(monte_carlo_pvalue(statistic, null, side) / share
                         for side, share in zip(("less", "greater"), sides)))
+    if pvalue > 1 - confidence + 1e-12: low, high = np.minimum(low, 1), np.maximum(high, 1)
     return AverageTest(statistic=statistic, pvalue=pvalue, standard_error=float(error[0]),
                        is_heavy=is_heavy,
                        confidence_interval=Interval(float(low[0]), float(high[0])),
