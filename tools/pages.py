@@ -34,6 +34,7 @@ KEYWORD = re.compile(r'<span class="(?:kw|cf|im)">([^<]*)</span>')
 STRING = re.compile(r'<span class="(?:st|ss|ch)">([^<]*)</span>')
 TAG = re.compile(r"<[^>]+>")
 CODE_OR_PERCENT = re.compile(r"(<(pre|code|script|style|svg)\b.*?</\2>|<[^>]*>)|(?<=\d) (?=%)", re.DOTALL)
+INDENTED = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)|^[ \t]+", re.DOTALL | re.MULTILINE)
 MARKED_FORMULA = re.compile(r'<span class="math inline">[^<]{5,18}</span>[.,;:)]+')
 MENU_LINK = re.compile('<div class="sidebar-item-container">(<a href="[^"]*" class=")sidebar-item-text (sidebar-link[^>]*>)'
                        '<span class="menu-text">([^<]*)</span></a></div>(?=</li>)')
@@ -148,8 +149,10 @@ def plainer(text):
 
 
 def lighter(text):
-    "The side menu, which is on every page, without tags and classes that change nothing about its links: half a megabyte."
-    return MENU_LINK.sub(r"\1\2\3</a>", text)
+    """The side menu, which is on every page, without tags and classes that change nothing about its links: half a megabyte; and
+    lines without the blanks that they begin with, except in code."""
+    text = MENU_LINK.sub(r"\1\2\3</a>", text)
+    return INDENTED.sub(lambda found: found[1] or "", text)
 
 
 def together(text):
