@@ -766,9 +766,9 @@ def _unless_rows_decide(sample, found, without, rows, is_apart):
                                          f"{_lower(other.sentence)}")
         says = (f"Not decided: {number} {verb} alone. Left out: {other.sentence} Kept: "
                 f"{one.sentence}")
-        base = other if is_apart else replace(one, short=other.short, is_centred=other.is_centred)
-        return replace(base, status="undecided", reason="rows" if is_apart else "precision",
-                       direction=None, rows=tuple(rows.tolist()), where=where, sentence=says)
+        base, reason = (other, "rows") if is_apart else (one, "precision")
+        return replace(base, status="undecided", reason=reason, direction=None, where=where,
+                       rows=tuple(rows.tolist()), sentence=says)
     return {name: _either(one, without[name]) for name, one in found.items()}
 
 # %% ../nbs/50_conclusions.ipynb #cell-034b
@@ -1069,8 +1069,7 @@ def headline_of(
     for rows, those in itertools.groupby([*whole[:1], *biases, *whole[1:]], lambda one: one.rows):
         those = list(those)
         told = _clauses(those) if whole[0].question == BIAS else [one.short for one in those]
-        if rows: told = [f"Not decided, since {_who(those[0])} alone would turn it; left out: "
-                         f"{'; '.join(told)}"]
+        if rows: told = [f"Not decided, since {_who(those[0])}: {'; '.join(map(_lower, told))}"]
         parts += [f"{one[0].upper()}{one[1:]}" for one in told]
     parts += [one.short for one in wrong[:3] if one not in biases]
     if wrong[3:]:
@@ -1108,8 +1107,10 @@ def _once(text):
 
 # %% ../nbs/50_conclusions.ipynb #cell-049c
 def _who(answer):
-    "The rows that decide an answer."
-    return answer.where if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
+    "The rows that decide an answer, and whether it is told without them or with them."
+    who = answer.where if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
+    return (f"{who} alone would turn it; left out" if answer.reason == "rows" else
+            f"only {who} makes it so")
 
 # %% ../nbs/50_conclusions.ipynb #cell-049d
 def _lower(text):
