@@ -1043,3 +1043,9 @@ def test_a_clean_headline_says_that_the_file_comes_first():
     assert "the file holds" not in validate(e, u, **options).headline
     few = validate(e[:200], slip[:200], **options)  # undecided for want of points, and no fault is shown
     assert few.conclusions["bias"].status == "undecided" and few.headline.endswith("Yet the file holds something that should be looked at first.")
+
+
+def test_a_pair_of_which_one_row_is_left_out_leaves_no_group_to_judge():
+    "Mutation: what lies outside a group counts as one that can be judged, which ended `validate` with an error of numpy."
+    found = validate(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), features={"t": list("aabcd")}, rng=0)
+    assert found.conclusions["adaptivity: t"].sentence and "invalid" not in {one.status for one in found.conclusions.values()}

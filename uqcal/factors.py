@@ -1236,7 +1236,8 @@ def factors_of(
     stretches = _Stretches.of(np.diff(start), along.kind == "groups")
     usable = stretches.sums(units.units) >= 2
     reason, rows = _nothing(sample, units), None
-    if not usable.any(): reason = reason or "no group holds two independent points"
+    if not usable[~stretches.is_rest].any():
+        reason = reason or "no group holds two independent points"
     if not reason:
         some = stretches.only(usable)
         rows = _resampled(units, some, n_boot, rng, n_jobs, progress)
