@@ -155,7 +155,7 @@ def test_what_a_factor_would_mend_is_said():
     assert "All of it is calibration" in found.sentence and "a factor of 1." in found.sentence and "for line" in found.sentence
     assert found.best == "process" and found.pairs["verdict"][0] == "better"
     hidden = compare_models(None, {"sharp": (0.7 * error, 0.3 * u), "wide": (error, u)}, rng=1)
-    assert "Mended, sharp would be the better one" in hidden.sentence and "By CRPS it is the other way round" in hidden.sentence
+    assert "Recalibrated, sharp would be the better one" in hidden.sentence and "By CRPS it is the other way round" in hidden.sentence
     told = compare_models(None, {"varied": (error, u), "flat": (error, np.full(500, math.sqrt(np.mean(error**2))))}, rng=1)
     assert "its predictions being as good" in told.sentence and "its uncertainties telling more" in told.sentence
 
@@ -164,9 +164,8 @@ def test_no_mend_is_advised_that_gains_less_than_its_error():
     "Caught: any positive gain of the better model advised."
     error, u, _ = made(500)
     found = compare_models(None, {"process": (error, 1.6 * u), "line": (3 * error, u)}, rng=1)
-    assert "Mend it first: a factor of" in found.next_step
-    models = found.models.assign(miscalibration_error=found.models["miscalibration"] * 1.01)
-    assert "Mend" not in dataclasses.replace(found, models=models).next_step
+    assert "Recalibrate it first: a factor of" in found.next_step and found.advice.recalibrate == ("process",)
+    assert (found.models["state"] == "recalibrated").tolist() == (found.models["miscalibration"] > found.models["miscalibration_error"]).tolist()
 
 
 @pytest.mark.parametrize("score, dof", [("crps", np.inf), ("crps", 5.0), ("log", 5.0)])
@@ -424,8 +423,8 @@ def test_calibration_that_speaks_against_the_better_model_is_said_and_an_open_pa
     u, noise = np.exp(0.3 * rng.normal(size=1000)), rng.normal(size=(2, 1000))
     models = {"A": (-1.1 * u * noise[0], 1.1 * u), "B": (-0.95 * u * noise[1], 0.95 * u / 1.4)}
     log, crps = (compare_models(np.zeros(1000), models, score=score, n_boot=499, rng=1) for score in ("log", "crps"))
-    assert "Not decided" in log.sentence and "If both were mended, B would be the better one by 0.1" in log.sentence
-    assert log.next_step.startswith("Mend B first (a factor of 1.3")
+    assert "Not decided" in log.sentence and "Recalibrated by a factor of 1.38, B would be the better one by 0.188" in log.sentence
+    assert log.next_step.startswith("Recalibrate B first (a factor of 1.3") and log.advice.over == ("A",)
     assert "It is so in spite of calibration, in which A is ahead by 0.01" in crps.sentence and "No sign" not in crps.sentence
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
@@ -16,10 +17,11 @@ from . import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups, InParts,
                              Jobs, JsonFile, Progress, Report, Seed, Thousands, Where, aligned,
                              as_json, check_outputs, check_sizes, cores, deliver, differing,
-                             first_words, how_read, in_python, is_mended, mend_command, new_app,
+                             first_words, how_read, in_python, is_mended, new_app, on_lines,
                              on_one_line, open_parts, option, options_in_parts, points_of,
                              refuse_crossed, row_details, shows_bar, source_facts, tell_of_parts,
                              typed, wrapped)
+from .inputs import printable
 from .tables import UnknownColumn, read_table
 
 # %% auto #0
@@ -479,10 +481,11 @@ def _compare_models(
         confidence_level=level, groups=table.columns[groups] if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
         progress=shows_bar(progress))
-    calls = () if is_mended(table) else _model_calls(found, context)
+    calls = {} if is_mended(table) else _model_calls(found, context)
     details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
                "Seed": str(seed)} | row_details(source_facts(table))
-    details |= dict(zip(("To mend it", "In Python"), on_one_line(*calls)))
+    for name, call in calls.items():
+        details |= dict(zip((f"To recalibrate {name}", f"{name} in Python"), on_one_line(*call)))
     deliver(_models_text(found, table, calls), as_json(
         data=table.source, columns=model, observed=observed, seed=seed, **source_facts(table),
         **_models_numbers(found)), report, json_file,
@@ -546,27 +549,39 @@ def _pair_rows(found):
                    for one in found.pairs.head(50).to_dict("records")]
 
 # %% ../nbs/69_cli_compare.ipynb #5212610f-c
+def _orientation(found):
+    "Which scores are good ones, as a line above their table."
+    from uqcal.model_comparison import SCORES
+    label = SCORES[found.score]
+    return f"{label[0].upper()}{label[1:]}: lower is better; a gain is above zero."
+
+
 def _models_text(found, table, calls):
     points = points_of(found.n) + (f" in {found.n_groups:,} groups" if found.n_groups else "")
     more = len(found.pairs) - 50
     parts = [first_words(table, f"{points}, {len(found.models)} models"),
-             wrapped(found.sentence), aligned(_model_rows(found), (1, 2, 3, 4)),
+             wrapped(found.sentence),
+             f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
              aligned(_pair_rows(found), (2, 4))]
     if more > 0: parts.append(f"and {more:,} more pairs; --json writes all")
     parts.append(wrapped(f"Next: {found.next_step}", rest="  "))
-    return "\n\n".join([*parts, *([f"To mend it:\n{calls[0]}\n{in_python(calls[1])}"] if calls
-                                  else [])])
+    parts += [f"To recalibrate {printable(name)}:\n{command}\n{in_python(line)}"
+              for name, (command, line) in calls.items()]
+    return "\n\n".join(parts)
 
 # %% ../nbs/69_cli_compare.ipynb #cell-113
 def _model_calls(found, context):
-    "The command and the line of Python that mend the model in front; none where nothing helps."
-    best = found.models.index[0]
-    words = found.models["mend"].iloc[0] if "mend" in found.models else ""
-    if not words or not isinstance(words, str) or f"Mend {best}" not in (
-        found.next_step.replace("Mend it", f"Mend {best}")): return ()
+    """For each model that is to be recalibrated the command that does it, and the line of
+    Python."""
+    return {name: _model_call(name, k, found.score, context)
+            for k, name in enumerate(found.advice.recalibrate, start=1)}
+
+
+def _model_call(name, k, score, context):
+    "The command and the line of Python that recalibrate one model, the k-th of those named."
     params = context.params
-    own = dict(option.partition("=")[::2] for option in params["model"])[best].split(",")
-    kind = {"log loss": "brier", "crps": "log"}.get(found.score, found.score)
+    own = dict(option.partition("=")[::2] for option in params["model"])[name].split(",")
+    kind = {"log loss": "brier", "crps": "log"}.get(score, score)
     columns = [*filter(None, [params["observed"]]), *own]
     roles = {"interval": ("observed", "lower", "upper"), "brier": ("outcome", "score"),
              "log": ("observed", "predicted", "uncertainty") if columns[2:] else (
@@ -583,8 +598,10 @@ def _model_calls(found, context):
         cells.append(f"{together}=table[{json.dumps(params['groups'], ensure_ascii=False)}]")
     verb, call = {"interval": ("intervals", "interval_report({}).mend"),
                   "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
-    return (mend_command(f"uqcal {verb} {shlex.quote(params['file'])}",
-                         [*named, *typed(context, *ROWS, "seed")]),
+    more = f"_{k}" if k > 1 else ""
+    return (on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *named,
+                      *typed(context, *ROWS, "seed"),
+                      f"--out mended{more}.csv --model mend{more}.json"]),
             f"uqcal.{call.format(', '.join(cells))}")
 
 # %% ../nbs/69_cli_compare.ipynb #c4fca50c
@@ -598,7 +615,8 @@ def _models_numbers(found):
                 for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
     return {"sentence": found.sentence, "next_step": found.next_step, "score": found.score,
             "n": found.n,
-            "n_groups": found.n_groups, "best": found.best, "confidence": found.confidence,
+            "n_groups": found.n_groups, "best": found.best, "advice": asdict(found.advice),
+            "confidence": found.confidence,
             "tolerance": found.tolerance, "n_resamples": found.n_resamples, "rows": found.rows,
             "cautions": list(found.cautions), "models": _rows(found.models.reset_index()),
             "pairs": _rows(found.pairs)}
@@ -617,7 +635,7 @@ def _write_models_report(found, facts, path):
             height=4.4),)
     models, pairs = _model_rows(found), _pair_rows(found)
     sections = [Section("Models", table=pd.DataFrame(models[1:], columns=models[0]),
-                        pictures=pictures),
+                        paragraphs=(_orientation(found),), pictures=pictures),
                 Section("Pairs", table=pd.DataFrame(pairs[1:], columns=pairs[0])),
                 Section("Settings and versions", facts=facts | {"uqcal": __version__})]
     write_whole(render_page("Which model is better?", Verdict(

@@ -18,12 +18,12 @@ import scipy
 from .distributions import has_heavy_tails, read_number
 from .groups import check_group_number
 from .inputs import (check_binary, check_choice, check_count, check_errors, check_fraction,
-                          check_generator, check_labels_agree, printable, read_vector)
+                          check_generator, check_labels_agree, read_vector)
 from .kernels import kernel
 from .repeats import copies_of, repeated_cases, repeats_of
 from .resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
-from .results import (Result, as_text, enumerated, html_table, new_axes, plain_text,
-                           plus_minus, three_digits)
+from .results import (Result, as_text, distinct_names, enumerated, html_table, new_axes,
+                           plain_text, plus_minus, three_digits)
 from .sample import Sample
 from .scores import (ErrorScoring, OutcomeScoring, best_factor, best_shift, centred_bounds,
                           check_dof, held_out_points, split_rows)
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['SCORES', 'MeanDifferences', 'mean_differences', 'ModelComparison', 'compare_models']
+__all__ = ['SCORES', 'MeanDifferences', 'mean_differences', 'ModelAdvice', 'ModelComparison', 'compare_models']
 
 # %% ../nbs/56_model_comparison.ipynb #cell-039
 @kernel
@@ -215,16 +215,16 @@ def _read_models(y_true, predictions, score):
         raise ValueError("predictions must have names, got an empty one")
     if y_true is None and score not in ("log", "crps"):
         raise TypeError(f"y_true must be given for score={score!r}, got None")
-    models = {}
+    models, shown = {}, _names(map(str, predictions))
     for name, stated in predictions.items():
         try: models[str(name)] = _read_model(y_true, stated, score)
         except (ValueError, TypeError) as error:
-            raise type(error)(f"predictions[{str(name)!r:.40}]: {error}") from None
-    sizes = {name: columns[0].size for name, columns in models.items()}
+            raise type(error)(f"predictions[{shown[str(name)]!r}]: {error}") from None
+    sizes = {shown[name]: columns[0].size for name, columns in models.items()}
     if len(set(sizes.values())) > 1:
         raise ValueError(
             "predictions must be of the same points, got "
-            f"{enumerated([f'{size} of {name!r:.40}' for name, size in sizes.items()])}")
+            f"{enumerated([f'{size} of {name!r}' for name, size in sizes.items()])}")
     if (n := next(iter(sizes.values()))) < 3:
         raise ValueError(f"y_true must hold at least three points to compare models by, got {n}")
     return models
@@ -232,10 +232,11 @@ def _read_models(y_true, predictions, score):
 # %% ../nbs/56_model_comparison.ipynb #cell-047
 def _row_table(y_true, predictions, groups, n):
     "The rows, with the labels that came with pandas columns, and their groups."
-    columns = {"y_true": y_true, "groups": groups}
+    columns, shown = {"y_true": y_true, "groups": groups}, _names(map(str, predictions))
     for name, stated in predictions.items():
         parts = stated if isinstance(stated, (tuple, list)) else (stated,)
-        columns |= {f"predictions[{str(name)!r:.40}][{k}]": part for k, part in enumerate(parts)}
+        columns |= {f"predictions[{shown[str(name)]!r}][{k}]": part
+                    for k, part in enumerate(parts)}
     check_labels_agree(**columns)
     index = next((one.index for one in columns.values() if isinstance(one, pd.Series)), None)
     nothing = np.zeros(n) if index is None else pd.Series(0.0, index=index)
@@ -248,11 +249,11 @@ def _all_points(scoring, models, table):
     "The penalty of each model at each point, shape (models, points); infinite ones are refused."
     with np.errstate(over="ignore"):
         points = np.stack([scoring.points(*columns) for columns in models.values()])
-    for name, row in zip(models, points):
+    for name, row in zip(map(_names(models).get, models), points):
         if (wrong := np.flatnonzero(~np.isfinite(row))).size:
             advice = ("where 0 or 1 was stated and the other happened; take score='brier'"
                       if scoring.name == "log loss" else "beyond all doubles; take score='crps'")
-            raise ValueError(f"predictions[{name!r:.40}]: the {SCORES[scoring.name]} is infinite "
+            raise ValueError(f"predictions[{name!r}]: the {SCORES[scoring.name]} is infinite "
                              f"at {table.row_names(wrong)} ({wrong.size} of {row.size} points), "
                              f"{advice}")
     return points
@@ -376,14 +377,18 @@ def _dominant_groups(unit):
 
 
 def _deciders(difference, unit, table):
-    "The rows that may decide alone, or whole groups of them, and what they are called."
+    """The rows that may decide alone, or whole groups of them; what they are called, what they are
+    and how many."""
     large = _dominant_groups(unit)
     if not large.size:
         rows = _dominant_rows(difference)
-        return rows, table.row_names(rows, _MOST) if rows.size else ""
+        called = table.row_names(rows, _MOST) if rows.size else ""
+        return rows, {"rows": called, "deciders": "rows", "n_deciders": rows.size}
     rows = np.flatnonzero(np.isin(unit, large))
-    names = enumerated([printable(name)[:20] for name in table.groups.labels[large]])
-    return rows, (f"group{'s' * (large.size > 1)} {names} ({rows.size:,} of {unit.size:,} rows)")
+    shown = distinct_names(table.groups.labels[large].tolist(), 20)
+    called = (f"group{'s' * (large.size > 1)} {enumerated([*shown.values()])} ({rows.size:,} of "
+              f"{unit.size:,} rows)")
+    return rows, {"rows": called, "deciders": "groups", "n_deciders": large.size}
 
 # %% ../nbs/56_model_comparison.ipynb #cell-051b
 def _without(rows, scoring, models, order, copied, difference, unit, **options):
@@ -419,6 +424,9 @@ def _model_table(scoring, models, points, after, unit):
                     "discrimination": worth.mean(), "discrimination_error": _spread(worth, unit),
                     "flat": after[name][flat].mean(), "mended": before.mean()}
             row["mend"] = _mend_words(scoring, columns, row)
+        gains = bool(row.get("mend")) and row["miscalibration"] > row["miscalibration_error"]
+        row |= {"state": "recalibrated" if gains else "as it is",
+                "at_best": row["mended"] if gains else row["score"]}
         rows.append(row)
     table = pd.DataFrame(rows, index=pd.Index(models, name="model"))
     order = sorted(range(len(rows)), key=lambda k: (table["score"].iloc[k], table.index[k]))
@@ -443,14 +451,18 @@ def _mend_words(scoring, columns, row):
     return enumerated(words)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-055
-def _pair_table(order, points, after, found, unit, share, seen):
-    "A row for each pair, the better model first: the difference, its interval and its parts."
-    rows = []
+def _pair_table(order, points, after, board, found, unit, share, seen):
+    """A row for each pair, the better model first: the difference, its interval, the difference of
+    both in their better states, and the parts."""
+    rows, best = [], {name: after[name][list(after[name])[-2]] if state == "recalibrated" else
+                      points[name] for name, state in board["state"].items()}
     for k, (a, b) in enumerate(order):
         row = {"a": a, "b": b, "difference": found.mean[k],
                "standard_error": found.standard_error[k], "low": found.low[k],
                "high": found.high[k], "critical": found.critical[k], "pvalue": found.pvalue[k],
                "share": share[k]} | ({"seen": seen[k]} if max(seen) >= 0 else {})
+        lead = _difference(best[a], best[b])
+        row |= {"at_best": lead.mean(), "at_best_error": _spread(lead, unit)}
         if after[a]:
             *_, mended, flat = (_difference(after[a][step], after[b][step]) for step in after[a])
             stated = _difference(points[a], points[b])
@@ -491,7 +503,14 @@ def _shown(value, error):
     return f"{_text(value)} ± {_text(error)}" if error > 0 else three_digits(value), _text
 
 # %% ../nbs/56_model_comparison.ipynb #cell-057b
-def _name(model): return printable(model)[:40]
+def _names(models):
+    "What is shown for each model, by name."
+    return distinct_names(sorted(models))
+
+
+def _name(model, found):
+    "What is shown for one of the compared models."
+    return _names(found.models.index)[model]
 
 # %% ../nbs/56_model_comparison.ipynb #cell-057c
 def _chance(pvalue, found):
@@ -501,7 +520,7 @@ def _chance(pvalue, found):
 # %% ../nbs/56_model_comparison.ipynb #cell-058
 def _pair_words(one, found):
     "The verdict on a pair in words, without what a few rows decide."
-    a, b, label = _name(one["a"]), _name(one["b"]), SCORES[found.score]
+    a, b, label = _name(one["a"], found), _name(one["b"], found), SCORES[found.score]
     both, text = _shown(one["difference"], one["standard_error"])
     level, low, high = f"{100 * found.confidence:g} %", text(one["low"]), text(one["high"])
     if one["verdict"] == "the same": return f"{a} and {b} have the same {label} in every row."
@@ -539,7 +558,7 @@ def _rows_words(one, found, a, b, both):
     says = {"better": f"{front[0]} is better than {front[1]} by {left}",
             "alike": "they are alike", "the same": "they have the same score in every row",
             "undecided": f"nothing is decided, {front[0]} is ahead by {left}"}
-    verb = "decides" if found.rows.startswith(("row ", "group ")) else "decide"
+    verb = "decides" if found.n_deciders == 1 else "decide"
     return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {found.rows} "
             f"{verb} alone. Left out: {says[one['without_verdict']]}. Kept: {a} is ahead by "
             f"{both}.")
@@ -560,20 +579,27 @@ def _unseen_words(one, found, a, b, both):
 def _cause_words(one, found):
     "Of what a difference is made, in words; empty where it is not known or does not matter."
     if "rest" not in one or pd.isna(one["rest"]): return ""
-    if one["verdict"] == "undecided" and one["reason"] != "rows": return _mended_words(one, found)
+    if one["verdict"] == "undecided": return _recalibrated_words(one, found)
     if one["verdict"] != "better": return ""
-    b, q = _name(one["b"]), one["critical"]
+    a, b, q = _name(one["a"], found), _name(one["b"], found), one["critical"]
     part, _ = _shown(one["calibration"], one["calibration_error"])
-    rest, _ = _shown(one["rest"], one["rest_error"])
-    stays = f"{rest} would stay if both were mended{_rest_words(one, found)}"
     share = one["calibration"] / one["difference"]
     words = found.models.at[one["b"], "mend"]
     would = f", which {words} would mend for {b}" if words else ""
+    if _lead_at_best(one, found) < 0:
+        other, _ = _shown(-one["at_best"], one["at_best_error"])
+        against = f", even with {a} recalibrated" * (
+            found.models.at[one["a"], "state"] == "recalibrated")
+        return (f"Recalibrated, {b} would be the better one by {other}{against}: what it lacks is "
+                f"calibration{would}.")
+    rest, _ = _shown(one["rest"], one["rest_error"])
+    stays = f"{rest} would stay if both were mended{_rest_words(one, found)}"
     stays_for_sure = abs(one["rest"]) > max(q * one["rest_error"], 0.01 * found.tolerance)
     if one["rest"] < 0 and stays_for_sure:
-        other, _ = _shown(-one["rest"], one["rest_error"])
-        return (f"Mended, {b} would be the better one by {other}: what it lacks is "
-                f"calibration{would}.")
+        if set(found.models.loc[[one["a"], one["b"]], "state"]) == {"as it is"}:
+            return "No recalibration is shown to gain for either."
+        other, _ = _shown(one["at_best"], one["at_best_error"])
+        stays = f"{other} stays with each as it is or recalibrated, whichever is better"
     sure = abs(one["calibration"]) > q * one["calibration_error"]
     if not sure or share < 0.1 or not words:
         shown = f"Calibration {'has little' if share < 0.1 else 'may have a'} part in it ({part})"
@@ -588,20 +614,26 @@ def _cause_words(one, found):
     much = "Most" if share >= 0.5 else "A part"
     return f"{much} of it is calibration ({part}){would}; {stays}."
 
-
 # %% ../nbs/56_model_comparison.ipynb #cell-061
-def _mended_words(one, found):
-    "Who would be better if both were mended, where that is sure and the score as it is is not."
-    if pd.isna(one.get("rest", np.nan)) or one["reason"] in ("rows", "unseen"): return ""
-    q = one["critical"]
-    if abs(one["rest"]) <= max(q * one["rest_error"], 0.01 * found.tolerance): return ""
-    if abs(one["calibration"]) <= q * one["calibration_error"]: return ""
-    front = "a" if one["rest"] > 0 else "b"
-    words = found.models.at[one[front], "mend"]
-    if not words: return ""
-    by, _ = _shown(abs(one["rest"]), one["rest_error"])
-    return (f"If both were mended, {_name(one[front])} would be the better one by "
-            f"{by}, itself by {words}.")
+def _lead_at_best(one, found):
+    """By how much the first model of a pair is ahead for certain, each as it is or recalibrated,
+    whichever is better; below zero where the second is; zero where that is not certain."""
+    if one["reason"] in ("rows", "unseen") or one["verdict"] == "the same": return 0.0
+    least = max(one["critical"] * one["at_best_error"], 0.01 * found.tolerance)
+    if one["verdict"] == "alike": least = max(least, found.tolerance)
+    return one["at_best"] if abs(one["at_best"]) > least else 0.0
+
+
+def _recalibrated_words(one, found):
+    "Who of an undecided pair would be better if recalibrated, where that is certain."
+    lead = _lead_at_best(one, found)
+    front, other = (one["a"], one["b"]) if lead > 0 else (one["b"], one["a"])
+    if not lead or found.models.at[front, "state"] != "recalibrated": return ""
+    by, _ = _shown(abs(lead), one["at_best_error"])
+    against = f", even with {_name(other, found)} recalibrated" * (
+        found.models.at[other, "state"] == "recalibrated")
+    return (f"Recalibrated by {found.models.at[front, 'mend']}, {_name(front, found)} would be the "
+            f"better one by {by}{against}.")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-061b
 def _rest_words(one, found):
@@ -646,9 +678,9 @@ def _told(found):
         parts += [_pair_words(one, found) for one in pairs if one["reason"] == "rows"][:1]
         return " ".join([*parts, *found.cautions])
     beaten = [one for one in mine if one["verdict"] == "better"]
-    if len(beaten) == len(mine): parts = [f"Best of {len(order)} in {label}: {_name(first)}."]
+    if len(beaten) == len(mine): parts = [f"Best of {len(order)} in {label}: {_name(first, found)}."]
     else:
-        parts = [f"In front of {len(order)} in {label}: {_name(first)}, better than "
+        parts = [f"In front of {len(order)} in {label}: {_name(first, found)}, better than "
                  f"{len(beaten)} of the {len(mine)} others."]
         open_ = [one for one in mine if one["verdict"] != "better"]
         for one in open_[:2]: parts += [_pair_words(one, found), _cause_words(one, found)]
@@ -659,46 +691,108 @@ def _told(found):
     return " ".join(filter(None, [*parts, *found.cautions]))
 
 # %% ../nbs/56_model_comparison.ipynb #cell-004
-def _next_step(found):
-    "What to do with the models."
-    pairs, first = found.pairs.to_dict("records"), found.models.index[0]
-    mine = [one for one in pairs if one["a"] == first]
-    if any(one["reason"] == "rows" for one in mine):
-        if found.rows.startswith("group"):
-            return f"Compare on {found.rows} and on all others apart: they do not say the same."
-        return f"Look at {found.rows} first: corrected or left out, compare again."
-    ahead = next((one["b"] for one in mine if _loses_when_mended(one, found)), None)
-    if ahead is not None:
-        words = found.models.at[ahead, "mend"] or "what is wrong with it"
-        return (f"Mend {_name(ahead)} first ({words}): mended it would be the better one. Then "
-                "compare again, on other points.")
-    open_ = [one for one in mine if one["verdict"] == "undecided"]
-    alike = [_name(one["b"]) for one in mine if one["verdict"] in ("alike", "the same")]
-    if any(_mended_words(one, found) for one in open_):
-        words = found.models.at[first, "mend"]
-        return (f"Mend {_name(first)} first ({words}): it would be ahead for sure. Then compare "
-                "again, on other points.")
-    if open_:
-        needed = [one["n_needed"] for one in open_ if not pd.isna(one["n_needed"])]
-        points = f"about {max(needed):,}" if needed else "many more"
-        return (f"Don't choose by this score between {_name(first)} and "
-                f"{enumerated([_name(one['b']) for one in open_[:3]])} yet; {points} such points "
-                "might settle it.")
-    says = f"Use {_name(first)}." if not alike else (
-        f"{_name(first)} and {enumerated(alike[:3])} do alike: choose by what they cost.")
-    words = found.models["mend"].get(first, "") if "mend" in found.models else ""
-    if not isinstance(words, str) or not words: return says
-    gain, error = found.models.loc[first, ["miscalibration", "miscalibration_error"]]
-    if gain <= error: return says  # it may be none
-    return (f"{says} Mend {'it' if not alike else _name(first)} first: {words} gains "
-            f"{plus_minus(gain, error).lstrip('+')} in {SCORES[found.score]} on held-out points.")
+@dataclass(frozen=True, kw_only=True)
+class _Advice:
+    "What is kept of advice."
 
-# %% ../nbs/56_model_comparison.ipynb #cell-004b
-def _loses_when_mended(one, found):
-    "Whether the model that is behind would be the better one if both were mended."
-    if one["verdict"] not in ("better", "undecided"): return False
-    if one["reason"] in ("rows", "unseen") or pd.isna(one.get("rest", np.nan)): return False
-    return one["rest"] < -max(one["critical"] * one["rest_error"], 0.01 * found.tolerance)
+    verb: str  # "use", "recalibrate" what would then be better, "look" at the rows that decide,
+               # "separate" the groups that do, or "collect" more points
+    models: tuple[str, ...]  # which are to be used, recalibrated, or can't be told apart yet
+    recalibrate: tuple[str, ...] = ()  # those of them that gain from it, to be recalibrated first
+    over: tuple[str, ...] = ()  # whom these would then be better than
+    rivals: tuple[str, ...] = ()  # others that may be as good once recalibrated
+    n_needed: int | None = None  # about how many points would decide; None where that isn't known
+
+# %% ../nbs/56_model_comparison.ipynb #cell-004a
+class ModelAdvice(_Advice):
+    """What to do with compared models, each taken as it is or recalibrated, whichever is better.
+
+    Attributes
+    ----------
+    verb : str
+        "use", "recalibrate" what would then be better, "look" at the rows that decide,
+        "separate" the groups that do, or "collect" more points.
+    models : tuple[str, ...]
+        Which are to be used, recalibrated, or can't be told apart yet.
+    recalibrate : tuple[str, ...]
+        Those of them that gain from it, to be recalibrated first.
+    over : tuple[str, ...]
+        Whom these would then be better than.
+    rivals : tuple[str, ...]
+        Others that may be as good once recalibrated.
+    n_needed : int | None
+        About how many points would decide; None where that isn't known.
+    """
+
+# %% ../nbs/56_model_comparison.ipynb #cell-004c
+def _advised(found):
+    "What to do with the models."
+    board, first = found.models, found.best
+    mine = [one for one in found.pairs.to_dict("records") if one["a"] == first]
+    turning = [one["b"] for one in mine if one["reason"] == "rows"]
+    if turning:
+        verb = "separate" if found.deciders == "groups" else "look"
+        return ModelAdvice(verb=verb, models=(first, *turning))
+    ahead = [one["b"] for one in mine if _lead_at_best(one, found) < 0]
+    open_ = [one for one in mine if one["verdict"] == "undecided"]
+    won = [one for one in open_ if _lead_at_best(one, found) > 0]
+    if ahead:
+        best = min(ahead, key=lambda name: board.at[name, "at_best"])
+        return ModelAdvice(verb="recalibrate", models=(best,), recalibrate=(best,),
+                           over=(first,), rivals=_rivals(board, best))
+    if won and board.at[first, "state"] == "recalibrated":
+        return ModelAdvice(verb="recalibrate", models=(first,), recalibrate=(first,),
+                           over=tuple(one["b"] for one in won), rivals=_rivals(board, first))
+    if open_:
+        models = (first, *(one["b"] for one in open_))
+        needed = [int(one["n_needed"]) for one in open_ if not pd.isna(one["n_needed"])]
+        return ModelAdvice(verb="collect", models=models, n_needed=max(needed, default=None),
+                           rivals=_rivals(board, *models))
+    models = (first, *(one["b"] for one in mine if one["verdict"] in ("alike", "the same")))
+    return ModelAdvice(verb="use", models=models, rivals=_rivals(board, *models), recalibrate=tuple(
+        name for name in models if board.at[name, "state"] == "recalibrated"))
+
+
+def _rivals(board, *models):
+    "Other models that score as well as the best of these once recalibrated."
+    least = board.loc[list(models), "at_best"].min()
+    return tuple(name for name, row in board.iterrows() if name not in models
+                 and row["state"] == "recalibrated" and row["at_best"] <= least)
+
+# %% ../nbs/56_model_comparison.ipynb #cell-004d
+def _advice_words(found):
+    "What to do with the models, in words."
+    step, shown = found.advice, _names(found.models.index)
+    first, *others = (shown[name] for name in step.models)
+    if step.verb == "separate":
+        return f"Compare on {found.rows} and on all others apart: they do not say the same."
+    if step.verb == "look":
+        return f"Look at {found.rows} first: corrected or left out, compare again."
+    if step.verb == "recalibrate":
+        words, over = found.models.at[step.models[0], "mend"], [shown[name] for name in step.over]
+        says = (f"Recalibrate {first} first ({words}): it would then be better than "
+                f"{enumerated(over[:3])}. Then compare again, on other points.")
+    elif step.verb == "collect":
+        points = "many more" if step.n_needed is None else f"about {step.n_needed:,}"
+        says = (f"Don't choose by this score between {first} and {enumerated(others[:3])} yet; "
+                f"{points} such points would decide.")
+    else:
+        says = f"Use {first}." if not others else (
+            f"{first} and {enumerated(others[:3])} do alike: choose by what they cost.")
+        says = " ".join([says, *_gain_words(found, shown)])
+    if not step.rivals: return says
+    rivals = [f"{shown[name]} ({found.models.at[name, 'mend']})" for name in step.rivals[:3]]
+    return f"{says} Recalibrated, {enumerated(rivals)} may be as good."
+
+
+def _gain_words(found, shown):
+    "What recalibration gains for each model that is to be used."
+    for name in found.advice.recalibrate[:4]:
+        row = found.models.loc[name]
+        gain = plus_minus(row["miscalibration"], row["miscalibration_error"]).lstrip("+")
+        what = shown[name] if len(found.advice.models) > 1 else "it"
+        yield (f"Recalibrate {what} first: {row['mend']} gains {gain} in {SCORES[found.score]} on "
+               "held-out points.")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-064
 _NEAR = "Rows resemble others of the file; if they belong together, give groups."
@@ -780,19 +874,20 @@ def _largest_shares(difference):
     return far.argmax(axis=1), far.max(axis=1) / np.where(total > 0, total, 1)
 
 # %% ../nbs/56_model_comparison.ipynb #cell-065b
-def _heavy(mine, top, table):
+def _heavy(mine, top, table, shown):
     "A warning where one row makes up a quarter of a pair's scatter."
     for one, row in zip(mine, top):
         if one["reason"] == "rows" or table.n < 20 or one["share"] <= _HEAVY: continue
         return (f"{table.row_names([row]).capitalize()} alone makes up {100 * one['share']:.0f} % "
-                f"of the scatter between {_name(one['a'])} and {_name(one['b'])}: with such tails "
+                f"of the scatter between {shown[one['a']]} and {shown[one['b']]}: with such tails "
                 "the interval may be too narrow.",)
     return ()
 
 # %% ../nbs/56_model_comparison.ipynb #cell-065c
-def _blank(models):
+def _blank(models, shown):
     "A warning of errors that are all zero, from which no mend can be learnt."
-    return (f"All errors of {enumerated(list(map(_name, models)))} are zero.",) if models else ()
+    said = enumerated([shown[name] for name in models])
+    return (f"All errors of {said} are zero.",) if models else ()
 
 # %% ../nbs/56_model_comparison.ipynb #cell-065d
 def _few(mine, unit, difference, squares):
@@ -816,7 +911,7 @@ def _is_heavy(difference):
                            max(5, difference.size // 10))
 
 # %% ../nbs/56_model_comparison.ipynb #cell-066
-def _by_other_score(mine, models, scoring, unit):
+def _by_other_score(mine, models, scoring, unit, shown):
     "A warning where the other score of numbers ± uncertainties turns a verdict."
     if scoring.name not in ("log", "crps"): return ()
     other = ErrorScoring("crps" if scoring.name == "log" else "log", dof=scoring.dof)
@@ -826,8 +921,8 @@ def _by_other_score(mine, models, scoring, unit):
             difference = _difference(*(other.points(*models[one[side]]) for side in "ab"))
             mean, error = difference.mean(), _spread(difference, unit)
         if mean < -one["critical"] * error:
-            return (f"By {SCORES[other.name]} it is the other way round: {_name(one['b'])} is "
-                    f"better than {_name(one['a'])} by {_shown(-mean, error)[0]}.",)
+            return (f"By {SCORES[other.name]} it is the other way round: {shown[one['b']]} is "
+                    f"better than {shown[one['a']]} by {_shown(-mean, error)[0]}.",)
     return ()
 
 # %% ../nbs/56_model_comparison.ipynb #cell-068
@@ -844,18 +939,24 @@ class _ComparedModels(Result):
     tolerance_words: str  # what it stands for
     n_resamples: int  # draws behind the intervals
     rows: str  # rows that decide a pair, or might, in words; empty where none does
+    deciders: str  # what these are: "rows", or "groups" of them
+    n_deciders: int  # how many there are of these
+    advice: ModelAdvice | None = None  # what to do; `next_step` in fields
     cautions: tuple[str, ...]  # sentences on what to beware of
-    models: pd.DataFrame = field(repr=False)  # a row for each, the best first: score, gain of each
-    # step and of all (miscalibration), discrimination, score with flat uncertainties and once
-    # mended, the mends that help; no parts for fewer than 20 points
+    models: pd.DataFrame = field(repr=False)  # a row for each, the best first: mean score (the
+    # lower the better), gain of each step and of all (miscalibration; above 0 where it is one),
+    # discrimination, score with flat uncertainties and once mended, the mends that help; no parts
+    # for fewer than 20 points; which `state` is better, "as it is" or "recalibrated", and the
+    # score `at_best`, in that state
     pairs: pd.DataFrame = field(repr=False)  # a row for each: a and b, the better one first,
     # difference, its standard error and interval, which reaches `critical` of these, p-value,
     # share of the scatter in one row,
-    # calibration, rest and its two parts, verdict, reason, n_needed; what is found without dominant
+    # difference with both `at_best`, calibration, rest and its two parts, verdict, reason,
+    # n_needed; what is found without dominant
     # rows, if there are any; where limits allow for what was hardly seen, `seen` stakes were paid,
     # Eq. 1a (−1: enough)
     points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
-                                                              # for each model
+                                                              # for each model; lower is better
 
 # %% ../nbs/56_model_comparison.ipynb #cell-005
 class ModelComparison(_ComparedModels):
@@ -881,20 +982,28 @@ class ModelComparison(_ComparedModels):
         Draws behind the intervals.
     rows : str
         Rows that decide a pair, or might, in words; empty where none does.
+    deciders : str
+        What these are: "rows", or "groups" of them.
+    n_deciders : int
+        How many there are of these.
+    advice : ModelAdvice | None
+        What to do; `next_step` in fields.
     cautions : tuple[str, ...]
         Sentences on what to beware of.
     models : pd.DataFrame
-        A row for each, the best first: score, gain of each step and of all
-        (miscalibration), discrimination, score with flat uncertainties and once mended, the
-        mends that help; no parts for fewer than 20 points.
+        A row for each, the best first: mean score (the lower the better), gain of each step
+        and of all (miscalibration; above 0 where it is one), discrimination, score with
+        flat uncertainties and once mended, the mends that help; no parts for fewer than 20
+        points; which `state` is better, "as it is" or "recalibrated", and the score
+        `at_best`, in that state.
     pairs : pd.DataFrame
         A row for each: a and b, the better one first, difference, its standard error and
         interval, which reaches `critical` of these, p-value, share of the scatter in one
-        row, calibration, rest and its two parts, verdict, reason, n_needed; what is found
-        without dominant rows, if there are any; where limits allow for what was hardly
-        seen, `seen` stakes were paid, Eq. 1a (−1: enough).
+        row, difference with both `at_best`, calibration, rest and its two parts, verdict,
+        reason, n_needed; what is found without dominant rows, if there are any; where
+        limits allow for what was hardly seen, `seen` stakes were paid, Eq. 1a (−1: enough).
     points : pd.DataFrame
-        The score of each point, a column for each model.
+        The score of each point, a column for each model; lower is better.
     """
 
     @property
@@ -904,8 +1013,8 @@ class ModelComparison(_ComparedModels):
 
     @property
     def next_step(self) -> str:
-        "Which model to use, what to mend in it first, or what would decide."
-        return _next_step(self)
+        "Which model to use, what to recalibrate first, or what would decide."
+        return _advice_words(self)
 
     def to_frame(self) -> pd.DataFrame:
         """The pairs with their verdicts.
@@ -940,8 +1049,8 @@ class ModelComparison(_ComparedModels):
     def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
-        return (f"<p><b>{escape(self.sentence)}</b></p>" + html_table(self.models)
-                + html_table(self.pairs))
+        return (f"<p><b>{escape(self.sentence)}</b></p><p>Scores: lower is better; a gain is above "
+                f"zero.</p>{html_table(self.models)}{html_table(self.pairs)}")
 
 # %% ../nbs/56_model_comparison.ipynb #cell-069
 def _plot_models(found, ax):
@@ -955,7 +1064,7 @@ def _plot_models(found, ax):
         colour = "#D55E00" if k == 0 else "#0072B2"
         ax.errorbar(row["miscalibration"], row["mended"], rest.get(name, 0.0),
                     row["miscalibration_error"], fmt="o", color=colour, ms=7, lw=1)
-        ax.annotate(plain_text(_name(name)), (row["miscalibration"], row["mended"]), xytext=(7, 7),
+        ax.annotate(plain_text(_name(name, found)), (row["miscalibration"], row["mended"]), xytext=(7, 7),
                     textcoords="offset points", color=colour)
     ax.margins(0.25)
     ends, total = np.array(ax.get_xlim()), table["score"].iloc[0]
@@ -964,7 +1073,7 @@ def _plot_models(found, ax):
     ax.plot(ends, total - ends, ls="--", color="0.5", lw=1, zorder=0)
     ax.axvline(0, color="0.85", lw=1, zorder=0)
     ax.set(xlim=ends, ylim=limits, xlabel=f"what mends would gain in {label}",
-           ylabel=f"{label} once mended")
+           ylabel=f"{label} once mended (lower is better)")
     return ax
 
 # %% ../nbs/56_model_comparison.ipynb #cell-070
@@ -1096,15 +1205,17 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     rows, called = _deciders(difference, unit, table)
     other = _without(rows, *asked, difference, unit, rng=seed, **options)
     top, share = _largest_shares(difference)
-    pairs = _judged(_pair_table(order, points, after, found, unit, share, seen), found, other,
-                    harmless, options["confidence"], n)
+    pairs = _judged(_pair_table(order, points, after, board, found, unit, share, seen), found,
+                    other, harmless, options["confidence"], n)
     mine = pairs[pairs["a"] == names[0]].to_dict("records")
-    cautions += _blank(blank) + _few(
-        mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table)
-    cautions += _by_other_score(mine, models, scoring, unit)
-    return ModelComparison(
+    shown = _names(models)
+    cautions += _blank(blank, shown) + _few(
+        mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table, shown)
+    cautions += _by_other_score(mine, models, scoring, unit, shown)
+    if other is None: called |= {"rows": "", "n_deciders": 0}
+    compared = ModelComparison(
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,
         score=scoring.name, best=names[0], confidence=options["confidence"], tolerance=harmless,
         tolerance_words=words, n_resamples=found.n_resamples,
-        rows="" if other is None else called, cautions=cautions,
-        models=board, pairs=pairs, points=pd.DataFrame(points))
+        cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points), **called)
+    return replace(compared, advice=_advised(compared))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from numbers import Number
@@ -15,12 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from .inputs import printable
+
 if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts start faster
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'counted', 'html_table', 'json_plain', 'Result', 'as_text',
-           'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks', 'plain_text', 'visible_points']
+__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'distinct_names', 'counted', 'html_table', 'json_plain',
+           'Result', 'as_text', 'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks', 'plain_text',
+           'visible_points']
 
 # %% ../nbs/01_results.ipynb #cell-017
 class Interval(NamedTuple):
@@ -115,6 +120,37 @@ def enumerated(words: list[str],  # phrases, in their order
         "a, b and c".
     """
     return f"{', '.join(words[:-1])} and {words[-1]}" if words[1:] else "".join(words)
+
+# %% ../nbs/01_results.ipynb #cell-021d
+def distinct_names(names: Iterable[Any],  # names from data, all different
+                   most: int = 40,  # characters of a long one that are shown, ≥ 8
+                   ) -> dict[Any, str]:  # by name, in their order: what is shown for it
+    """Names as a sentence shows them: long ones without their middle, and no two the same.
+
+    Names that would look the same are numbered in their order.
+
+    Parameters
+    ----------
+    names : Iterable[Any]
+        Names from data, all different.
+    most : int, default 40
+        Characters of a long one that are shown, ≥ 8.
+
+    Returns
+    -------
+    dict[Any, str]
+        By name, in their order: what is shown for it.
+    """
+    shown, tail = {}, most // 2 - 2
+    for name in names:
+        text = printable(name)
+        shown[name] = text if len(text) <= most else f"{text[:most - tail - 1]}…{text[-tail:]}"
+    count, number = Counter(shown.values()), Counter()
+    for name, text in shown.items():
+        if count[text] == 1: continue
+        number[text] += 1
+        shown[name] = f"{text} (no. {number[text]})"
+    return shown
 
 # %% ../nbs/01_results.ipynb #75f57453
 def counted(n: int,  # how many, ≥ 0

@@ -1,0 +1,178 @@
+"""Advice is held against the numbers of its own result, by fields: no model is put in front that its table puts behind, no map is offered that gains nothing."""
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+from uqcal import compare_models
+from uqcal.cli import main
+from uqcal.results import distinct_names
+
+KINDS = ("errors", "intervals", "probabilities")
+
+
+def pair_of_models(kind, seed):
+    "Two models of the same rows, one of them often miscalibrated, and how they are to be compared."
+    rng = np.random.default_rng([KINDS.index(kind), seed])
+    n = int(rng.choice([150, 300, 600]))
+    noise, sharper = rng.choice([0, 0.05, 0.2, 0.5]), rng.choice([0.5, 0.8, 1, 1, 1.2, 2], 2)
+    if kind == "probabilities":
+        z = rng.normal(size=n) - 0.8
+        y = (rng.random(n) < expit(z)) * 1
+        other = z + noise * rng.normal(size=n)
+        line = np.clip(0.5 + 0.19 * other, 0.001, 0.999)
+        return y, {"A": expit(sharper[0] * z), "B": line if seed % 2 else expit(sharper[1] * other)}, {"score": ("log loss", "brier")[seed % 3 == 0]}
+    u = np.exp(rng.normal(0, 0.4, n))
+    y = u * (rng.standard_t(5, n) if seed % 5 == 0 else rng.normal(size=n))
+    shift = rng.choice([0, 0, 0.1, 0.5])
+    wide = (u * sharper[0], (u if seed % 4 else np.ones(n)) * sharper[1])
+    middle = (np.zeros(n), shift + noise * rng.normal(size=n))
+    if kind == "errors": return y, dict(zip("AB", zip(middle, wide))), {"score": ("log", "crps")[seed % 2]}
+    return y, {name: (m - 1.645 * w, m + 1.645 * w) for name, m, w in zip("AB", middle, wide)}, {"score": "interval", "confidence_level": 0.9}
+
+
+def check_advice(found):
+    "What is advised agrees with the table of models beside it."
+    board, step = found.models, found.advice
+    if "mended" not in board: board = board.assign(mended=np.nan, miscalibration=0.0, miscalibration_error=0.0, mend="")  # too few groups to learn from
+    is_changed = board["state"] == "recalibrated"
+    assert set(board["state"]) <= {"recalibrated", "as it is"}
+    assert (board["mended"] < board["score"])[is_changed].all()
+    assert (board["miscalibration"] > board["miscalibration_error"])[is_changed].all() and (board["mend"] != "")[is_changed].all()
+    np.testing.assert_allclose(board["at_best"], board["mended"].where(is_changed, board["score"]))
+    pair = found.pairs.iloc[0]
+    np.testing.assert_allclose(pair["at_best"], board.at[pair["b"], "at_best"] - board.at[pair["a"], "at_best"], atol=1e-12)
+    assert set(step.recalibrate) <= set(step.models) and is_changed[[*step.recalibrate, *step.rivals]].all()
+    named = [*step.models, *step.rivals]
+    if step.verb not in ("look", "separate"): assert board["at_best"].idxmin() in named
+    if step.verb == "recalibrate":
+        assert step.models == step.recalibrate and board.loc[[*step.models], "at_best"].max() < board.loc[[*step.over], ["score", "at_best"]].min().min()
+    if step.verb == "use":
+        assert step.models[0] == found.best
+        assert set(step.recalibrate) == {name for name in step.models if is_changed[name]}
+        others = found.pairs[(found.pairs["a"] == found.best) & ~found.pairs["b"].isin(step.models)]
+        assert (others["verdict"] == "better").all()
+    if step.verb == "collect": assert step.n_needed is None or step.n_needed > found.n
+
+
+def seeds(n, kind):
+    return [pytest.param(kind, range(k, k + 10), marks=[pytest.mark.slow] if k >= n else [], id=f"{kind}-{k}") for k in range(0, 70, 10)]
+
+
+@pytest.mark.parametrize("kind, some", [one for kind, n in zip(KINDS, (10, 10, 20)) for one in seeds(n, kind)])
+def test_no_advice_contradicts_the_table_beside_it(kind, some):
+    "210 simulated pairs, 40 of them fast. Caught: 'Mend B first: mended it would be the better one' of a B that is behind A as stated."
+    for seed in some:
+        y, models, options = pair_of_models(kind, seed)
+        check_advice(compare_models(y, models, **options, n_boot=99, rng=seed))
+
+
+def test_few_rows_teach_no_map_and_none_is_advised():
+    y, models, options = pair_of_models("errors", 1)
+    found = compare_models(y[:15], {name: (m[:15], w[:15]) for name, (m, w) in models.items()}, **options, n_boot=99, rng=0)
+    check_advice(found)
+    assert set(found.models["state"]) == {"as it is"} and not found.advice.recalibrate and not found.advice.rivals
+
+
+@pytest.mark.parametrize("seed", [193, 321, 5, 40])
+def test_right_probabilities_are_not_behind_noisy_ones_that_no_map_helps(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([1000, 2000, 3000]))
+    z = rng.normal(size=n) - 0.8
+    right = expit(z)
+    y = (rng.random(n) < right) * 1
+    noisy = z + rng.normal(size=n) * rng.choice([0, 0.05, 0.1, 0.15])
+    other = np.clip(0.5 + 0.19 * noisy, 0.001, 0.999) if rng.random() < 0.5 else expit(1.15 * noisy)
+    found = compare_models(y, {"A": right, "B": other}, score="log loss", n_boot=200, rng=0)
+    check_advice(found)
+    assert "A" in found.advice.models and found.advice.recalibrate == ()
+
+
+@pytest.mark.parametrize("half, score", [(0, "log loss"), (1, "log loss"), (0, "brier")])
+def test_a_line_of_probabilities_is_not_put_before_a_logistic_curve(half, score):
+    "Fair's affairs: by its own table the linear model recalibrated is no better than the logistic one as it is."
+    sm = pytest.importorskip("statsmodels.api")
+    table = sm.datasets.fair.load_pandas().data
+    had = (table.affairs > 0).astype(int).to_numpy()
+    inputs = sm.add_constant(table[["rate_marriage", "age", "yrs_married", "children", "religious", "educ"]]).to_numpy()
+    fitted = np.arange(len(table)) % 2 == half
+    logit = np.round(sm.Logit(had[fitted], inputs[fitted]).fit(disp=0).predict(inputs[~fitted]), 4)
+    linear = np.round(sm.OLS(had[fitted], inputs[fitted]).fit().predict(inputs[~fitted]).clip(0.001, 0.999), 4)
+    found = compare_models(had[~fitted], {"logit": logit, "linear": linear}, score=score, n_boot=500, rng=0)
+    check_advice(found)
+
+
+def test_three_models_are_advised_by_their_better_states():
+    rng = np.random.default_rng(3)
+    u = np.exp(rng.normal(0, 0.4, 600))
+    z = rng.normal(size=600)
+    found = compare_models(None, {"right": (u * z, u), "sharp": (0.6 * u * z, 0.1 * u), "sharper": (0.5 * u * z, 0.09 * u)}, n_boot=99, rng=0)
+    assert found.best == "right" and found.advice.verb == "recalibrate" and found.advice.recalibrate == ("sharper",)
+    assert found.advice.over == ("right",) and found.models["at_best"].idxmin() == "sharper"
+
+
+# --- names -----------------------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("a, b", [("gradient boosted trees, all descriptors, 500 rounds", "gradient boosted trees, all descriptors, 900 rounds"),
+                                  ("x" * 30 + "1" + "y" * 30, "x" * 30 + "2" + "y" * 30), ("x" * 60, "x" * 61)])
+def test_two_models_stay_different_in_every_sentence(a, b):
+    rng = np.random.default_rng(0)
+    u = np.exp(rng.normal(0, 0.3, 200))
+    error = u * rng.normal(size=200)
+    found = compare_models(None, {a: (error, u), b: (error, 2 * u)}, rng=0, n_boot=99)
+    shown = distinct_names(sorted([a, b]))
+    assert shown[a] != shown[b] and max(map(len, shown.values())) < 50
+    assert found.sentence.startswith(f"{shown[a]} is better than {shown[b]} by") and found.next_step.startswith(f"Use {shown[a]}.")
+    assert found.best == a and set(found.models.index) == {a, b}
+    with pytest.raises(ValueError) as refused: compare_models(None, {a: (error, u), b: (error[:-1], u[:-1])})
+    assert repr(shown[a]) in str(refused.value) and repr(shown[b]) in str(refused.value)
+
+
+def test_labels_of_two_models_with_long_names_are_both_compared():
+    "Caught: columns were kept by the first forty letters of a name, so that one model's labels were not looked at."
+    rng = np.random.default_rng(0)
+    e, u = pd.Series(rng.normal(size=30)), pd.Series(np.ones(30))
+    turned = u.iloc[::-1]
+    with pytest.raises(ValueError, match="labels|index"): compare_models(None, {"x" * 50 + "1": (e, turned), "x" * 50 + "2": (e, u)})
+
+
+def test_groups_with_long_names_stay_different():
+    rng = np.random.default_rng(0)
+    e, u = rng.normal(size=300), np.ones(300)
+    groups = np.array([f"hospital of the university {k}" for k in (1, 2, *range(3, 43))])[np.r_[np.zeros(100, int), np.ones(100, int), 2 + np.arange(100) % 40]]
+    other = np.where(np.arange(300) < 200, 0.5, 2.0)
+    found = compare_models(None, {"a": (e, u), "b": (e * other, u)}, groups=groups, n_boot=99, rng=0)
+    assert found.deciders == "groups" and found.n_deciders == 2 and found.advice.verb == "separate"
+    assert "ersity 1" in found.rows and "ersity 2" in found.rows
+
+
+# --- the command -----------------------------------------------------------------------------------------------------------------------
+
+def said(capsys, *options):
+    with pytest.raises(SystemExit) as ended: main(["compare-models", "two.csv", "--observed", "y", *options, "--n-boot", "199"])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 0, err
+    return out
+
+
+@pytest.mark.parametrize("front, other", [("net", "net2"), ("net", "forest"), ("Recalibrate net2 first", "net2"), ("x" * 50 + "1", "x" * 50 + "2")])
+def test_the_command_concerns_the_model_that_the_sentence_names(tmp_path, monkeypatch, capsys, front, other):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y, eps, eps2 = rng.normal(0, 3, 2000), rng.normal(size=2000), rng.normal(size=2000)
+    pd.DataFrame({"y": y, "p1": y + eps, "u1": 0.8, "p2": y + 0.7 * eps2, "u2": 0.3}).to_csv("two.csv", index=False)
+    out = said(capsys, "--model", f"{front}=p1,u1", "--model", f"{other}=p2,u2", "--json", "found.json", "--report", "found.html")
+    advice, page = json.loads(open("found.json").read())["advice"], open("found.html").read()
+    assert advice["verb"] == "recalibrate" and advice["recalibrate"] == [other] and advice["over"] == [front]
+    for text in (out, page): assert "--predicted p2 --uncertainty u2" in text and "--predicted p1" not in text and "lower is better" in text
+
+
+def test_each_of_two_models_that_gain_has_its_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    y, e = rng.normal(0, 3, 400), rng.normal(size=400)
+    pd.DataFrame({"y": y, "p1": y + e, "u1": 0.5, "p2": y + e, "u2": 0.5}).to_csv("two.csv", index=False)
+    out = said(capsys, "--model", "a=p1,u1", "--model", "b=p2,u2")
+    assert "To recalibrate a:" in out and "To recalibrate b:" in out and "--out mended_2.csv" in out
