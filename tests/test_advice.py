@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from uqcal import compare_models
+from uqcal import calibration_report, compare_models, interval_report, mend, mend_probabilities, validate
 from uqcal.cli import main
 from uqcal.results import distinct_names
 
@@ -176,3 +176,80 @@ def test_each_of_two_models_that_gain_has_its_command(tmp_path, monkeypatch, cap
     pd.DataFrame({"y": y, "p1": y + e, "u1": 0.5, "p2": y + e, "u2": 0.5}).to_csv("two.csv", index=False)
     out = said(capsys, "--model", "a=p1,u1", "--model", "b=p2,u2")
     assert "To recalibrate a:" in out and "To recalibrate b:" in out and "--out mended_2.csv" in out
+
+
+# --- what other answers advise ---------------------------------------------------------------------------------------------------------
+
+def errors_of(seed):
+    "A set of errors and uncertainties: perfect, of another size, biased, heavy-tailed, or flat."
+    rng = np.random.default_rng([seed, 1])
+    n = int(rng.choice([60, 200, 500]))
+    u = np.exp(rng.normal(0, 0.4, n))
+    z = rng.standard_t(4, n) if seed % 5 == 0 else rng.normal(size=n)
+    return u * (z * rng.choice([0.7, 1, 1, 1.4]) + rng.choice([0, 0, 0.4])), u if seed % 7 else np.full(n, u.mean())
+
+
+QUICK = {"n_boot": 199, "n_resamples": 199}
+
+
+def sets(first, step):
+    "Fifty sets in parts, of which the first alone is fast."
+    parts = [range(first), *(range(k, min(k + step, 50)) for k in range(first, 50, step))]
+    return [pytest.param(one, marks=[pytest.mark.slow] if k else [], id=f"from {one[0]}") for k, one in enumerate(parts)]
+
+
+@pytest.mark.parametrize("some", sets(3, 10))
+def test_a_mend_of_errors_is_one_that_gains(some):
+    "Fifty sets. What is chosen gains more than its standard error, and leaves no more faults than there were."
+    for seed in some:
+        error, u = errors_of(seed)
+        found = mend(error, u, rng=seed, **QUICK)
+        table = found.scores
+        assert (table["gap"] >= 0).all() and table["gap"].min() == 0 and table["gain"].idxmax() == table["gap"].idxmin()
+        np.testing.assert_allclose(table["gain"] + table["gap"], table["gain"].max(), atol=1e-9)
+        assert table.at["as stated", "gain"] == 0
+        if found.is_mended:
+            row = table.loc[found.chosen]
+            assert row["gain"] > row["gain_error"] > 0
+            before, after = found.faults
+            assert len(after) <= len(before)
+
+
+@pytest.mark.parametrize("some", sets(6, 22))
+def test_what_validate_offers_is_for_a_fault_that_it_shows(some):
+    "Fifty sets: a correction is offered only where an answer that one can correct is invalid."
+    for seed in some:
+        error, u = errors_of(seed)
+        found = validate(error, u, rng=seed, statistics=["zms"], **QUICK)
+        wrong = {one.question for one in found.answers if one.status == "invalid"} - {"error-uncertainty link"}
+        if found.mends: assert wrong and not any(one.reason in ("rows", "signs") for one in found.answers)
+        assert bool(found.mends) == bool(found.mend_call)
+
+
+@pytest.mark.parametrize("some", sets(50, 50))
+def test_a_mend_of_intervals_is_one_that_gains(some):
+    "Fifty sets: what `interval_report` tries is beside what it gained, and what it would keep is the best of that."
+    for seed in some:
+        error, u = errors_of(seed)
+        wide = 1.645 * u
+        found = interval_report(error, np.stack([-wide, wide], axis=1), coverage=0.9, rng=seed)
+        assert found.mends is None or found.verdict == "invalid"
+        if found.mends is None: continue
+        table = found.mends.set_index("name")
+        np.testing.assert_allclose(table["gain"], table.at["as stated", "score"] - table["score"], atol=1e-9)  # lower is better
+        best = table.loc[table["score"].idxmin()]
+        assert (found.mend is not None) == (best["gain"] > best["gain_error"])
+
+
+@pytest.mark.parametrize("some", sets(4, 23))
+def test_a_mend_of_probabilities_is_offered_for_a_fault_only(some):
+    "Fifty sets."
+    for seed in some:
+        y, models, _ = pair_of_models("probabilities", seed)
+        found = calibration_report(y, models["B"], rng=seed, **QUICK)
+        if found.mended_by is not None: assert found.verdict == "invalid" and min(found.adjusted) < 0.05
+        assert (min(found.adjusted) < 0.05) == (found.verdict == "invalid")
+        mended = mend_probabilities(y, models["B"], rng=seed, **QUICK)
+        row = mended.scores.loc[mended.chosen]
+        if mended.is_mended: assert row["gain"] > 0 and mended.before.verdict != "valid"
+        assert mended.scores["gap"].min() == 0

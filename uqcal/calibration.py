@@ -1156,12 +1156,14 @@ def _report_page(report, path, details):
         report.verdict == "invalid" and _rare(report.largest, report.tolerance) is not None)
     open_status = "undecided" if is_open else "valid"
     names = [*(test.name for test in report.tests), "ece"]
+    status = {name: "invalid" if adjusted < 1 - report.confidence else open_status
+              for name, adjusted in zip(names, report.adjusted)}
     findings = tuple(
-        Finding(TITLES.get(name, "Calibration error"),
-                "invalid" if adjusted < 1 - report.confidence else open_status,
+        Finding(TITLES.get(name, "Calibration error"), status[name],
                 f"Looks for {_SEES[name]}: adjusted p-value {adjusted:.2g}.")
         for name, adjusted in zip(names, report.adjusted)) + (
-            Finding("Mean difference", open_status, f"{_sentence_case(report.largest.sentence)}."),)
+            Finding("Mean difference", status["kuiper"],  # whose statistic is a stretch's sum
+                    f"{_sentence_case(report.largest.sentence)}."),)
     diagram = draw_picture(
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
         width=4.4, height=4.4,

@@ -24,7 +24,7 @@ from .factors import average_of, factors_of
 from .inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                           printable)
 from .resampling import affordable, holm, monte_carlo_pvalue
-from .results import Interval, Result, enumerated, three_digits
+from .results import Interval, Result, distinct_names, enumerated, three_digits
 from .sample import Ordering, Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -366,6 +366,18 @@ def _besides(test, named, feature):
     return ("; it depends on the uncertainty, and is "
             f"{_mean(at.mean, at.confidence_interval)} {_place(at, test, None)}")
 
+# %% ../nbs/50_conclusions.ipynb #173c159d
+def _bias_short(test, size, feature):
+    "How large a bias may be: of all points, and of any fifth of them or any group."
+    where = "in a group" if test.by == "groups" else "in a fifth of the points"
+    local = f"up to {_size(size, 'u')} is not excluded {where}"
+    if feature is not None: return f"No bias found along {feature}, but {local}"
+    interval = test.confidence_interval
+    whole = np.ceil(100 * max(-interval.low, interval.high)) / 100
+    if not np.isfinite(whole) or test.along.is_constant or whole >= size:
+        return f"No bias found, but up to {_size(max(size, whole), 'u')} is not excluded"
+    return f"No bias found: on average it is below {_size(whole, 'u')}, but {local}"
+
 # %% ../nbs/50_conclusions.ipynb #cell-019
 def _bias(test, setup, pvalue, feature=None, note=""):
     "Are errors zero on average and in every part; for a feature, in every part of it?"
@@ -402,8 +414,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
     else:
         says = (f"{no} ({found}){mean}, but {_parts(test, test.along)} one of {_size(size)} could "
                 f"be there unseen; {_settle(_points_for_bias(test, setup), test.n)}.")
-        most = _size(size, "times the uncertainty u")
-        short = f"No bias is seen, but one of {most} could be there"
+        short = _bias_short(test, size, feature)
     if at is not None or test.stretch_interval is not None: says += f" {test.caution}".rstrip()
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
                       status=status, reason="precision" if status == "undecided" else None,
@@ -1336,7 +1347,8 @@ def part_tables(
         part, name = one.parts, printable(one.feature)
         title = f"{'Groups of' if one.is_by_group else 'Along'} {name}"
         if len(part) > most: part = part.loc[part["count"].nlargest(most).index.sort_values()]
-        ends = [_from_to(row, one.is_by_group) for row in part.itertuples()]
+        shown = distinct_names(part["first"])
+        ends = [_from_to(row, one.is_by_group, shown) for row in part.itertuples()]
         table = pd.DataFrame({
             name: ends, "points": [f"{count:,}" for count in part["count"]],
             value: list(map(three_digits, part["estimate"])),
@@ -1350,7 +1362,7 @@ def part_tables(
     return found
 
 # %% ../nbs/50_conclusions.ipynb #cell-070b
-def _from_to(row, is_group):
+def _from_to(row, is_group, shown):
     "What a part is called."
-    if is_group: return printable(row.first)[:40]
+    if is_group: return shown[row.first]
     return _short(row.first) + (f" to {_short(row.last)}" if row.last != row.first else "")

@@ -24,7 +24,7 @@ from .results import (Result, as_text, enumerated, html_table, new_axes, plain_t
                            plus_minus, three_digits)
 from .sample import Ordering, Sample, bin_means, bin_starts
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling,
-                           LinearShift, LogLinearScaling, Mend, StepShift, likely_dof, log_score,
+                           LinearShift, LogLinearScaling, Mend, StepShift, likely_dof, log_density,
                            read_columns)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -135,19 +135,20 @@ def _spread_of_mean(values, group):
     return float(unit * np.sqrt(square) / values.size)
 
 # %% ../nbs/54_mending.ipynb #cell-052b
-def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out point, shape (n,), by
-                                                 # candidate
+def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out point, lower is
+                                                 # better, shape (n,), by candidate
                 first: np.ndarray,  # that of uncertainties as stated, shape (n,)
                 groups: Ordering | None = None,  # from `Sample.groups`
                 ) -> pd.DataFrame:  # a row for each candidate: gain, gain_error, gap, gap_error
-    """Mean log scores over that of uncertainties as stated, and how far each lies behind the best.
+    """How much lower each mean log score is than as stated, and how far it lies behind the best.
 
-    Both differences have the standard error of paired points, or of whole groups.
+    Both are above zero where they say so, and have the standard error of paired points, or of
+    whole groups.
 
     Parameters
     ----------
     held : Mapping[str, np.ndarray]
-        Log score of each held-out point, shape (n,), by candidate.
+        Log score of each held-out point, lower is better, shape (n,), by candidate.
     first : np.ndarray
         That of uncertainties as stated, shape (n,).
     groups : Ordering | None, optional
@@ -160,10 +161,10 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
     """
     group = None if groups is None else groups.codes
     names = list(held)
-    best = held[max(names, key=lambda name: held[name].mean())]
-    rows = [{"gain": float(np.mean(score - first)), "gain_error": _spread_of_mean(score - first,
+    best = held[min(names, key=lambda name: held[name].mean())]
+    rows = [{"gain": float(np.mean(first - score)), "gain_error": _spread_of_mean(first - score,
                                                                                   group),
-             "gap": float(np.mean(best - score)), "gap_error": _spread_of_mean(best - score, group)}
+             "gap": float(np.mean(score - best)), "gap_error": _spread_of_mean(score - best, group)}
             for score in held.values()]
     return pd.DataFrame(rows, index=pd.Index(names, name="candidate"))
 
@@ -201,18 +202,18 @@ def _chosen_shifts(sample, columns, fold, before):
     if not biased: return ()
 
     def score(shifts):
-        "Log scores of held-out points after these shifts, by a Student distribution."
+        "Penalties of held-out points after these shifts, by a Student distribution."
         error, mended, _ = cross_fitted(Mend(AsStated(), shifts), sample, columns, fold)
-        return log_score(error / mended, 6.0)
+        return -log_density(error / mended, 6.0)
 
     shifts, best = (), score(())
     group = None if sample.groups is None else sample.groups.codes
     for one in sorted(biased, key=lambda one: one.pvalue):
         tried = [((*shifts, option), score((*shifts, option)))
                  for option in _shift_options(one, columns)]
-        first, found = max(tried, key=lambda pair: pair[1].mean())
-        more = found - best
-        if more.mean() > _spread_of_mean(more, group): shifts, best = first, found
+        first, found = min(tried, key=lambda pair: pair[1].mean())
+        gain = best - found
+        if gain.mean() > _spread_of_mean(gain, group): shifts, best = first, found
     return shifts
 
 # %% ../nbs/54_mending.ipynb #cell-059
@@ -250,9 +251,9 @@ def _held_scores(sample, columns, fold, models, may_be_heavy):
     "The log score of each held-out point, by candidate, and the degrees of freedom behind it."
     crossed = {name: cross_fitted(model, sample, columns, fold) for name, model in models.items()}
     error, mended, dof = crossed[next(iter(crossed))]
-    normal, heavy = (log_score(error / mended), _by_fold(error / mended, dof))
+    normal, heavy = (log_density(error / mended), _by_fold(error / mended, dof))
     is_heavy = may_be_heavy and np.mean(heavy) > np.mean(normal)
-    held = {name: (_by_fold(e / u, dof) if is_heavy else log_score(e / u)) - np.log(u)
+    held = {name: np.log(u) - (_by_fold(e / u, dof) if is_heavy else log_density(e / u))
             for name, (e, u, dof) in crossed.items()}
     return held, float(np.median(dof)) if is_heavy else float("inf")
 
@@ -260,7 +261,7 @@ def _held_scores(sample, columns, fold, models, may_be_heavy):
 def _by_fold(z, dof):
     "Log densities where the degrees of freedom differ from fold to fold."
     out = np.empty(z.size)
-    for one in np.unique(dof): out[dof == one] = log_score(z[dof == one], one)
+    for one in np.unique(dof): out[dof == one] = log_density(z[dof == one], one)
     return out
 
 # %% ../nbs/54_mending.ipynb #cell-061
@@ -383,8 +384,8 @@ def _told(found):
     wrong = f"after, in cross-validation: {enumerated(list(after)) or 'nothing'}{left}."
     wrong = (f"Invalid before: {enumerated(list(before))}; {wrong}" if before else
              f"The score alone speaks for it, since no fault was shown before. Invalid {wrong}")
-    return " ".join([f"Mended: {found.model.sentence}.", "Log score "
-                     f"{plus_minus(row['gain'], row['gain_error'])} per point, in the "
+    return " ".join([f"Mended: {found.model.sentence}.", "Gain in log score "
+                     f"{plus_minus(row['gain'], row['gain_error']).lstrip('+')} per point, in the "
                      "cross-validation that chose it.", wrong,
                      *found.warnings])
 
@@ -465,8 +466,8 @@ class _MendingFields(Result):
     error: np.ndarray = field(repr=False)  # these errors, shape (n,)
     uncertainty: np.ndarray = field(repr=False)  # these uncertainties, shape (n,)
     scores: pd.DataFrame = field(repr=False)  # a row for each candidate, the simplest first:
-    # `gain` in log score per point over uncertainties as stated, in the cross-validation that
-    # chose, `gap` to the best, with standard errors; `is_near`: within one of the best; `faults`
+    # `gain`, by how much the log score per point is lower than as stated (above zero where it is
+    # better), in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within one of the best; `faults`
     # left, −1 where not judged
     dof: float  # of the Student distribution of the scores; infinite for the normal one
     n_folds: int  # parts of which each was mended by all others
@@ -519,10 +520,10 @@ class Mending(_MendingNumbers):
     uncertainty : np.ndarray
         These uncertainties, shape (n,).
     scores : pd.DataFrame
-        A row for each candidate, the simplest first: `gain` in log score per point over
-        uncertainties as stated, in the cross-validation that chose, `gap` to the best, with
-        standard errors; `is_near`: within one of the best; `faults` left, −1 where not
-        judged.
+        A row for each candidate, the simplest first: `gain`, by how much the log score per
+        point is lower than as stated (above zero where it is better), in the
+        cross-validation that chose, `gap` to the best, with standard errors; `is_near`:
+        within one of the best; `faults` left, −1 where not judged.
     dof : float
         Of the Student distribution of the scores; infinite for the normal one.
     n_folds : int

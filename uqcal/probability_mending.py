@@ -78,10 +78,10 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
     return q
 
 # %% ../nbs/58_probability_mending.ipynb #cell-007b
-def _log_scores(y, q):
-    "The log of what was stated for what happened, of odds up to 100,000 to one."
+def _log_losses(y, q):
+    "Minus the log of what was stated for what happened, of odds up to 100,000 to one."
     q = np.clip(q, 1e-5, 1 - 1e-5)
-    return np.log(np.where(y == 1, q, 1 - q))
+    return -np.log(np.where(y == 1, q, 1 - q))
 
 # %% ../nbs/58_probability_mending.ipynb #cell-011
 def _rests_on_rows(y, p, cluster, before, judged):
@@ -139,10 +139,10 @@ def _told(found):
                     if found.rests_on_rows else f"{found.before.conclusion.short.lower()}, but no "
                     "map does better in cross-validation")
         return " ".join([f"Left as stated: {says}.", *found.warnings])
-    gain = plus_minus(row["gain"], row["gain_error"])
+    gain = plus_minus(row["gain"], row["gain_error"]).lstrip("+")
     return " ".join([
         f"Mended by {found.chosen}: {found.model.sentence}.",
-        f"Log score {gain} per case, in the cross-validation that chose it.",
+        f"Gain in log score {gain} per case, in the cross-validation that chose it.",
         f"Before: {found.before.conclusion.short}.",
         f"After, in cross-validation: {found.after.conclusion.short}.", *found.warnings])
 
@@ -174,9 +174,9 @@ class _MendedFields(Result):
     outcome: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
     score: np.ndarray = field(repr=False)  # stated probabilities, shape (n,)
     mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
-    scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain` in
-    # log score per case over what was stated, in the cross-validation that chose, `gap` to the
-    # best, with standard errors; `is_near`: within one of the best; `verdict` in cross-validation,
+    scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
+    # by how much the log score per case is lower than as stated (above zero where it is better),
+    # in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within one of the best; `verdict` in cross-validation,
     # "" where not judged
     n_folds: int  # parts of which each was mended by all others
     rests_on_rows: bool  # whether a few impossible events alone are what is wrong
@@ -203,10 +203,10 @@ class ProbabilityMending(_MendedFields):
     mended : np.ndarray
         Each case as other folds taught, shape (n,).
     scores : pd.DataFrame
-        A row for each map, the simplest first: `gain` in log score per case over what was
-        stated, in the cross-validation that chose, `gap` to the best, with standard errors;
-        `is_near`: within one of the best; `verdict` in cross-validation, "" where not
-        judged.
+        A row for each map, the simplest first: `gain`, by how much the log score per case
+        is lower than as stated (above zero where it is better), in the cross-validation
+        that chose, `gap` to the best, with standard errors; `is_near`: within one of the
+        best; `verdict` in cross-validation, "" where not judged.
     n_folds : int
         Parts of which each was mended by all others.
     rests_on_rows : bool
@@ -371,7 +371,7 @@ def _mended(y, p, labels, unit, fold, before, judged, warnings):
     "The result of `mend_probabilities` for checked columns."
     maps = _maps_for(y, p, None if labels is None else unit)
     crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
-    held = {name: _log_scores(y, q) for name, q in crossed.items()}
+    held = {name: _log_losses(y, q) for name, q in crossed.items()}
     table = score_table(held, held["as stated"],
                         None if labels is None else Ordering.of(unit.astype(float)))
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""

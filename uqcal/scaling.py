@@ -18,14 +18,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 # %% auto #0
-__all__ = ['log_score', 'likely_dof', 'read_columns', 'AsStated', 'FactorScaling', 'fit_log_variance', 'LogLinearScaling',
+__all__ = ['log_density', 'likely_dof', 'read_columns', 'AsStated', 'FactorScaling', 'fit_log_variance', 'LogLinearScaling',
            'isotonic_blocks', 'IsotonicScaling', 'credible_means', 'GroupScaling', 'GammaScaling', 'LinearShift',
            'StepShift', 'Mend']
 
 # %% ../nbs/19_scaling.ipynb #1da1b309
 from .inputs import (check_choice, check_column, check_count, check_labels_agree, printable,
                           read_groups, read_vector)
-from .results import enumerated, three_digits
+from .results import distinct_names, enumerated, three_digits
 from .sample import Ordering, Sample, bin_means, bin_starts
 from .tickets import Storable
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts as normal
 
 
-def log_score(z: np.ndarray,  # errors over their uncertainties, shape (n,)
+def log_density(z: np.ndarray,  # errors over their uncertainties, shape (n,)
               dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
               ) -> np.ndarray:  # natural logarithms, shape (n,)
     """The log density of scaled errors: Student's distribution of unit variance, or the normal.
@@ -79,10 +79,10 @@ def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
 
     def loss(t):  # t: the logarithm of what the degrees of freedom exceed 2 by
         "Minus the log likelihood."
-        return -log_score(z, 2 + np.exp(t)).sum()
+        return -log_density(z, 2 + np.exp(t)).sum()
     found = scipy.optimize.minimize_scalar(loss, bounds=np.log([0.1, 100]), method="bounded",
                                      options={"xatol": 0.01})
-    return float(2 + np.exp(found.x)) if found.fun < -log_score(z).sum() else float("inf")
+    return float(2 + np.exp(found.x)) if found.fun < -log_density(z).sum() else float("inf")
 
 # %% ../nbs/19_scaling.ipynb #68dc5c07
 def _names_of(features):
@@ -304,7 +304,7 @@ def _student_error(scaled, log_factor, dof, group):
     "Standard error of the log factor, by both scores; by its own where the other is at its end."
     def density(place):
         "Log density of each point at a place: a log factor, and a log of what dof exceeds 2 by."
-        return log_score(scaled * np.exp(-place[0]), 2 + np.exp(place[1])) - place[0]
+        return log_density(scaled * np.exp(-place[0]), 2 + np.exp(place[1])) - place[0]
     at, step = np.array([log_factor, np.log(dof - 2)]), 1e-3 * np.eye(2)
     score = np.stack([density(at + one) - density(at - one) for one in step]) / 2e-3
     slope = np.array([[np.mean(density(at + a + b) - density(at + a - b) - density(at - a + b)
@@ -645,15 +645,14 @@ class GroupScaling(_Scaling):
         "What is done to uncertainties, in words."
         check_is_fitted(self)
         common, own = self.factor_[-1], self.factor_[:-1]
-        far = np.abs(np.log(own / common))
-        named = [k for k in np.argsort(-far, kind="stable")[:3] if far[k] > 0.05]
-        told = enumerated([f"{three_digits(own[k])} in {printable(self.labels_[k])[:40]}"
-                           for k in named])
-        rest = int(np.sum(far > 0.05)) - len(named)
-        more = f" and others in {rest} more" if rest > 0 else ""
-        if np.all(far > 0.05):
-            return f"times {told}{more}; {three_digits(common)} in groups that were not seen"
-        return f"times {three_digits(common)}{'; ' if told else ''}{told}{more}"
+        shown = distinct_names(self.labels_)
+        far = np.argsort(-np.abs(np.log(own / common)), kind="stable")
+        named, rest = (far, far[:0]) if far.size <= 4 else (far[:3], far[3:])
+        told = [f"{three_digits(own[k])} in {shown[self.labels_[k]]}" for k in named]
+        if rest.size:
+            low, high = map(three_digits, (own[rest].min(), own[rest].max()))
+            told.append(f"{low if low == high else f'{low} to {high}'} in {rest.size:,} others")
+        return (f"times {enumerated(told)}; {three_digits(common)} in groups that were not seen")
 
 # %% ../nbs/19_scaling.ipynb #cell-040
 class _GammaTerms(_Scaling):

@@ -18,7 +18,7 @@ from .inputs import (check_binary, check_errors, check_fraction, check_labels_ag
                           read_vector, refuse)
 from .logistic import fit_logistic, platt_features, sigmoid
 from .sample import Ordering, Sample, bin_means
-from .scaling import IsotonicScaling, log_score
+from .scaling import IsotonicScaling, log_density
 
 # %% auto #0
 __all__ = ['check_dof', 'crps_of', 'crps', 'negative_log_density', 'interval_score', 'centred_bounds', 'brier_score', 'log_loss',
@@ -80,7 +80,7 @@ def crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
         density = np.exp(-0.5 * size**2) / np.sqrt(2 * np.pi)
         return size * (1 - 2 * special.ndtr(-size)) + 2 * density - 1 / np.sqrt(np.pi)
     scale = np.sqrt((dof - 2) / dof)
-    x, density = np.abs(z) / scale, scale * np.exp(log_score(z, dof))
+    x, density = np.abs(z) / scale, scale * np.exp(log_density(z, dof))
     constant = 2 * np.sqrt(dof) / (dof - 1) * np.exp(
         special.betaln(0.5, dof - 0.5) - 2 * special.betaln(0.5, dof / 2))
     return scale * (x * (1 - 2 * special.stdtr(dof, -x))
@@ -157,7 +157,7 @@ def negative_log_density(
     Good (1952).
     """
     error, uncertainty = check_errors(error, uncertainty)
-    return np.log(uncertainty) - log_score(error / uncertainty, check_dof(dof))
+    return np.log(uncertainty) - log_density(error / uncertainty, check_dof(dof))
 
 # %% ../nbs/32_scores.ipynb #cell-047
 def interval_score(
@@ -347,7 +347,7 @@ class ErrorScoring:
         np.ndarray
             Penalties, shape (n,).
         """
-        if self.name == "log": return np.log(width) - log_score(error / width, self.dof)
+        if self.name == "log": return np.log(width) - log_density(error / width, self.dof)
         if self.name == "crps": return width * crps_of(error / width, self.dof)
         return 2 * width + 2 / (1 - self.level) * np.maximum(np.abs(error) - width, 0)
 

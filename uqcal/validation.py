@@ -519,8 +519,6 @@ def _next_step(result):
     cause = next((one for one in result.causes if one.strength != "possible" and (
         one.factor is not None or one.name in _IN_THE_FILE)), None)
     if cause is not None: return f"{_FIRST} {cause.sentence}"
-    if not result.conclusions and all(one.status == "valid" for one in result.answers):
-        return "These statistics find nothing wrong; draw conclusions before you rely on them."
     if _is_much_alike(result):
         lag = repeats_of(result.sample).lag
         which = "neighbouring rows" if lag <= 3 else f"rows {lag:,} apart"
@@ -529,6 +527,9 @@ def _next_step(result):
     drift = next((one for one in result.causes if one.name == "drift"), None)
     if drift is not None and all(one.status != "invalid" for one in result.answers):
         return f"Find out what changes along the file, and judge its parts apart. {drift.sentence}"
+    if not result.conclusions and all(one.status != "invalid" for one in result.answers):
+        return ("These statistics find no fault, but conclusions were switched off; draw them "
+                "before you rely on u (conclusions=True, or without --no-conclusions).")
     return next_step(result.answers)
 
 # %% ../nbs/51_validation.ipynb #cell-053b
