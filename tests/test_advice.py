@@ -1,5 +1,6 @@
 """Advice is held against the numbers of its own result, by fields: no model is put in front that its table puts behind, no map is offered that gains nothing."""
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ from scipy.special import expit
 
 from uqcal import calibration_report, compare_models, interval_report, mend, mend_probabilities, validate
 from uqcal.cli import main
-from uqcal.results import distinct_names
+from uqcal.results import distinct_names, three_digits
+from uqcal.scaling import GroupScaling
 
 KINDS = ("errors", "intervals", "probabilities")
 
@@ -253,3 +255,63 @@ def test_a_mend_of_probabilities_is_offered_for_a_fault_only(some):
         row = mended.scores.loc[mended.chosen]
         if mended.is_mended: assert row["gain"] > 0 and mended.before.verdict != "valid"
         assert mended.scores["gap"].min() == 0
+
+
+# --- what is said is what was found ----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("seed, n", [(0, 60), (2, 2000), (5, 600)])
+def test_without_conclusions_nothing_is_said_of_what_columns_cannot_tell(seed, n):
+    rng = np.random.default_rng(seed)
+    u = np.exp(rng.normal(0, 0.4, n))
+    error = u * rng.standard_normal(n)
+    found = validate(error, u, rng=0, conclusions=False, n_boot=199)
+    assert not found.conclusions and all(one.status != "invalid" for one in found.answers)
+    assert "switched off" in found.next_step and "cannot tell" not in found.next_step and not found.mends
+    assert "switched off" not in validate(error, u, rng=0, statistics=["zms"], **QUICK).next_step
+
+
+@pytest.mark.parametrize("seed", [5, 6, 8])
+def test_the_headline_gives_the_limit_of_the_mean_before_that_of_a_fifth(seed):
+    rng = np.random.default_rng(seed)
+    u = np.exp(rng.normal(0, 0.4, 600))
+    error = u * rng.standard_normal(600)
+    bias = validate(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999).conclusions["bias"]
+    test = bias.result
+    whole, local = (max(-one.low, one.high) for one in (test.confidence_interval, test.stretch_interval))
+    assert bias.status == "undecided" and whole < local
+    said = [float(one) for one in re.findall(r"([\d.]+) u\b", bias.short)]
+    np.testing.assert_allclose(said, [whole, local], atol=0.011)
+    assert bias.short.index("average") < bias.short.index("a fifth of the points")
+
+
+@pytest.mark.parametrize("sizes", [{"steel": 1.5, "glass": 1.3, "wood": 1.9}, {"a": 1.0, "b": 1.0, "c": 3.0}, {k: 1 + k / 10 for k in range(12)}])
+def test_a_sentence_on_groups_names_what_each_group_gets(sizes):
+    "Caught: 'times 1.58; 1.34 in glass and 1.82 in wood', where steel gets 1.53."
+    rng = np.random.default_rng(2)
+    kind = np.repeat(np.array([str(name) for name in sizes], dtype=object), 150)
+    u = np.exp(rng.normal(0, 0.3, kind.size))
+    found = GroupScaling().fit(u, np.repeat([*sizes.values()], 150) * u * rng.normal(size=kind.size), {"kind": kind})
+    own = dict(zip(map(str, found.labels_), found.factor_[:-1]))
+    seen, unseen = found.sentence.removeprefix("times ").split("; ")
+    assert unseen == f"{three_digits(found.factor_[-1])} in groups that were not seen"
+    told = [one.split(" in ") for one in re.split(", | and ", seen)]
+    named = {name: factor for factor, name in told if "others" not in name}
+    assert all(factor == three_digits(own[name]) for name, factor in named.items())
+    if len(own) <= 4: assert set(named) == set(own)
+    else:
+        rest = [own[name] for name in own if name not in named]
+        assert told[-1] == [f"{three_digits(min(rest))} to {three_digits(max(rest))}", f"{len(rest)} others"]
+
+
+@pytest.mark.parametrize("low, high, events", [(0.85, 0.95, 5), (0.3, 0.9, 60), (0.001, 0.3, 200)])
+def test_the_card_on_mean_differences_can_be_invalid(low, high, events):
+    rng = np.random.default_rng(0)
+    y = np.r_[np.zeros(500), np.ones(events)].astype(int)
+    found = calibration_report(y, rng.uniform(low, high, y.size).round(3), rng=0, **QUICK)
+    page = found.to_html()
+    cards = dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", page))
+    kuiper = found.adjusted[[test.name for test in found.tests].index("kuiper")]
+    assert found.verdict == "invalid" and kuiper < 0.05 and cards["Mean difference"] == "invalid"
+    right = rng.uniform(0.1, 0.9, 400)
+    fine = calibration_report((rng.random(400) < right) * 1, right, rng=0, **QUICK)
+    assert dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", fine.to_html()))["Mean difference"] != "invalid"

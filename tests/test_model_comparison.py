@@ -1,5 +1,4 @@
 """Models compared: paired means against plain versions, the level of all pairs at once, verdicts that hold, and sentences that one tried to make lie."""
-import dataclasses
 import itertools
 import json
 import math
