@@ -467,8 +467,8 @@ class _MendingFields(Result):
     uncertainty: np.ndarray = field(repr=False)  # these uncertainties, shape (n,)
     scores: pd.DataFrame = field(repr=False)  # a row for each candidate, the simplest first:
     # `gain`, by how much the log score per point is lower than as stated (above zero where it is
-    # better), in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within one of the best; `faults`
-    # left, −1 where not judged
+    # better), in the cross-validation that chose, `gap` to the best, with standard errors;
+    # `is_near`: within one of the best; `faults` left, −1 where not judged
     dof: float  # of the Student distribution of the scores; infinite for the normal one
     n_folds: int  # parts of which each was mended by all others
     n_scored: int  # points by which candidates were compared

@@ -678,7 +678,8 @@ def _told(found):
         parts += [_pair_words(one, found) for one in pairs if one["reason"] == "rows"][:1]
         return " ".join([*parts, *found.cautions])
     beaten = [one for one in mine if one["verdict"] == "better"]
-    if len(beaten) == len(mine): parts = [f"Best of {len(order)} in {label}: {_name(first, found)}."]
+    if len(beaten) == len(mine):
+        parts = [f"Best of {len(order)} in {label}: {_name(first, found)}."]
     else:
         parts = [f"In front of {len(order)} in {label}: {_name(first, found)}, better than "
                  f"{len(beaten)} of the {len(mine)} others."]
@@ -1064,8 +1065,8 @@ def _plot_models(found, ax):
         colour = "#D55E00" if k == 0 else "#0072B2"
         ax.errorbar(row["miscalibration"], row["mended"], rest.get(name, 0.0),
                     row["miscalibration_error"], fmt="o", color=colour, ms=7, lw=1)
-        ax.annotate(plain_text(_name(name, found)), (row["miscalibration"], row["mended"]), xytext=(7, 7),
-                    textcoords="offset points", color=colour)
+        ax.annotate(plain_text(_name(name, found)), (row["miscalibration"], row["mended"]),
+                    xytext=(7, 7), textcoords="offset points", color=colour)
     ax.margins(0.25)
     ends, total = np.array(ax.get_xlim()), table["score"].iloc[0]
     ends = np.array([min(ends[0], -found.tolerance), max(ends[1], found.tolerance)])

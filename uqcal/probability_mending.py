@@ -176,8 +176,8 @@ class _MendedFields(Result):
     mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
     scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
     # by how much the log score per case is lower than as stated (above zero where it is better),
-    # in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within one of the best; `verdict` in cross-validation,
-    # "" where not judged
+    # in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within
+    # one of the best; `verdict` in cross-validation, "" where not judged
     n_folds: int  # parts of which each was mended by all others
     rests_on_rows: bool  # whether a few impossible events alone are what is wrong
     warnings: tuple[str, ...] = ()  # on what all of this depends
