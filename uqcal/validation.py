@@ -528,8 +528,8 @@ def _next_step(result):
     if drift is not None and all(one.status != "invalid" for one in result.answers):
         return f"Find out what changes along the file, and judge its parts apart. {drift.sentence}"
     if not result.conclusions and all(one.status != "invalid" for one in result.answers):
-        return ("These statistics find no fault, but conclusions were switched off; draw them "
-                "before you rely on u (conclusions=True, or without --no-conclusions).")
+        return ("These statistics find nothing wrong, but conclusions were switched off: draw "
+                "conclusions before you rely on them (without --no-conclusions).")
     return next_step(result.answers)
 
 # %% ../nbs/51_validation.ipynb #cell-053b
