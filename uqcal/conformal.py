@@ -150,8 +150,6 @@ def as_decimals(
 # %% ../nbs/31_conformal.ipynb #cell-013
 class _Calibrated(_Distinct):
     "Thresholds of scores, of all points or of each group of a feature."
-    edge_ = 0.0  # how far beyond a threshold a score still counts as equal to it
-
     def _cells(self, columns, n):
         "The group of each calibration point, and what the groups are called."
         if self.by is None: return np.zeros(n, np.int64), []
@@ -174,7 +172,7 @@ class _Calibrated(_Distinct):
                                   for side in sides]
             self.threshold_[k, self.threshold_[k] == -np.inf] = 0.0  # all lack this bound
             self.inside_[k] = np.all([
-                side[held] <= one + max(1e-11 * abs(one), self.edge_)
+                side[held] <= one + 1e-11 * abs(one) + self._slack(one)
                 for side, one in zip(sides, self.threshold_[k])], axis=0).sum()
 
     def _thresholds(self, columns, n):
@@ -184,6 +182,8 @@ class _Calibrated(_Distinct):
         return self.threshold_[place]  # the last row, of no group, where the place is −1
 
     def _sides(self): return self.threshold_.shape[1]
+
+    def _slack(self, threshold): return 0.0
 
 # %% ../nbs/31_conformal.ipynb #cell-015
 class _Tabled(_Calibrated):
@@ -655,6 +655,13 @@ def _copied_cases(label, prob):
 # %% ../nbs/31_conformal.ipynb #cell-040
 class _Scored(_Told):
     "Scores of classes, and what sets are made of."
+    edge_ = 0.0  # precision in which probabilities of the fit were given, where it is not double
+
+    def _slack(self, threshold, edge=None):
+        "How far beyond a threshold scores may be for want of precision, a share of 1 − q or of all."
+        share = np.where(np.isfinite(threshold), 1 - threshold, 0.0)
+        if self.score != "threshold": share = 1.0
+        return (self.edge_ if edge is None else edge) * share
 
     def _edge(self, y_prob):
         "How far apart the same probabilities may be, in the precision in which they are given."
@@ -818,5 +825,5 @@ class ConformalSets(_LearnsClasses):
                              f"classes of the fit, got {prob.shape[1]}")
         columns = read_columns(features, len(prob), y_prob=y_prob)
         scores, edge = self._scores(prob, rng), max(self.edge_, self._edge(y_prob))
-        if self.by_class: return scores <= self.threshold_[:-1, 0] + edge
-        return scores <= self._thresholds(columns, len(prob)) + edge
+        most = self.threshold_[:-1, 0] if self.by_class else self._thresholds(columns, len(prob))
+        return scores <= most + self._slack(most, edge)

@@ -1151,7 +1151,8 @@ def _asked_along(missed, size, checked, given, options):
     else:
         is_open = np.isinf(size)
         ends = size[~is_open]
-        if ends.size and np.ptp(ends) <= checked.rounding[0]: size = np.where(is_open, size, ends[0])
+        if ends.size and np.ptp(ends) <= checked.rounding[0]:
+            size = np.where(is_open, size, ends[0])
         rounded = np.where(is_open, _FARTHEST, np.minimum(eleven_digits(
             np.where(is_open, 0.0, size)), _FARTHEST))
         if np.ptp(rounded) > 0: asked["width"] = missed, missed.along(rounded, "width"), False

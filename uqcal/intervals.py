@@ -1390,6 +1390,14 @@ def _check_kernel_sizes(kernel_sizes):
                          f"{sizes.size}")
     return float(sizes[0]), float(sizes[1])
 
+# %% ../nbs/30_intervals.ipynb #with-ends
+def _with_ends(width, kernel_size):
+    "The widths, infinite ones placed where the kernel of them and any other is zero."
+    is_finite = np.isfinite(width)
+    if is_finite.all(): return width
+    if not is_finite.any(): return np.zeros(width.size)
+    return np.where(is_finite, width, 2 * width[is_finite].max() + 30 * np.sqrt(kernel_size))
+
 # %% ../nbs/30_intervals.ipynb #cell-046b
 def hsic(
     y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
@@ -1470,14 +1478,6 @@ def _kernel_size(width):
     "Squared interquartile range of the widths; twice their variance where that is zero."
     first, third = np.quantile(width, [0.25, 0.75])
     return float((third - first)**2 or 2 * np.var(width))
-
-# %% ../nbs/30_intervals.ipynb #with-ends
-def _with_ends(width, kernel_size):
-    "The widths, infinite ones placed where the kernel of them and any other is zero."
-    is_finite = np.isfinite(width)
-    if is_finite.all(): return width
-    if not is_finite.any(): return np.zeros(width.size)
-    return np.where(is_finite, width, 2 * width[is_finite].max() + 30 * np.sqrt(kernel_size))
 
 # %% ../nbs/30_intervals.ipynb #cell-054
 @dataclass(frozen=True, kw_only=True)
