@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from uqcal.cli import app
 from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.coverage import interval_report
+from uqcal.inputs import read_vector
 from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
 from uqcal.intervals import (classification_coverage_score, coverage_test, coverage_width_based, feature_stratified_coverage, hsic, hsic_test,
                              regression_coverage_score, regression_mean_width_score, regression_mwi_score, regression_ssc, regression_ssc_score, size_stratified_coverage)
@@ -305,6 +306,26 @@ def test_thresholds_fitted_in_single_precision_give_the_same_sets_in_double(part
         sets += [model.predict(p[700:].astype(use)) for use in kinds] + [ConformalSets.from_dict(model.to_dict()).predict(p[700:])]
         assert model.inside_.sum() == model.predict(p[:700].astype(fit))[np.arange(700), label[:700]].sum()
     for one in sets[1:]: np.testing.assert_array_equal(one, sets[0])
+
+
+@pytest.mark.skipif(read_vector(np.array([0.1], np.float32), "x")[0] != 0.1, reason="single precision is read digit by digit")
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_decimals_in_single_precision_have_the_coverages_of_double(digits):
+    "A value that equals a bound is inside, whichever of the two is in single precision."
+    rng = np.random.default_rng(digits)
+    y = rng.normal(20, 1, 800).round(digits)
+    low = (y - rng.integers(0, 8, 800) / 10**digits).round(digits)
+    up = (y + rng.integers(-1, 8, 800) / 10**digits).round(digits)
+    bounds = np.sort(np.column_stack([low, up]), axis=1)
+    e, u = (rng.normal(size=800)).round(digits), rng.choice([0.1, 0.3, 0.7], 800)
+    for kind in (np.float32, np.float64):
+        for other in (np.float32, np.float64):
+            assert regression_coverage_score(y.astype(kind), bounds.astype(other)) == regression_coverage_score(y, bounds)
+            assert interval_report(y.astype(kind), bounds.astype(other), 0.9, **FEW).covered == coverage_test(y, bounds, 0.9).covered
+            moved = ConformalBounds(0.9).fit(y[:400].astype(kind), bounds[:400].astype(kind)).predict(bounds[400:].astype(other))
+            np.testing.assert_array_equal(moved, ConformalBounds(0.9).fit(y[:400], bounds[:400]).predict(bounds[400:]))
+            around = ConformalIntervals(0.9).fit(u[:400].astype(kind), e[:400].astype(kind)).predict(np.zeros(400), u[400:].astype(other))
+            np.testing.assert_array_equal(around, ConformalIntervals(0.9).fit(u[:400], e[:400]).predict(np.zeros(400), u[400:]))
 
 
 # --- refusals that name the remedy -----------------------------------------------------------------------------------------------------------------------

@@ -157,6 +157,8 @@ def _read_stated(source, roles, sort_bounds, asked, labels, how):
         raise ValueError(f"{error}; name them with --observed, --lower and --upper") from None
     except ValueError as error:
         hint = "; --sort-bounds swaps them" if " is above " in str(error) else ""
+        if any(f"column {name!r} has no value" in str(error) for name in stated):
+            hint += "; write -inf or inf where there is no bound"
         raise ValueError(f"{error}{hint}") from None
     return y, bounds, None, table
 

@@ -658,7 +658,7 @@ class _Scored(_Told):
     edge_ = 0.0  # precision in which probabilities of the fit were given, where it is not double
 
     def _slack(self, threshold, edge=None):
-        "How far beyond a threshold scores may be for want of precision, a share of 1 − q or of all."
+        "How far beyond a threshold q scores may be for want of precision, of 1 − q or of all."
         share = np.where(np.isfinite(threshold), 1 - threshold, 0.0)
         if self.score != "threshold": share = 1.0
         return (self.edge_ if edge is None else edge) * share

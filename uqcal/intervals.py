@@ -39,7 +39,8 @@ __all__ = ['read_bound', 'check_order', 'check_bounds', 'check_no_sets', 'regres
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
     "An array with two or three dimensions, Python objects still in it."
-    if isinstance(values, tuple) and [getattr(one, "ndim", 0) for one in values] in ([1, 2], [1, 3]):
+    shapes = [getattr(one, "ndim", 0) for one in values] if isinstance(values, tuple) else []
+    if shapes in ([1, 2], [1, 3]):
         raise TypeError(f"{name} must be an array of shape {expected}, got a pair; where it holds "
                         "predictions and then intervals or sets, pass the second, [1]")
     array = plain_array(values, name, f"an array of shape {expected}")
@@ -203,7 +204,7 @@ def check_no_sets(
     y_true: ArrayLike,  # true values, or classes, shape (n,)
     y_intervals: ArrayLike,  # what was stated of them, shape (n, 2) or (n, 2, k)
 ) -> None:
-    """Ask about whole numbers 0 and 1 in two columns beside outcomes 0 and 1, which may be bounds or label sets.
+    """Refuse integers 0 and 1 in two columns beside outcomes 0 and 1, which could be label sets.
 
     Parameters
     ----------
@@ -223,9 +224,9 @@ def check_no_sets(
     if not all(isinstance(one, (int, float, np.number, np.bool_)) and one in (0, 1)
                for one in (y.ravel().tolist() if y.dtype.kind != "O" else y.ravel())): return
     raise ValueError(
-        "y_intervals must be numbers with a point for bounds, or booleans for label sets: it holds "
-        "whole numbers 0 and 1 in two columns, beside outcomes 0 and 1, and could be either; "
-        "np.asarray(y_intervals, float) makes them bounds, np.asarray(y_intervals, bool) sets")
+        "y_intervals must be floats for bounds or booleans for label sets, and integers 0 and 1 "
+        "beside outcomes 0 and 1 could be either; np.asarray(y_intervals, float) makes them "
+        "bounds, np.asarray(y_intervals, bool) sets")
 
 # %% ../nbs/30_intervals.ipynb #cell-191b
 def _check_intervals(y_true, y_intervals, sample_weight=None):
