@@ -305,6 +305,7 @@ TABLE = {
            kinds={"y_intervals": "sets", "num_bins": "count -None"}),
 
     **rows("intervals", "check_bounds", "intervals"),
+    **rows("intervals", "read_bound", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers -infinite -minus infinite"}),
     **rows("intervals", "check_statement", "intervals", given=NUMBERED, kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans"}),
     **rows("intervals", "check_statement+sets", "sets", given={"y_intervals": SETS}, kinds={"y_intervals": "sets"}),
 
@@ -655,6 +656,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
         if not same(value, kept[parameter]): faults.append(f"{parameter} was changed")
         for container, other in in_containers(value).items() if kinds[parameter] != "free" else ():
             if kinds[parameter].startswith("members") and container == "float32": continue
+            if name.startswith("conformal.ConformalSets.fit") and container == "float32": continue  # it keeps the precision of its thresholds
             if name.startswith(COSTLY) and container not in FEW: continue
             found = outcome(name, **{parameter: other})
             if not same(found, expected): faults.append(f"{parameter} {container}: {found!s:.90}")

@@ -844,8 +844,8 @@ def _report_page(report, path, details):
 # %% ../nbs/55_coverage.ipynb #cell-029
 def interval_report(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,), n ≥ 2
-    y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first, or sets, booleans of shape (n,
-                             # classes)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first, infinite where there is none; or
+                             # sets, booleans of shape (n, classes)
     coverage: float,  # the coverage that was stated, in (0, 1)
     *,
     y_pred: ArrayLike | None = None,  # predictions, shape (n,), along which coverage is judged too
@@ -873,7 +873,8 @@ def interval_report(
     y_true : ArrayLike
         True values, or classes for label sets, shape (n,), n ≥ 2.
     y_intervals : ArrayLike
-        Bounds, shape (n, 2), lower first, or sets, booleans of shape (n, classes).
+        Bounds, shape (n, 2), lower first, infinite where there is none; or sets, booleans
+        of shape (n, classes).
     coverage : float
         The coverage that was stated, in (0, 1).
     y_pred : ArrayLike | None, optional

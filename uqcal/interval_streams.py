@@ -784,7 +784,7 @@ class OnlineBounds(_Bounded):
             For crossed bounds, for those of no width, and for bad data.
         """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals)
-        if np.ndim(y_true) and len(y_true) > 1: check_no_sets(y_true, y_intervals)
+        if plain_array(y_true, "y_true").size > 1: check_no_sets(y_true, y_intervals)
         (middle, half), y = _halves(y_intervals), read_vector(y_true, "y_true")
         if y.size != half.size:
             raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "

@@ -91,7 +91,7 @@ def read_bound(
     if is_open.any():
         ends = array.copy()
         ends[is_open] = 0.0
-    try: found = read_vector(ends, name)
+    try: found = np.array(read_vector(ends, name))
     except ValueError as error:
         if "missing" not in str(error): raise
         raise ValueError(f"{error}; write -inf or inf where there is no bound") from None
@@ -143,7 +143,8 @@ def check_order(
 
 # %% ../nbs/30_intervals.ipynb #cell-191
 def check_bounds(
-    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there
+                             # is none
 ) -> tuple[np.ndarray, np.ndarray, bool]:  # lower and upper bounds, each of shape (n, k), and
                                            # whether there was but one level
     """Bounds as float64, none of them crossed.
@@ -153,7 +154,7 @@ def check_bounds(
     Parameters
     ----------
     y_intervals : ArrayLike
-        Bounds, shape (n, 2) or (n, 2, k), lower first.
+        Bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there is none.
 
     Returns
     -------
@@ -201,16 +202,16 @@ def _is_marks(array):
 
 # %% ../nbs/30_intervals.ipynb #check-no-sets
 def check_no_sets(
-    y_true: ArrayLike,  # true values, or classes, shape (n,)
-    y_intervals: ArrayLike,  # what was stated of them, shape (n, 2) or (n, 2, k)
+    y_true: Any,  # true values, or classes, shape (n,)
+    y_intervals: Any,  # what was stated of them, shape (n, 2) or (n, 2, k)
 ) -> None:
     """Refuse integers 0 and 1 in two columns beside outcomes 0 and 1, which could be label sets.
 
     Parameters
     ----------
-    y_true : ArrayLike
+    y_true : Any
         True values, or classes, shape (n,).
-    y_intervals : ArrayLike
+    y_intervals : Any
         What was stated of them, shape (n, 2) or (n, 2, k).
 
     Raises
@@ -316,7 +317,8 @@ def regression_mean_width_score(
 # %% ../nbs/30_intervals.ipynb #cell-011b
 def regression_coverage_score(
     y_true: ArrayLike,  # true values, shape (n,)
-    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first, infinite
+                             # where there is none
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
@@ -327,7 +329,8 @@ def regression_coverage_score(
     y_true : ArrayLike
         True values, shape (n,).
     y_intervals : ArrayLike
-        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first.
+        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first, infinite where there is
+        none.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
