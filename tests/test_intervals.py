@@ -226,7 +226,8 @@ def test_widths_that_differ_by_rounding_count_as_equal():
     bounds = np.column_stack([centre - 0.1, centre + 0.1])
     assert np.unique(bounds[:, 1] - bounds[:, 0]).size > 10
     with pytest.raises(ValueError, match="distinct widths, 1, got 3"): iv.regression_ssc(centre, bounds)
-    with pytest.raises(ValueError, match="distinct widths, 1, got 3"): iv.size_stratified_coverage(centre, bounds, 0.9)
+    with pytest.raises(ValueError, match="distinct widths, 1, got 3"): iv.size_stratified_coverage(centre, bounds, 0.9, num_bins=3)
+    assert len(iv.size_stratified_coverage(centre, bounds, 0.9).groups) == 1
     assert iv.hsic_test(centre + 0.11 * np.sign(centre), bounds, n_resamples=9, rng=1).pvalue == 1
 
 
@@ -474,8 +475,8 @@ INTERVAL_CALLS = {
 
 
 def test_messages_say_what_and_where():
-    with pytest.raises(ValueError, match=r"y_intervals\[:, 1\] must be finite: 1 of 6 values is infinite, the first at position 4 \(inf\)"):
-        iv.hsic(Y, np.where(B == 4.2, np.inf, B))
+    with pytest.raises(ValueError, match=r"y_intervals\[:, 1\] must not hold missing values: 1 of 6 values is missing, the first at position 4; write -inf or inf"):
+        iv.hsic(Y, np.where(B == 4.2, np.nan, B))
     with pytest.raises(ValueError, match=r"y_intervals must have its lower bound first: 1 of 6 values is crossed, the first at position 4 \(3.0\)"):
         iv.hsic(Y, np.where(B == 4.2, 2.9, B))
     with pytest.raises(ValueError, match=r"y_intervals\[:, 0, 1\] must not hold missing"):
@@ -498,7 +499,7 @@ def test_messages_say_what_and_where():
     (lambda: iv.size_stratified_coverage(Y, B, [0.9, 0.8], num_bins=2), "coverage must hold one number for each of the 1 level of y_intervals, got 2"),
     (lambda: iv.coverage_test(Y, np.stack([B, B], axis=2), [0.9, 90]), "coverage must lie strictly between 0 and 1, got 90"),
     (lambda: iv.feature_stratified_coverage(Y, B, list("aabbcc"), 0.9, num_bins=2), "num_bins must be left out"),
-    (lambda: iv.feature_stratified_coverage(Y, B, [1, 1, 1, 2, 2, 2], 0.9), "distinct values of by, 2, got 3"),
+    (lambda: iv.feature_stratified_coverage(Y, B, [1, 1, 1, 2, 2, 2], 0.9, num_bins=3), "distinct values of by, 2, got 3"),
     (lambda: iv.coverage_test(Y, B, 0.9, classes=[0, 1]), "y_intervals must hold True and False"),
     (lambda: iv.coverage_test(LABEL, SETS, 0.9, classes=[0, 1]), "classes must hold one label for each of the 3 columns, got 2"),
 

@@ -58,7 +58,7 @@ WORLDS = {
     "binary": {"y_true": ("outcomes", Y), "y_prob": ("probabilities", P), "sample_weight": WEIGHTS, "uniforms": (f"probabilities -None -{' -'.join(MISSING)}", P[::-1])},
     "classes": {"y_true": ("labels", LABEL), "y_prob": ("rows", CLASSES), "sample_weight": WEIGHTS},
     "intervals": {"y_true": ("numbers", E + U / 4), "y_intervals": ("intervals", BOUNDS), "sample_weight": WEIGHTS,
-                  "y_pred_low": ("numbers", BOUNDS[:, 0]), "y_pred_up": ("numbers", BOUNDS[:, 1]), "by": ("column", X)},
+                  "y_pred_low": ("numbers -minus infinite", BOUNDS[:, 0]), "y_pred_up": ("numbers -infinite", BOUNDS[:, 1]), "by": ("column", X)},
     "sets": {"y_true": ("labels", LABEL), "y_pred_set": ("sets", SETS), "sample_weight": WEIGHTS, "by": ("column", X)},
     "steps": {"features": ("features", FEATURES), "y_true": ("outcomes", Y), "y": ("outcomes", Y), "y_prob": ("probabilities", P),
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
@@ -118,7 +118,7 @@ MORE_VALUES = {
     "weights": {"negative": -0.5},
     "labels": {"fraction": 0.5, "minus one": -1.0, "too large": 3.0},
 }
-ALLOWED = {"outcomes": ("booleans",), "feature": (), "column": ("booleans", "text"), "members": ("booleans",), "classes": ("booleans", "text", "huge", "fraction", "scalar")}
+ALLOWED = {"outcomes": ("booleans",), "intervals": ("minus infinite",), "feature": (), "column": ("booleans", "text"), "members": ("booleans",), "classes": ("booleans", "text", "huge", "fraction", "scalar")}
 
 
 STRUCTURE = ("scalar", "None", "empty", "2-D", "column", "frame", "dictionary", "set", "one text")
@@ -158,7 +158,7 @@ def hostile_matrix(values, kind):
     if kind != "sets": faults["booleans"] = np.asarray(values) > 0.25
     if kind == "rows": faults |= {"sums": values / 2, "negative": values + np.array([-1, 1, 0]), "above": 2 * values}
     if kind == "sets": faults |= {"probabilities": np.where(values, 0.75, 0.25), "twos": 2 * values}
-    if kind == "intervals": faults |= {"crossed": values[:, ::-1], "three columns": values[:, [0, 1, 1]], "transposed": values.T}
+    if kind == "intervals": faults |= {"no values": np.where(np.arange(n)[:, None] == 2, np.inf, values), "crossed": values[:, ::-1], "three columns": values[:, [0, 1, 1]], "transposed": values.T}
     return faults
 
 
@@ -305,6 +305,7 @@ TABLE = {
            kinds={"y_intervals": "sets", "num_bins": "count -None"}),
 
     **rows("intervals", "check_bounds", "intervals"),
+    **rows("intervals", "read_bound", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers -infinite -minus infinite"}),
     **rows("intervals", "check_statement", "intervals", given=NUMBERED, kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans"}),
     **rows("intervals", "check_statement+sets", "sets", given={"y_intervals": SETS}, kinds={"y_intervals": "sets"}),
 
@@ -655,6 +656,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
         if not same(value, kept[parameter]): faults.append(f"{parameter} was changed")
         for container, other in in_containers(value).items() if kinds[parameter] != "free" else ():
             if kinds[parameter].startswith("members") and container == "float32": continue
+            if name.startswith("conformal.ConformalSets.fit") and container == "float32": continue  # it keeps the precision of its thresholds
             if name.startswith(COSTLY) and container not in FEW: continue
             found = outcome(name, **{parameter: other})
             if not same(found, expected): faults.append(f"{parameter} {container}: {found!s:.90}")

@@ -157,6 +157,8 @@ def _read_stated(source, roles, sort_bounds, asked, labels, how):
         raise ValueError(f"{error}; name them with --observed, --lower and --upper") from None
     except ValueError as error:
         hint = "; --sort-bounds swaps them" if " is above " in str(error) else ""
+        if any(f"column {name!r} has no value" in str(error) for name in stated):
+            hint += "; write -inf or inf where there is no bound"
         raise ValueError(f"{error}{hint}") from None
     return y, bounds, None, table
 
@@ -212,14 +214,15 @@ def _tell_intervals(result, table, data, seed, report, json_file, context):
     shown = shown_parts(result, 12)
     rows = [tuple(shown.columns), *shown.itertuples(index=False, name=None)]
     size = "labels in a set" if result.n_classes else "width"
-    more = "" if result.score is None else f", Winkler score {three_digits(result.score)}"
+    means = [] if result.n_open else [f"Mean {size} {three_digits(result.mean_size)}" + (
+        "." if result.score is None else f", Winkler score {three_digits(result.score)}.")]
     parts = [first_words(table, points_of(result.n)), wrapped(result.headline)
              + "\n\n" + wrapped("Next: " + result.next_step.replace(
                  "(`.mend`)", "(--out, --model)"), rest="  "),
              *(wrapped(f"{question}: {one.status}. {one.sentence}", rest="  ")
                for question, one in result.conclusions.items()),
              *(wrapped(one) for one in result.cautions),
-             f"Mean {size} {three_digits(result.mean_size)}{more}.", aligned(rows, range(2, 7)),
+             *means, aligned(rows, range(2, 7)),
              *([f"To mend them:\n{calls[0]}\n{in_python(calls[1])}"] if calls else []),
              *([wrapped(f"Still open: {result.still_open}.")] if result.still_open else [])]
     questions = {question: {"status": one.status, "sentence": one.sentence, "pvalue": one.pvalue,
@@ -229,7 +232,8 @@ def _tell_intervals(result, table, data, seed, report, json_file, context):
         data=data, seed=seed, verdict=result.verdict, headline=result.headline,
         next_step=result.next_step, still_open=result.still_open, n=result.n,
         covered=result.covered, stated=result.coverage,
-        mean_size=result.mean_size, winkler_score=result.score, crossed=result.n_crossed,
+        mean_size=result.mean_size, winkler_score=result.score, infinite=result.n_open,
+        crossed=result.n_crossed,
         cautions=list(result.cautions), questions=questions,
         parts=result.to_frame().to_dict("records"),
         mends=None if result.mends is None else result.mends.to_dict("records"))
@@ -304,14 +308,14 @@ def _bounds_applied(source, path, lower, upper, out, how):
         raise ValueError(f"--apply {path} is no file that uqcal intervals --model wrote")
     columns, by = state["columns"], state["columns"]["by"]
     names = [lower or columns["lower"], upper or columns["upper"]]
-    table = read_table(source, names, kinds=dict.fromkeys(names, "error"), **how, **{
+    table = read_table(source, names, kinds=dict.fromkeys(names, "bound"), **how, **{
         "groups" if columns["as_groups"] else "features": [by] if by else []})
     bounds = np.column_stack([table.columns[name] for name in names])
     refuse_crossed(table, names)
     mend = ConformalBounds.from_dict(state["mend"])
     made = mend.predict(bounds, {by: table.columns[by]} if by else None)
     rows = write_rows(source, table, _bound_columns(made), out, how)
-    open_ends = int(np.isinf(made).any(axis=1).sum())
+    open_ends = int((np.isinf(made) & np.isfinite(bounds)).any(axis=1).sum())
     told = f"; {open_ends:,} of groups that it does not know get no limits" if open_ends else ""
     typer.echo(visible(first_words(table, points_of(len(made))) + "\n\n" + wrapped(
         f"Mended: {mend.sentence}{told}.")))

@@ -22,8 +22,8 @@ __all__ = ['conformal_threshold', 'as_decimals', 'ConformalIntervals', 'Conforma
 from .coverage_counts import conformal_rank
 from .inputs import (check_choice, check_column, check_fraction, check_generator,
                           check_labels_agree, check_multiclass, plain_array, printable, read_labels,
-                          read_vector)
-from .intervals import check_bounds
+                          read_vector, refuse)
+from .intervals import check_bounds, check_no_sets
 from .repeats import copies_of, repeated_cases
 from .results import enumerated, three_digits
 from .sample import Sample, stable_order
@@ -141,7 +141,7 @@ def as_decimals(
     np.ndarray
         Shape (n, 2).
     """
-    size = np.maximum(np.abs(low), np.abs(up))
+    size = np.max([np.where(np.isfinite(one), np.abs(one), 0.0) for one in (low, up)], axis=0)
     use = (size > 1e-8) & (size < 1e13)
     scale = 10.0**(13 - np.floor(np.log10(size, where=use, out=np.zeros(size.shape))))
     return np.column_stack([np.where(use, np.rint(np.where(use, one, 0.0) * scale) / scale, one)
@@ -150,7 +150,6 @@ def as_decimals(
 # %% ../nbs/31_conformal.ipynb #cell-013
 class _Calibrated(_Distinct):
     "Thresholds of scores, of all points or of each group of a feature."
-
     def _cells(self, columns, n):
         "The group of each calibration point, and what the groups are called."
         if self.by is None: return np.zeros(n, np.int64), []
@@ -171,8 +170,10 @@ class _Calibrated(_Distinct):
             self.points_[k] = held.size if own is None or not held.size else own.max() + 1
             self.threshold_[k] = [_threshold(side[held], part, own) if held.size else np.inf
                                   for side in sides]
-            self.inside_[k] = np.all([side[held] <= one + 1e-11 * abs(one) for side, one in zip(
-                sides, self.threshold_[k])], axis=0).sum()
+            self.threshold_[k, self.threshold_[k] == -np.inf] = 0.0  # all lack this bound
+            self.inside_[k] = np.all([
+                side[held] <= one + 1e-11 * abs(one) + self._slack(one)
+                for side, one in zip(sides, self.threshold_[k])], axis=0).sum()
 
     def _thresholds(self, columns, n):
         "The thresholds of other points, shape (n, sides)."
@@ -181,6 +182,8 @@ class _Calibrated(_Distinct):
         return self.threshold_[place]  # the last row, of no group, where the place is −1
 
     def _sides(self): return self.threshold_.shape[1]
+
+    def _slack(self, threshold): return 0.0
 
 # %% ../nbs/31_conformal.ipynb #cell-015
 class _Tabled(_Calibrated):
@@ -430,7 +433,7 @@ class ConformalIntervals(_LearnsErrors):
         check_is_fitted(self)
         check_labels_agree(prediction=prediction, uncertainty=uncertainty)
         u = read_vector(uncertainty, "uncertainty", positive=True)
-        columns = read_columns(features, u.size, uncertainty=uncertainty)
+        columns = read_columns(features, u.size, prediction=prediction, uncertainty=uncertainty)
         middle = check_column(prediction, u.size, "prediction")
         if self.mend_ is not None: middle, u = self.mend_.apply(prediction, uncertainty, features)
         reach = self._thresholds(columns, u.size) * u[:, None]
@@ -450,10 +453,15 @@ class _ReadsBounds(_Told):
         low, up, _ = check_bounds(y_intervals)
         if low.shape[1] > 1:
             raise ValueError(f"y_intervals must have shape (n, 2), one level, got "
-                             f"{low.shape[1]} levels")
-        if not self.per_width: return low[:, 0], up[:, 0], 1.0
-        width = read_vector(up[:, 0] - low[:, 0], "the widths of y_intervals", positive=True)
-        return low[:, 0], up[:, 0], width
+                             f"{low.shape[1]} levels; take one of them, y_intervals[:, :, 0]")
+        low, up = low[:, 0], up[:, 0]
+        if self.per_width or self.scaling is not None:
+            try: refuse("y_intervals", "be finite for per_width=True and scaling=, which need "
+                        "widths", np.isinf(up - low), "infinite")
+            except ValueError as error: raise ValueError(
+                f"{error}; without both, each finite bound is moved") from None
+        if not self.per_width: return low, up, 1.0
+        return low, up, read_vector(up - low, "the widths of y_intervals", positive=True)
 
 # %% ../nbs/31_conformal.ipynb #cell-033
 class _LearnsBounds(_ReadsBounds):
@@ -491,19 +499,20 @@ class _LearnsBounds(_ReadsBounds):
         ValueError, TypeError
             For bad data, naming the argument; for crossed bounds too.
         """
-        low, up, unit_length = self._bounds(y_intervals)
         check_labels_agree(y_true=y_true, y_intervals=y_intervals, groups=groups)
+        check_no_sets(y_true, y_intervals)
+        low, up, unit_length = self._bounds(y_intervals)
         y = check_column(y_true, low.size, "y_true")
+        columns = read_columns(features, y.size, y_true=y_true, y_intervals=y_intervals,
+                               groups=groups)
         if self.scaling is not None:
             if self.per_width: raise ValueError("per_width must be left out beside scaling")
             self.inner_ = ConformalIntervals(self.level, self.by, self.scaling, self.symmetric,
                                              rng=self.rng)
-            self.inner_.fit(self._half(low, up), y - (low + up) / 2, features, groups)
+            self.inner_.fit(self._half(low, up), y - (low + up) / 2, columns or None, groups)
             for name in ("labels_", "clustered_", "points_", "inside_", "threshold_", "copies_"):
                 setattr(self, name, getattr(self.inner_, name))
             return self
-        columns = read_columns(features, y.size, y_true=y_true, y_intervals=y_intervals,
-                               groups=groups)
         above, below = (y - up) / unit_length, (low - y) / unit_length
         cell, labels = self._cells(columns, y.size)
         self._calibrate((np.maximum(above, below),) if self.symmetric else (above, below),
@@ -519,8 +528,8 @@ class _MovesBounds(_LearnsBounds):
     def predict(self,
                 y_intervals: ArrayLike,  # bounds that the model states, shape (m, 2), lower first
                 features: Any = None,  # the features of the fit for these points
-                ) -> np.ndarray:  # bounds, shape (m, 2), lower first; infinite where too few points
-                                  # were there
+                ) -> np.ndarray:  # bounds, shape (m, 2), lower first; infinite where they were, and
+                                  # where too few points were there
         """The corrected bounds of new points.
 
         Parameters
@@ -533,7 +542,8 @@ class _MovesBounds(_LearnsBounds):
         Returns
         -------
         np.ndarray
-            Bounds, shape (m, 2), lower first; infinite where too few points were there.
+            Bounds, shape (m, 2), lower first; infinite where they were, and where too few
+            points were there.
 
         Raises
         ------
@@ -542,10 +552,10 @@ class _MovesBounds(_LearnsBounds):
         """
         check_is_fitted(self)
         low, up, unit_length = self._bounds(y_intervals)
+        columns = read_columns(features, low.size, y_intervals=y_intervals)
         if self.inner_ is not None:
-            return self.inner_.predict((low + up) / 2, self._half(low, up), features)
-        reach = self._thresholds(read_columns(features, low.size, y_intervals=y_intervals),
-                                 low.size)
+            return self.inner_.predict((low + up) / 2, self._half(low, up), columns or None)
+        reach = self._thresholds(columns, low.size)
         low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
         crossed = low > up
         low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
@@ -645,6 +655,21 @@ def _copied_cases(label, prob):
 # %% ../nbs/31_conformal.ipynb #cell-040
 class _Scored(_Told):
     "Scores of classes, and what sets are made of."
+    edge_ = 0.0  # precision in which probabilities of the fit were given, where it is not double
+
+    def _slack(self, threshold, edge=None):
+        "How far beyond a threshold q scores may be for want of precision, of 1 − q or of all."
+        share = np.where(np.isfinite(threshold), 1 - threshold, 0.0)
+        if self.score != "threshold": share = 1.0
+        return (self.edge_ if edge is None else edge) * share
+
+    def _edge(self, y_prob):
+        "How far apart the same probabilities may be, in the precision in which they are given."
+        array = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
+        kinds = {one.dtype for one in array.ravel() if isinstance(one, np.floating)} if (
+            array.dtype.kind == "O") else {array.dtype}
+        return max((2 * float(np.finfo(kind).eps) for kind in kinds
+                    if kind.kind == "f" and kind.itemsize < 8), default=0.0)
 
     def _copies(self, label, prob):
         "Which rows are copies of one another, and how many of them there are."
@@ -710,6 +735,7 @@ class _LearnsClasses(_Scored):
         columns = read_columns(features, label.size, y_true=y_true, y_prob=y_prob, groups=groups)
         self.classes_ = list(range(prob.shape[1])) if classes is None else list(
             np.asarray(classes).tolist())
+        self.edge_ = self._edge(y_prob)
         scores = self._scores(prob, self.rng)[np.arange(label.size), label]
         cell, labels = self._cells(columns, label.size)
         if self.by_class:
@@ -798,6 +824,6 @@ class ConformalSets(_LearnsClasses):
             raise ValueError(f"y_prob must have a column for each of the {len(self.classes_)} "
                              f"classes of the fit, got {prob.shape[1]}")
         columns = read_columns(features, len(prob), y_prob=y_prob)
-        scores = self._scores(prob, rng)
-        if self.by_class: return scores <= self.threshold_[:-1, 0]
-        return scores <= self._thresholds(columns, len(prob))
+        scores, edge = self._scores(prob, rng), max(self.edge_, self._edge(y_prob))
+        most = self.threshold_[:-1, 0] if self.by_class else self._thresholds(columns, len(prob))
+        return scores <= most + self._slack(most, edge)

@@ -25,7 +25,8 @@ from .coverage_counts import count_tails, coverage_interval, promised_coverage, 
 from .groups import sum_variance
 from .inputs import (check_column, check_count, check_fraction, check_generator,
                           check_labels_agree, plain_array, printable, read_vector)
-from .intervals import check_bounds, check_statement, regression_mwi_score
+from .intervals import (check_bounds, check_no_sets, check_statement, read_bound,
+                             regression_mwi_score)
 from .repeats import repeats_of
 from .resampling import affordable, as_observed, holm, monte_carlo_pvalue
 from .results import (Interval, Result, SignificanceTest, as_text, enumerated, html_table,
@@ -206,6 +207,12 @@ def _part_of_each(along):
     run = np.searchsorted(starts[1:], along.start[:-1], side="right")
     return np.unique(run, return_inverse=True)[1][along.codes]
 
+# %% ../nbs/55_coverage.ipynb #groups-of
+def _groups_of(sample, options):
+    "The group of each row, the same for all where all rows are copies of one; or None."
+    if options["is_one"]: return np.zeros(sample.n, np.int64)
+    return None if sample.groups is None else sample.groups.codes
+
 # %% ../nbs/55_coverage.ipynb #cell-013
 def _parts(covered, group, along, confidence):
     "A row for each part."
@@ -216,8 +223,9 @@ def _parts(covered, group, along, confidence):
     for rows_of in members:
         own, units = covered[rows_of], None if group is None else group[rows_of]
         values = along.labels[along.codes[rows_of]]
-        ends = {"name": values[0]} if along.kind == "groups" else {"first": float(values.min()),
-                                                                   "last": float(values.max())}
+        ends = {"name": values[0]} if along.kind == "groups" else {
+            name: float(end) if end < _FARTHEST else np.inf
+            for name, end in (("first", values.min()), ("last", values.max()))}
         low, high = _limits(own, units, confidence)
         least, most = _limits(own, units, joint)
         rows.append(ends | {"count": own.size, "covered": int(own.sum()), "coverage": own.mean(),
@@ -229,7 +237,7 @@ def _parts(covered, group, along, confidence):
 # %% ../nbs/55_coverage.ipynb #cell-013b
 def _along(sample, along, name, stated, options):
     "Coverage along one thing, and the test that it does not depend on it."
-    group, test = None if sample.groups is None else sample.groups.codes, None
+    group, test = _groups_of(sample, options), None
     covered = sample.error == 0
     tested = _by_signs if options["in_stretches"] else consistency_of
     if 0 < covered.sum() < covered.size:
@@ -339,7 +347,7 @@ def _coverage_answer(covered, group, level, pvalue, adjusted, options):
 # %% ../nbs/55_coverage.ipynb #cell-018
 def _value(x):
     "A number in three digits, a whole one as it is."
-    return f"{x:.0f}".replace("-", "−") if x == round(x) and abs(x) < 1e7 else three_digits(x)
+    return f"{x:.0f}".replace("-", "−") if abs(x) < 1e7 and x == round(x) else three_digits(x)
 
 # %% ../nbs/55_coverage.ipynb #cell-018b
 def _part_name(row, found):
@@ -403,7 +411,7 @@ def _swapped(y_intervals):
     "The bounds, lower first, and how many pairs were crossed."
     array = plain_array(y_intervals, "y_intervals", "an array of shape (n, 2)")
     if array.ndim != 2 or array.shape[1] != 2: return y_intervals, 0  # refused where it is checked
-    low, up = (read_vector(array[:, side], f"y_intervals[:, {side}]") for side in (0, 1))
+    low, up = (read_bound(array[:, side], f"y_intervals[:, {side}]") for side in (0, 1))
     return np.column_stack([np.minimum(low, up), np.maximum(low, up)]), int(np.sum(low > up))
 
 # %% ../nbs/55_coverage.ipynb #cell-020b
@@ -473,8 +481,10 @@ class _Report(Result):
     n: int  # number of points
     coverage: float  # the coverage that was stated
     covered: int  # number of covered points
-    mean_size: float  # mean width, or number of classes
-    score: float | None  # Winkler score, in the unit of the bounds; None for label sets
+    mean_size: float  # mean width, infinite where one is, or number of classes
+    score: float | None  # Winkler score, in the unit of the bounds, infinite where a width is; None
+                         # for label sets
+    n_open: int  # intervals without a bound on one side or both
     n_classes: int  # 0 for intervals
     n_crossed: int  # pairs of bounds that were swapped
     n_empty: int  # label sets without any label
@@ -517,9 +527,12 @@ class IntervalReport(_Report):
     covered : int
         Number of covered points.
     mean_size : float
-        Mean width, or number of classes.
+        Mean width, infinite where one is, or number of classes.
     score : float | None
-        Winkler score, in the unit of the bounds; None for label sets.
+        Winkler score, in the unit of the bounds, infinite where a width is; None for label
+        sets.
+    n_open : int
+        Intervals without a bound on one side or both.
     n_classes : int
         0 for intervals.
     n_crossed : int
@@ -695,6 +708,9 @@ def _mending(report):
                 f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}, "
                 f"a gain of {gain}. Then judge again, on other points."
                 + " What the mend promises takes rows for unrelated." * alike)
+    if report.n_open: return (
+        f"No correction was tried, since {report.no_mend}. On separate calibration rows, "
+        "ConformalBounds moves the bounds that are finite.")
     if report.mends is None: return (
         f"No mend was tried, since {report.no_mend}. Judge them on more points, or have the model "
         "state its quantiles anew.")
@@ -711,6 +727,9 @@ def _no_mend(report):
     if report.n_classes: return "sets are made anew from probabilities"
     if report.verdict != "invalid": return "no fault is shown that one could mend"
     if far := _decisive(report): return f"{far} decides the score"
+    if report.n_open: return (f"{report.n_open:,} of {report.n:,} intervals "
+                              f"{'has' if report.n_open == 1 else 'have'} an infinite bound and no "
+                              "score")
     if report.n < 50: return "there are fewer than fifty points"
     if report.mends is None:
         rows = "points" if report.n_groups is None else "groups of rows"
@@ -801,8 +820,10 @@ def _report_page(report, path, details):
             "lies apart from the coverage of all points, all parts taken together."))
     what, name = ("sets", "Mean number of labels") if report.n_classes else (
         "intervals", "Mean width")
-    facts = details | {"Points": f"{report.n:,}", name: three_digits(report.mean_size)}
-    if report.score is not None: facts["Winkler score"] = three_digits(report.score)
+    facts = details | {"Points": f"{report.n:,}", name: "not reported" if report.n_open else
+                       three_digits(report.mean_size)}
+    if report.n_open: facts["Infinite intervals"] = f"{report.n_open:,}"
+    elif report.score is not None: facts["Winkler score"] = three_digits(report.score)
     if report.n_groups: facts["Groups of rows"] = f"{report.n_groups:,}"
     if report.n_calibration: facts["Calibrated on"] = f"{report.n_calibration:,} points"
     facts |= {"Stated": f"{100 * report.coverage:g} %", "Tolerance": f"± "
@@ -823,8 +844,8 @@ def _report_page(report, path, details):
 # %% ../nbs/55_coverage.ipynb #cell-029
 def interval_report(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,), n ≥ 2
-    y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first, or sets, booleans of shape (n,
-                             # classes)
+    y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first, infinite where there is none; or
+                             # sets, booleans of shape (n, classes)
     coverage: float,  # the coverage that was stated, in (0, 1)
     *,
     y_pred: ArrayLike | None = None,  # predictions, shape (n,), along which coverage is judged too
@@ -852,7 +873,8 @@ def interval_report(
     y_true : ArrayLike
         True values, or classes for label sets, shape (n,), n ≥ 2.
     y_intervals : ArrayLike
-        Bounds, shape (n, 2), lower first, or sets, booleans of shape (n, classes).
+        Bounds, shape (n, 2), lower first, infinite where there is none; or sets, booleans
+        of shape (n, classes).
     coverage : float
         The coverage that was stated, in (0, 1).
     y_pred : ArrayLike | None, optional
@@ -913,13 +935,16 @@ def _read(y_true, y_intervals, level, classes, sort_bounds, given, options):
             raise ValueError("n_calibration must be left out where groups are given: no "
                              "distribution of the coverage is known for rows that belong together")
     if sort_bounds and classes is None and np.asarray(y_intervals).dtype.kind != "b":
+        check_no_sets(y_true, y_intervals)
         y_intervals, given["n_crossed"] = _swapped(y_intervals)
     checked = check_statement(y_true, y_intervals, classes)
     if checked.covered.shape[1] != 1:
         raise ValueError("y_intervals must have one level, shape (n, 2) or (n, classes), got "
-                         f"{checked.covered.shape[1]} levels")
+                         f"{checked.covered.shape[1]} levels; take one of them, "
+                         "y_intervals[:, :, 0]")
     if len(checked.covered) < 2: raise ValueError("y_true must hold at least two values, got 1")
-    read_columns(features, len(checked.covered), y_true=y_true)  # refuses other labels
+    read_columns(features, len(checked.covered), y_true=y_true, y_intervals=y_intervals,
+                 y_pred=given["y_pred"], groups=given["groups"])  # refuses other labels
     stated = options["tolerance"]
     options["tolerance"] = min(level, 1 - level) / 5 if stated is None else check_fraction(
         stated, "tolerance")
@@ -934,8 +959,10 @@ def _judged(y_true, stated, level, checked, given, options):
     y = None if bounds is None else read_vector(y_true, "y_true")
     missed, in_stretches, cautions = _missed(covered, y, bounds, level, given,
                                              options["n_calibration"] is not None)
-    options = options | {"in_stretches": in_stretches, "at_bound": _at_bound(y, bounds)}
-    group = None if missed.groups is None else missed.groups.codes
+    is_one = missed.groups is None and options["n_calibration"] is None and _is_one(y, bounds)
+    options = options | {"in_stretches": in_stretches, "at_bound": _at_bound(y, bounds),
+                         "is_one": is_one}
+    group = _groups_of(missed, options)
     promised = promised_coverage(level, options["n_calibration"])
     options["n_empty"] = empty = int(np.sum(size == 0)) if checked.n_classes else 0
     asked = _asked_along(missed, size, checked, given, options)
@@ -953,7 +980,8 @@ def _judged(y_true, stated, level, checked, given, options):
         answer = _along_answer(one, float(p), name if asked[name][2] else None, options)
         conclusions[answer.question] = answer
     is_far = any("alone makes up" in one for one in cautions)
-    mends, held_out, mend = (None, None, None) if bounds is None or is_far else _tried(
+    n_open = int(np.isinf(size).sum())
+    mends, held_out, mend = (None, None, None) if bounds is None or is_far or n_open else _tried(
         conclusions, y, bounds, level, asked, group, options)
     if empty:
         cautions.append(f"{empty:,} of {covered.size:,} sets are empty; they count as missed, and "
@@ -962,7 +990,8 @@ def _judged(y_true, stated, level, checked, given, options):
         conclusions=conclusions, n=covered.size, coverage=level, covered=int(covered.sum()),
         mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=given["n_crossed"],
         score=None if bounds is None else float(regression_mwi_score(y, bounds, level)),
-        n_empty=empty, n_calibration=options["n_calibration"], tolerance=options["tolerance"],
+        n_open=n_open, n_empty=empty, n_calibration=options["n_calibration"],
+        tolerance=options["tolerance"],
         n_groups=None if group is None or in_stretches else int(group.max()) + 1,
         cautions=tuple(cautions), confidence=options["confidence"], mends=mends,
         held_out=held_out, mend=mend)
@@ -977,10 +1006,20 @@ def _missed(covered, y, bounds, level, given, is_calibrated):
     if given["n_crossed"]:
         cautions = [*cautions, f"{given['n_crossed']:,} of {covered.size:,} pairs of bounds were "
                     "crossed and have been swapped."]
-    if bounds is not None: cautions += _far_row(y, bounds, level)
+    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(y, bounds, level)]
     if missed.groups is not None and not in_stretches:
         cautions += _few_groups(covered, missed.groups.codes)
     return missed, in_stretches, cautions
+
+
+def _open(bounds):
+    "A sentence on intervals without a bound on one side or both."
+    number = int(np.isinf(bounds).any(axis=1).sum())
+    if not number: return []
+    has, their = ("has", "its") if number == 1 else ("have", "their")
+    return [f"{number:,} of {len(bounds):,} intervals {has} no bound on one side or both. The "
+            "coverage counts all; the mean width and the Winkler score are infinite and not "
+            "reported."]
 
 
 def _at_bound(y, bounds):
@@ -1001,6 +1040,7 @@ def _tried(conclusions, y, bounds, level, asked, group, options):
 # %% ../nbs/55_coverage.ipynb #cell-032b
 def _far_row(y, bounds, level):
     "A warning where one row decides the mean score."
+    if np.isinf(bounds).any(): return []
     out = np.maximum(np.maximum(bounds[:, 0] - y, y - bounds[:, 1]), 0)
     score = bounds[:, 1] - bounds[:, 0] + 2 / (1 - level) * out
     share = score.max() / score.sum() if score.any() else 0
@@ -1008,13 +1048,73 @@ def _far_row(y, bounds, level):
     return [f"Row {int(score.argmax()):,} (counted from 0) alone makes up {100 * share:.0f} % of "
             "the Winkler score: look there before the score is used."]
 
+# %% ../nbs/55_coverage.ipynb #equal-rows
+def _equal_rows(y, bounds):
+    "A number for each row, equal where value and bounds are, and the rows of which each differs."
+    value = np.sort(y)
+    if np.count_nonzero(value[1:] == value[:-1]) < 2: return None, None
+    columns = np.column_stack([y, bounds])
+    order = np.lexsort(columns.T)
+    ordered = columns[order]
+    is_first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    rows = np.empty(y.size, np.int64)
+    rows[order] = np.cumsum(is_first) - 1
+    return rows, ordered[is_first]
+
+# %% ../nbs/55_coverage.ipynb #copies
+def _copies(y, bounds):
+    """A label for each row, equal where rows must be copies, or None; and a sentence on rows that
+    may be."""
+    rows, kinds = _equal_rows(y, bounds)
+    if rows is None or y.size < 4: return None, []
+    number, n_kinds = np.bincount(rows), len(kinds)
+    if n_kinds <= 2: return rows, []
+    along = np.unique(kinds[:, 1:], axis=0, return_inverse=True)[1].ravel()
+    sure = (number > 1) & (np.bincount(along)[along] == 1) & (kinds[:, :1] != kinds[:, 1:]).all(
+        axis=1)
+    sure[sure] = _is_long(kinds[sure, 0]) & _is_long(kinds[sure, 1:]).any(axis=1)
+    if (number[sure] - 1).sum() > 1:
+        return np.where(sure[rows], rows, n_kinds + np.arange(y.size)), []
+    many = np.flatnonzero(number >= 5)
+    least = np.where(_is_long(kinds[many, 0]), 5, max(10, y.size / 10))
+    if n_kinds >= 20 and (number[many] < least).all(): return None, []
+    told = (f"Only {n_kinds} of {y.size:,} rows differ" if n_kinds < 20 else
+            f"{number.max():,} of {y.size:,} rows are equal")
+    return None, [f"{told}, value and bounds; if such rows are copies, give groups."]
+
+# %% ../nbs/55_coverage.ipynb #is-long
+def _is_long(values):
+    "Whether numbers have more than eight significant digits."
+    found = [float(f"{x:.8g}") != x for x in values.ravel().tolist()]
+    return np.array(found, dtype=bool).reshape(values.shape)
+
+# %% ../nbs/55_coverage.ipynb #is-one
+def _is_one(y, bounds):
+    "Whether all rows are copies of one."
+    if bounds is None or y.size < 4: return False
+    return bool((y == y[0]).all() and (bounds == bounds[0]).all())
+
+# %% ../nbs/55_coverage.ipynb #centred
+def _centred(y, bounds):
+    """Distances from the middles, and half widths; where a bound is infinite, distances from the
+    other one, or from the median, and the median of the half widths."""
+    if np.isfinite(bounds).all(): return y - bounds.mean(axis=1), (bounds[:, 1] - bounds[:, 0]) / 2
+    low, up = bounds.T
+    is_open = np.isinf(bounds).any(axis=1)
+    end = np.where(np.isfinite(low), low, np.where(np.isfinite(up), up, np.median(y)))
+    middle = np.where(is_open, end, np.where(is_open, 0.0, low) / 2 + np.where(is_open, 0, up) / 2)
+    half = np.where(is_open, 0.0, np.where(is_open, 0.0, up) - np.where(is_open, 0.0, low)) / 2
+    usual = np.median(half[~is_open]) if not is_open.all() else 0.0
+    return y - middle, np.where(is_open, usual or 1.0, half)
+
 # %% ../nbs/55_coverage.ipynb #cell-059
 def _without_repeats(missed, y, bounds, is_calibrated):
     """The misses with rows that repeat each other as groups, or with stretches of the file where
     neighbouring rows are alike; whether it is these; and what was seen."""
-    half = (bounds[:, 1] - bounds[:, 0]) / 2
-    if y.size < 4 or not np.all(half > 0): return missed, False, []
-    away = np.clip(y - bounds.mean(axis=1), -1e149 * half, 1e149 * half)
+    (away, half), (copies, cautions) = _centred(y, bounds), _copies(y, bounds)
+    if copies is not None: return _counted_once(missed, copies, is_calibrated)
+    if y.size < 4 or not np.all(half > 0): return missed, False, cautions
+    away = np.clip(away, -1e149 * half, 1e149 * half)
     seen = repeats_of(Sample(away, half))
     if seen.groups is not None:
         told = seen.sentence.rstrip(".") if seen.repeats is None else (
@@ -1022,7 +1122,7 @@ def _without_repeats(missed, y, bounds, is_calibrated):
         if is_calibrated: return missed, False, [f"{told}; p-values take all for unrelated."]
         return missed.with_groups(seen.groups), False, [f"{told}; those that do count as one."]
     if seen.lag is None or seen.lag > 3 or seen.pvalue > 0.001 or seen.correlation < 0.05:
-        return missed, False, []  # equal whole numbers are no copies, as far as these rows tell
+        return missed, False, cautions  # equal rows are no copies, as far as these rows tell
     if y.size < 40: return missed, False, [f"{_ALIKE}; p-values take them for unrelated."]
     whole = "; the coverage as a whole is judged as if rows were unrelated" * is_calibrated
     number = min(20, y.size // 5)
@@ -1030,16 +1130,32 @@ def _without_repeats(missed, y, bounds, is_calibrated):
         f"{_ALIKE}; {number} stretches of the file were taken for what varies, as if these were "
         f"unrelated{whole}."]
 
+# %% ../nbs/55_coverage.ipynb #counted-once
+def _counted_once(missed, copies, is_calibrated):
+    "The misses, with copies of rows as groups."
+    rows = np.unique(copies, return_inverse=True)[1]
+    told = f"{rows.size - rows.max() - 1:,} of {rows.size:,} rows repeat an earlier one"
+    if is_calibrated: return missed, False, [f"{told}; p-values take all for unrelated."]
+    told = f"{told}; those that do count as one."
+    if rows.max() == 0: return missed, False, [told]  # a sample has two groups or more
+    return missed.with_groups(rows), False, [told]
+
 # %% ../nbs/55_coverage.ipynb #cell-059b
 _ALIKE = "Neighbouring rows are alike: if they belong together, give groups"
+_FARTHEST = 1e150  # stands for an infinite width along which coverage is judged
 
 
 def _asked_along(missed, size, checked, given, options):
     "By name the misses, what they are judged along, and whether it is a feature."
     asked = {}
     if checked.n_classes: asked |= _by_size(missed, size)
-    elif np.ptp(size) > checked.rounding[0]:
-        rounded = np.minimum(eleven_digits(size), 1e150)
+    else:
+        is_open = np.isinf(size)
+        ends = size[~is_open]
+        if ends.size and np.ptp(ends) <= checked.rounding[0]:
+            size = np.where(is_open, size, ends[0])
+        rounded = np.where(is_open, _FARTHEST, np.minimum(eleven_digits(
+            np.where(is_open, 0.0, size)), _FARTHEST))
         if np.ptp(rounded) > 0: asked["width"] = missed, missed.along(rounded, "width"), False
     if given["y_pred"] is not None:
         prediction = check_column(given["y_pred"], size.size, "y_pred")

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from .conformal import as_decimals
 from .inputs import (check_count, check_errors, check_fraction, check_labels_agree,
                           plain_array, read_vector, refuse)
-from .intervals import check_bounds
+from .intervals import check_bounds, check_no_sets
 from .kernels import kernel
 from .logistic import boxed
 from .results import three_digits
@@ -600,12 +600,19 @@ class OnlineIntervals(_Deviations):
 # %% ../nbs/57_interval_streams.ipynb #cell-033
 def _halves(y_intervals):
     "The middles of intervals, and half their widths."
-    low, up, single = check_bounds(y_intervals)
-    if not single:
+    low, up, _ = check_bounds(y_intervals)
+    if low.shape[1] > 1:
         raise ValueError(f"y_intervals must have shape (n, 2), one level, got {low.shape[1]} "
-                         "levels")
-    width = read_vector((up - low)[:, 0], "the widths of y_intervals", positive=True)
-    return (low + up)[:, 0] / 2, width / 2
+                         "levels; take one of them, y_intervals[:, :, 0]")
+    low, up = low[:, 0], up[:, 0]
+    try: refuse("y_intervals", "have two bounds or none, since a single one has no middle",
+                np.isinf(low) != np.isinf(up), "one-sided")
+    except ValueError as error: raise ValueError(
+        f"{error}; ConformalBounds moves single bounds") from None
+    is_open = np.isinf(up)
+    low, up = (np.where(is_open, end, side) for end, side in ((-1.0, low), (1.0, up)))
+    width = read_vector(up - low, "the widths of y_intervals", positive=True)
+    return (low + up) / 2, np.where(is_open, np.inf, width / 2)
 
 # %% ../nbs/57_interval_streams.ipynb #cell-033b
 def _rows(y_intervals):
@@ -614,7 +621,10 @@ def _rows(y_intervals):
     return (given, True) if given.ndim != 1 else (given.reshape(1, -1), False)
 
 # %% ../nbs/57_interval_streams.ipynb #cell-033c
-def _bounds(middle, half): return as_decimals(middle - half, middle + half)
+def _bounds(middle, half, factor):
+    "Bounds so many half-widths away from the middle; infinite half-widths stay so."
+    half = np.where(np.isinf(half), np.inf, factor * np.where(np.isinf(half), 1.0, half))
+    return as_decimals(middle - half, middle + half)
 
 # %% ../nbs/57_interval_streams.ipynb #cell-033d
 def _distances(y, middle, half):
@@ -662,7 +672,7 @@ class _Forecasts(_Spoken):
         given, several = _rows(y_intervals)
         middle, half = _halves(given)
         keys = self.check_new(key, half.size, several, "rows of y_intervals")
-        made = _bounds(middle, self._state(given, keys) * half)
+        made = _bounds(middle, half, self._state(given, keys))
         return made if several else made[0]
 
     @locked
@@ -689,7 +699,7 @@ class _Forecasts(_Spoken):
         """
         given, several = _rows(y_intervals)
         middle, half = _halves(given)
-        made = _bounds(middle, self._now()._threshold() * half)
+        made = _bounds(middle, half, self._now()._threshold())
         return made if several else made[0]
 
 # %% ../nbs/57_interval_streams.ipynb #cell-034sc
@@ -725,7 +735,7 @@ class _Bounded(_Forecasts):
         keys, found = self.check_open(key, y.size, several, "values of y_true")
         middle, half = _halves([ticket.score for ticket in found])
         self._book(keys, found, *_distances(y, middle, half))
-        made = _bounds(middle, np.array([ticket.forecast for ticket in found]) * half)
+        made = _bounds(middle, half, np.array([ticket.forecast for ticket in found]))
         return made if several else made[0]
 
 # %% ../nbs/57_interval_streams.ipynb #cell-035
@@ -774,11 +784,12 @@ class OnlineBounds(_Bounded):
             For crossed bounds, for those of no width, and for bad data.
         """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals)
+        if plain_array(y_true, "y_true").size > 1: check_no_sets(y_true, y_intervals)
         (middle, half), y = _halves(y_intervals), read_vector(y_true, "y_true")
         if y.size != half.size:
             raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                              f"{half.size}")
-        return _bounds(middle, self._through(*_distances(y, middle, half)) * half)
+        return _bounds(middle, half, self._through(*_distances(y, middle, half)))
 
     @locked
     def partial_fit(self,

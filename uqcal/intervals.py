@@ -17,7 +17,7 @@ from .coverage_counts import (count_tails, coverage_interval, group_pvalues,
                                    promised_coverage, tail_pvalue)
 from .inputs import (check_choice, check_column, check_count, check_fraction,
                           check_generator, check_labels, check_labels_agree, check_weights,
-                          plain_array, read_groups, read_vector, refuse)
+                          plain_array, read_array, read_groups, read_vector, refuse)
 from .kernels import kernel
 from .resampling import (ALTERNATIVES, affordable, chunk_size, monte_carlo_pvalue,
                               run_chunks, shuffle_last, shuffle_state)
@@ -29,37 +29,132 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['check_bounds', 'regression_mean_width_score', 'regression_coverage_score', 'classification_mean_width_score',
-           'classification_coverage_score', 'Statement', 'check_statement', 'CoverageTest', 'coverage_test',
-           'coverage_of_counts', 'regression_ssc_score', 'regression_ssc', 'classification_ssc_score',
-           'classification_ssc', 'StratifiedCoverage', 'size_stratified_coverage', 'feature_stratified_coverage',
-           'hsic', 'HsicTest', 'hsic_test', 'coverage_width_based', 'regression_mwi_score']
+__all__ = ['read_bound', 'check_order', 'check_bounds', 'check_no_sets', 'regression_mean_width_score',
+           'regression_coverage_score', 'classification_mean_width_score', 'classification_coverage_score', 'Statement',
+           'check_statement', 'CoverageTest', 'coverage_test', 'coverage_of_counts', 'regression_ssc_score',
+           'regression_ssc', 'classification_ssc_score', 'classification_ssc', 'StratifiedCoverage',
+           'size_stratified_coverage', 'feature_stratified_coverage', 'hsic', 'HsicTest', 'hsic_test',
+           'coverage_width_based', 'regression_mwi_score']
 
 # %% ../nbs/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
     "An array with two or three dimensions, Python objects still in it."
+    shapes = [getattr(one, "ndim", 0) for one in values] if isinstance(values, tuple) else []
+    if shapes in ([1, 2], [1, 3]):
+        raise TypeError(f"{name} must be an array of shape {expected}, got a pair; where it holds "
+                        "predictions and then intervals or sets, pass the second, [1]")
     array = plain_array(values, name, f"an array of shape {expected}")
     if array.ndim == 0:
         raise TypeError(f"{name} must be an array of shape {expected}, got {type(values).__name__} "
                         f"({values!r:.40})")
     if array.ndim not in (2, 3) or 0 in array.shape:
-        raise ValueError(f"{name} must have shape {expected} with n ≥ 1, got {array.shape}")
+        raise ValueError(f"{name} must have shape {expected} with n ≥ 1, got {array.shape}"
+                         f"{_ONE_SIDED * (name == 'y_intervals' and array.ndim == 1)}")
     if array.dtype.kind == "O":
         hidden = np.array([one is np.ma.masked for one in array.ravel()])
         refuse(f"{name} (row by row)", "hold plain values", hidden, "masked")
     return array
 
+
+_ONE_SIDED = ("; of one-sided bounds the other side is infinite, np.column_stack([lower, "
+              "np.full(n, np.inf)]) or np.column_stack([np.full(n, -np.inf), upper])")
+
+# %% ../nbs/30_intervals.ipynb #read-bound
+def read_bound(
+    values: ArrayLike,  # the bounds of one side, shape (n,); −∞ or ∞ where there is none
+    name: str,  # what the caller calls them
+) -> np.ndarray:  # float64, shape (n,)
+    """Bounds of one side as numbers, infinite where there is none.
+
+    Parameters
+    ----------
+    values : ArrayLike
+        The bounds of one side, shape (n,); −∞ or ∞ where there is none.
+    name : str
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `uqcal.inputs.read_vector`, but for infinite values.
+    """
+    array = read_array(values, name)
+    if array.dtype.kind == "f": is_open = np.isinf(array)
+    else: is_open = np.array([isinstance(one, (float, np.floating)) and bool(np.isinf(one))
+                              for one in array] if array.dtype.kind == "O" else False)
+    ends = array
+    if is_open.any():
+        ends = array.copy()
+        ends[is_open] = 0.0
+    try: found = np.array(read_vector(ends, name))
+    except ValueError as error:
+        if "missing" not in str(error): raise
+        raise ValueError(f"{error}; write -inf or inf where there is no bound") from None
+    if is_open.any(): found[is_open] = array[is_open].astype(float)
+    return found
+
+# %% ../nbs/30_intervals.ipynb #check-order
+def check_order(
+    low: np.ndarray,  # lower bounds, shape (n,)
+    up: np.ndarray,  # upper bounds, shape (n,)
+    names: Sequence[str],  # what the caller calls lower and upper bounds
+    pairs: str | None = None,  # what the caller calls both, if they came in one array
+) -> None:
+    """Refuse pairs of bounds of which the lower one is above the upper one, or at the wrong end.
+
+    Parameters
+    ----------
+    low : np.ndarray
+        Lower bounds, shape (n,).
+    up : np.ndarray
+        Upper bounds, shape (n,).
+    names : Sequence[str]
+        What the caller calls lower and upper bounds.
+    pairs : str | None, optional
+        What the caller calls both, if they came in one array.
+
+    Raises
+    ------
+    ValueError
+        For them.
+    """
+    refuse(names[0], "be finite, or -inf where there is no lower bound",
+           (low == np.inf) & (up == np.inf), "infinite", low)
+    refuse(names[1], "be finite, or inf where there is no upper bound",
+           (up == -np.inf) & (low == -np.inf), "infinite", up)
+    crossed = low > up
+    if not crossed.any(): return
+    try:
+        if pairs is None: refuse(names[0], f"not exceed {names[1]}", crossed, "larger", low)
+        refuse(pairs, "have its lower bound first", crossed, "crossed", low)
+    except ValueError as error:
+        hint = f"exchange {names[0]} and {names[1]}"
+        if pairs is not None: hint = "y_intervals[:, ::-1] exchanges the columns"
+        if not crossed.all():
+            hint = "np.minimum and np.maximum of both put each pair in order"
+            if pairs is not None: hint = ("np.sort(y_intervals, axis=1) puts each pair in order, "
+                                          "and sort_bounds=True in interval_report")
+        raise ValueError(f"{error}; {hint}") from None
+
 # %% ../nbs/30_intervals.ipynb #cell-191
 def check_bounds(
-    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there
+                             # is none
 ) -> tuple[np.ndarray, np.ndarray, bool]:  # lower and upper bounds, each of shape (n, k), and
                                            # whether there was but one level
     """Bounds as float64, none of them crossed.
 
+    Infinite bounds stand where there is none.
+
     Parameters
     ----------
     y_intervals : ArrayLike
-        Bounds, shape (n, 2) or (n, 2, k), lower first.
+        Bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there is none.
 
     Returns
     -------
@@ -69,36 +164,89 @@ def check_bounds(
     Raises
     ------
     ValueError
-        For crossed bounds and for what `uqcal.inputs.read_vector` refuses. Raises TypeError
-        for anything but an array.
+        For crossed bounds and for what `read_bound` refuses. Raises TypeError for anything
+        but an array.
     """
     expected = "(n, 2) or (n, 2, k)"
     array = _as_array(y_intervals, "y_intervals", expected)
     if array.shape[1] != 2:
         raise ValueError(f"y_intervals must have shape {expected}, lower bound first, got "
-                         f"{array.shape}")
+                         f"{array.shape}{_other_shape(array)}")
     single, bounds = array.ndim == 2, ([], [])
     for level in range(1 if single else array.shape[2]):
         place = "" if single else f", {level}"
         for side in (0, 1):
-            bounds[side].append(read_vector(array[:, side] if single else array[:, side, level],
-                                            f"y_intervals[:, {side}{place}]"))
-        name = "y_intervals" if single else f"y_intervals[:, :{place}]"
-        refuse(name, "have its lower bound first", bounds[0][-1] > bounds[1][-1], "crossed",
-               bounds[0][-1])
+            bounds[side].append(read_bound(array[:, side] if single else array[:, side, level],
+                                           f"y_intervals[:, {side}{place}]"))
+        check_order(bounds[0][-1], bounds[1][-1], [f"y_intervals[:, {side}{place}]" for side in
+                                                   (0, 1)],
+                    "y_intervals" if single else f"y_intervals[:, :{place}]")
     low, up = (side[0][:, None] if len(side) == 1 else np.column_stack(side) for side in bounds)
     return low, up, single
+
+# %% ../nbs/30_intervals.ipynb #other-shape
+def _other_shape(array):
+    "What to do with an array that has not two columns."
+    if array.shape[1] == 1: return _ONE_SIDED
+    if _is_marks(array): return "; label sets must be booleans, .astype(bool)"
+    if len(array) == 2: return "; np.column_stack(y_intervals) makes columns of two rows"
+    return ""
+
+
+def _is_marks(array):
+    "Whether all values are whole numbers 0 and 1 that are no booleans."
+    if array.dtype.kind == "O" and not all(
+            isinstance(one, (int, np.integer)) and not isinstance(one, bool)
+            for one in array.ravel()): return False
+    return array.dtype.kind in "iuO" and bool(np.all((array == 0) | (array == 1)))
+
+# %% ../nbs/30_intervals.ipynb #check-no-sets
+def check_no_sets(
+    y_true: Any,  # true values, or classes, shape (n,)
+    y_intervals: Any,  # what was stated of them, shape (n, 2) or (n, 2, k)
+) -> None:
+    """Refuse integers 0 and 1 in two columns beside outcomes 0 and 1, which could be label sets.
+
+    Parameters
+    ----------
+    y_true : Any
+        True values, or classes, shape (n,).
+    y_intervals : Any
+        What was stated of them, shape (n, 2) or (n, 2, k).
+
+    Raises
+    ------
+    ValueError
+        For them.
+    """
+    stated = _as_array(y_intervals, "y_intervals", "(n, 2) or (n, 2, k)")
+    if stated.shape[1] != 2 or not _is_marks(stated): return
+    y = plain_array(y_true, "y_true")
+    if not all(isinstance(one, (int, float, np.number, np.bool_)) and one in (0, 1)
+               for one in (y.ravel().tolist() if y.dtype.kind != "O" else y.ravel())): return
+    raise ValueError(
+        "y_intervals must be floats for bounds or booleans for label sets, and integers 0 and 1 "
+        "beside outcomes 0 and 1 could be either; np.asarray(y_intervals, float) makes them "
+        "bounds, np.asarray(y_intervals, bool) sets")
 
 # %% ../nbs/30_intervals.ipynb #cell-191b
 def _check_intervals(y_true, y_intervals, sample_weight=None):
     """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
     but one level."""
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, sample_weight=sample_weight)
+    check_no_sets(y_true, y_intervals)
     y, (low, up, single) = read_vector(y_true, "y_true"), check_bounds(y_intervals)
     if y.size != len(low):
         raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                          f"{len(low)}")
     return y, low, up, (low <= y[:, None]) & (y[:, None] <= up), single
+
+
+def _rounding(low, up):
+    "The rounding error of the widths of each level."
+    largest = np.max([np.abs(np.where(np.isfinite(side), side, 0.0)).max(axis=0)
+                      for side in (low, up)], axis=0)
+    return 4 * np.finfo(float).eps * largest
 
 # %% ../nbs/30_intervals.ipynb #cell-009
 def _check_membership(y_pred_set, name="y_pred_set"):
@@ -112,7 +260,8 @@ def _check_membership(y_pred_set, name="y_pred_set"):
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(f"{name} must hold True and False (or 1 and 0): {int(wrong.sum())} of "
                          f"{wrong.size} values are neither, the first at {first} "
-                         f"({float(array[first])}); make sets of probabilities first")
+                         f"({float(array[first])}); make sets of probabilities first, as "
+                         "ConformalSets does")
     return array.astype(bool, copy=False).reshape(*array.shape[:2], -1), array.ndim == 2
 
 # %% ../nbs/30_intervals.ipynb #cell-009b
@@ -130,7 +279,7 @@ def _mean(values, sample_weight, single):
     columns = np.ascontiguousarray(values.T)
     if sample_weight is not None:
         weight = check_weights(sample_weight, len(values))
-        means = (columns * weight).sum(axis=1) / weight.sum()
+        means = (np.where(weight > 0, columns, 0) * weight).sum(axis=1) / weight.sum()
     elif columns.dtype == bool: means = np.array(list(map(np.count_nonzero, columns))) / len(values)
     else: means = columns.mean(axis=1)
     return float(means[0]) if single else means
@@ -140,7 +289,8 @@ def regression_mean_width_score(
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-) -> float | np.ndarray:  # in the unit of the bounds; shape (k,) for k levels
+) -> float | np.ndarray:  # in the unit of the bounds, infinite where one is; shape (k,) for k
+                           # levels
     """Mean width of the intervals.
 
     Parameters
@@ -153,12 +303,12 @@ def regression_mean_width_score(
     Returns
     -------
     float | np.ndarray
-        In the unit of the bounds; shape (k,) for k levels.
+        In the unit of the bounds, infinite where one is; shape (k,) for k levels.
 
     Raises
     ------
     ValueError
-        For crossed bounds and for what `uqcal.inputs.read_vector` refuses.
+        For crossed bounds and for what `read_bound` refuses.
     """
     check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
     low, up, single = check_bounds(y_intervals)
@@ -167,7 +317,8 @@ def regression_mean_width_score(
 # %% ../nbs/30_intervals.ipynb #cell-011b
 def regression_coverage_score(
     y_true: ArrayLike,  # true values, shape (n,)
-    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
+    y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first, infinite
+                             # where there is none
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
@@ -178,7 +329,8 @@ def regression_coverage_score(
     y_true : ArrayLike
         True values, shape (n,).
     y_intervals : ArrayLike
-        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first.
+        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first, infinite where there is
+        none.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -270,7 +422,7 @@ class Statement(NamedTuple):
     covered : np.ndarray
         Booleans, shape (n, k).
     size : np.ndarray
-        Widths or numbers of classes, shape (n, k).
+        Widths, infinite where a bound is, or numbers of classes, shape (n, k).
     rounding : np.ndarray
         Rounding error of a size, shape (k,).
     n_classes : int
@@ -278,7 +430,7 @@ class Statement(NamedTuple):
     """
 
     covered: np.ndarray  # booleans, shape (n, k)
-    size: np.ndarray  # widths or numbers of classes, shape (n, k)
+    size: np.ndarray  # widths, infinite where a bound is, or numbers of classes, shape (n, k)
     rounding: np.ndarray  # rounding error of a size, shape (k,)
     n_classes: int  # 0 for intervals
 
@@ -319,8 +471,7 @@ def check_statement(
         covered, member, _ = _check_sets(y_true, y_intervals, None, "y_intervals", classes)
         return Statement(covered, member.sum(axis=1), np.zeros(member.shape[2]), member.shape[1])
     _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
-    largest = np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
-    return Statement(covered, up - low, 4 * np.finfo(float).eps * largest, 0)
+    return Statement(covered, up - low, _rounding(low, up), 0)
 
 # %% ../nbs/30_intervals.ipynb #cell-021c
 def _check_levels(coverage, k):
@@ -563,11 +714,12 @@ def _number_runs(ordered, rounding):
 # %% ../nbs/30_intervals.ipynb #cell-027c
 def _value_groups(width, rounding, num_bins, word="widths"):
     """The group of each width, from the narrowest, groups of about equal count with equal widths
-    together."""
+    together; three, or as many as there are widths, where no number is given."""
     order = stable_order(width)
     run = _number_runs(width[order], rounding)
     # ranks at which a group may end
     end = np.append(np.flatnonzero(np.diff(run)), width.size - 1) + 1
+    if num_bins is None: num_bins = min(3, end.size)
     if end.size < num_bins:
         raise ValueError(f"num_bins must not exceed the number of distinct {word}, {end.size}, got "
                          f"{num_bins}")
@@ -675,7 +827,7 @@ def regression_ssc(
     """
     _, low, up, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     weight, num_bins = check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
-    rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(low).max(axis=0), np.abs(up).max(axis=0))
+    rounding = _rounding(low, up)
     rows = [_group_coverage(covered[:, j], _value_groups((up - low)[:, j], rounding[j], num_bins),
                             num_bins, weight) for j in range(low.shape[1])]
     return rows[0] if single else np.array(rows)
@@ -916,8 +1068,8 @@ def size_stratified_coverage(
                              # classes) or (n, classes, k)
     coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
     *,
-    num_bins: int | None = None,  # groups; 3 groups of widths, or one for each set size, unless
-                                  # given
+    num_bins: int | None = None,  # groups; 3 groups of widths, or one for each of fewer widths and
+                                  # for each set size, unless given
     alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
     confidence: float = 0.95,  # level of each group's interval, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
@@ -937,7 +1089,8 @@ def size_stratified_coverage(
     coverage : float | ArrayLike
         The coverage that was stated, in (0, 1); k numbers for k levels.
     num_bins : int | None, optional
-        Groups; 3 groups of widths, or one for each set size, unless given.
+        Groups; 3 groups of widths, or one for each of fewer widths and for each set size,
+        unless given.
     alternative : str, default "less"
         Coverage that is "less" than stated, "greater", or "two-sided".
     confidence : float, default 0.95
@@ -971,7 +1124,7 @@ def size_stratified_coverage(
     for level, inside, size, rounding in zip(levels, checked.covered.T, checked.size.T,
                                              checked.rounding):
         group = (_size_groups(size, checked.n_classes, num_bins) if checked.n_classes
-                 else _value_groups(size, rounding, num_bins or 3))
+                 else _value_groups(size, rounding, num_bins))
         found.append(_stratified(inside, group, size,
                                  "set size" if checked.n_classes else "width", level, options))
     return found[0] if single else tuple(found)
@@ -1002,7 +1155,8 @@ def feature_stratified_coverage(
                     # groups; codes that are numbers become groups by `.astype(str)`
     coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
     *,
-    num_bins: int | None = None,  # groups of about equal count along numbers; 3 unless given
+    num_bins: int | None = None,  # groups of about equal count along numbers; 3, or one for each of
+                                  # fewer values, unless given
     alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
     confidence: float = 0.95,  # level of each group's interval, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
@@ -1025,7 +1179,8 @@ def feature_stratified_coverage(
     coverage : float | ArrayLike
         The coverage that was stated, in (0, 1); k numbers for k levels.
     num_bins : int | None, optional
-        Groups of about equal count along numbers; 3 unless given.
+        Groups of about equal count along numbers; 3, or one for each of fewer values,
+        unless given.
     alternative : str, default "less"
         Coverage that is "less" than stated, "greater", or "two-sided".
     confidence : float, default 0.95
@@ -1066,7 +1221,7 @@ def _feature_groups(by, n, num_bins):
     if num_bins is not None: num_bins = check_count(num_bins, "num_bins")
     if names is None:
         column = check_column(by, n, "by")
-        return _value_groups(column, 0.0, num_bins or 3, "values of by"), column, "feature"
+        return _value_groups(column, 0.0, num_bins, "values of by"), column, "feature"
     if num_bins is not None:
         raise ValueError(f"num_bins must be left out where by holds names, got {num_bins}")
     codes, different = pd.factorize(names)
@@ -1079,8 +1234,12 @@ def _plot_groups(result, ax):
     table, named = result.groups, result.kind == "name"
     ax = new_axes(ax)
     ends = ["name"] if named else [name for name in table if name.endswith(("_low", "_high"))]
-    place = np.arange(len(table)) if named else table[ends].mean(axis=1)
-    half = np.zeros(len(table)) if named else (table[ends[1]] - table[ends[0]]) / 2
+    if named: place, half = np.arange(len(table)), np.zeros(len(table))
+    else:
+        sides = table[ends].to_numpy(float)
+        known = sides[np.isfinite(sides)]
+        sides = np.minimum(sides, 1.25 * known.max() if known.any() else 1.0)
+        place, half = sides.mean(axis=1), np.ptp(sides, axis=1) / 2
     ax.axhline(result.promised, color="0.4", ls="--", lw=1)
     ax.annotate(f"stated:\n{result.coverage:g}", (1.01, result.promised),
                 xycoords=("axes fraction", "data"), va="center", color="0.4")
@@ -1101,6 +1260,8 @@ def _plot_groups(result, ax):
     ax.set(ylabel=f"coverage, with {100 * result.confidence:g} % intervals",
            xlabel={"width": "width of the interval (unit of y)", "set size": "classes in the set",
                    "feature": "feature", "name": ""}[result.kind])
+    if not named and np.isinf(table[ends]).any(axis=None):
+        ax.set_xlabel(f"{ax.get_xlabel()}; infinite ones at the right end")
     return ax
 
 # %% ../nbs/30_intervals.ipynb #cell-040
@@ -1233,6 +1394,14 @@ def _check_kernel_sizes(kernel_sizes):
                          f"{sizes.size}")
     return float(sizes[0]), float(sizes[1])
 
+# %% ../nbs/30_intervals.ipynb #with-ends
+def _with_ends(width, kernel_size):
+    "The widths, infinite ones placed where the kernel of them and any other is zero."
+    is_finite = np.isfinite(width)
+    if is_finite.all(): return width
+    if not is_finite.any(): return np.zeros(width.size)
+    return np.where(is_finite, width, 2 * width[is_finite].max() + 30 * np.sqrt(kernel_size))
+
 # %% ../nbs/30_intervals.ipynb #cell-046b
 def hsic(
     y_true: ArrayLike,  # true values, shape (n,), n ≥ 2
@@ -1270,8 +1439,8 @@ def hsic(
     y, low, up, covered, single = _check_intervals(y_true, y_intervals)
     if y.size < 2: raise ValueError("y_true must hold at least 2 values for hsic, got 1")
     factor = np.sqrt(-2 * np.expm1(-1 / size_c)) / (y.size - 1)
-    values = [factor * _root_q((up - low)[:, j], covered[:, j], size_w)
-              for j in range(low.shape[1])]
+    values = [factor * _root_q(_with_ends(width, size_w), inside, size_w)
+              for width, inside in zip((up - low).T, covered.T)]
     return float(values[0]) if single else np.array(values)
 
 # %% ../nbs/30_intervals.ipynb #cell-053
@@ -1432,9 +1601,13 @@ def hsic_test(
 
 # %% ../nbs/30_intervals.ipynb #cell-087
 def _hsic_tested(width, covered, rounding, sizes, n_resamples, rng, n_jobs, progress):
-    if np.ptp(width) <= rounding: width = np.full(width.size, width[0])
-    constant = np.ptp(width) == 0
-    size_w, size_c = sizes or (1.0 if constant else _kernel_size(width), 1.0)
+    is_finite = np.isfinite(width)
+    ends = width[is_finite]
+    if not ends.size or np.ptp(ends) <= rounding:
+        width = np.where(is_finite, ends[0] if ends.size else 0.0, np.inf)
+    constant = len(np.unique(width)) == 1
+    size_w, size_c = sizes or ((_kernel_size(width[is_finite]) if ends.size else 0.0) or 1.0, 1.0)
+    width = _with_ends(width, size_w)
     factor, q, shuffled = np.sqrt(-2 * np.expm1(-1 / size_c)) / (width.size - 1), 0.0, np.zeros(
         n_resamples)
     if not (constant or covered.all() or not covered.any()):
@@ -1456,7 +1629,8 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
                          confidence_level: float,  # the coverage that was stated, in (0, 1)
                          *,
                          sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                         ) -> float:  # at most 1 for η ≥ 0; larger is better
+                         ) -> float:  # at most 1 for η ≥ 0; larger is better; −∞ where a width is
+                                      # infinite
     """Coverage width-based criterion, the mean width taken as a share of the range of y_true.
 
     Parameters
@@ -1477,7 +1651,7 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     Returns
     -------
     float
-        At most 1 for η ≥ 0; larger is better.
+        At most 1 for η ≥ 0; larger is better; −∞ where a width is infinite.
 
     Raises
     ------
@@ -1491,11 +1665,11 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     level = check_fraction(confidence_level, "confidence_level")
     check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up,
                        sample_weight=sample_weight)
-    low, up = read_vector(y_pred_low, "y_pred_low"), read_vector(y_pred_up, "y_pred_up")
+    low, up = read_bound(y_pred_low, "y_pred_low"), read_bound(y_pred_up, "y_pred_up")
     if low.size != up.size:
         raise ValueError(f"y_pred_low and y_pred_up must have the same length: {low.size} and "
                          f"{up.size}")
-    refuse("y_pred_low", "not exceed y_pred_up", low > up, "larger", low)
+    check_order(low, up, ("y_pred_low", "y_pred_up"))
     y, _, _, covered, _ = _check_intervals(y_true, np.column_stack([low, up]))
     (weight,) = read_vector([eta], "eta")
     if weight < -700:
@@ -1505,6 +1679,7 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     if reach == 0:
         raise ValueError(f"y_true must not be constant: all {y.size} values are {y[0]:.6g}, so a "
                          "width has no scale")
+    if np.isinf(up - low).any(): return -np.inf
     if (widest := float(np.max(up - low))) > 1e150 * reach:
         raise ValueError("y_true must vary by more than 1e-150 of the widest interval, "
                          f"{widest:.3g}, got a range of {reach:.3g}")
@@ -1520,7 +1695,8 @@ def regression_mwi_score(
                                           # each of k levels
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-) -> float | np.ndarray:  # in the unit of y, smaller is better; shape (k,) for k levels
+) -> float | np.ndarray:  # in the unit of y, smaller is better, infinite where a width is; shape
+                           # (k,) for k levels
     """Mean Winkler interval score: width plus 2/α times the distance of what was missed.
 
     Parameters
@@ -1537,7 +1713,8 @@ def regression_mwi_score(
     Returns
     -------
     float | np.ndarray
-        In the unit of y, smaller is better; shape (k,) for k levels.
+        In the unit of y, smaller is better, infinite where a width is; shape (k,) for k
+        levels.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from .calibration_tests import CalibrationTest, testable, tests_of
 from .conclusions import check_tolerance
 from .inputs import (check_choice, check_column, check_count, check_fraction, check_outcomes,
                           check_probabilities, read_vector, refuse)
-from .intervals import CoverageTest, coverage_of_counts
+from .intervals import CoverageTest, check_order, coverage_of_counts, read_bound
 from .reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
                                calibration_error_of, diagram_of, with_seen_scatter)
 from .resampling import ALTERNATIVES, holm
@@ -760,8 +760,8 @@ def coverage_of_partitions(
     frame: Any,  # as of `calibration_of_partitions`
     coverage: float,  # the coverage that was stated, in (0, 1)
     value: str = "value",  # the column of true values
-    lower: str = "lower",  # the column of lower bounds, in the same unit
-    upper: str = "upper",  # the column of upper bounds, in the same unit
+    lower: str = "lower",  # the column of lower bounds, in the same unit; −∞ where there is none
+    upper: str = "upper",  # the column of upper bounds, in the same unit; ∞ where there is none
     *,
     alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
@@ -779,9 +779,9 @@ def coverage_of_partitions(
     value : str, default "value"
         The column of true values.
     lower : str, default "lower"
-        The column of lower bounds, in the same unit.
+        The column of lower bounds, in the same unit; −∞ where there is none.
     upper : str, default "upper"
-        The column of upper bounds, in the same unit.
+        The column of upper bounds, in the same unit; ∞ where there is none.
     alternative : str, default "two-sided"
         "two-sided", or coverage "less" or "greater" than stated.
     confidence : float, default 0.95
@@ -820,8 +820,8 @@ def _covered(columns, place, options):
     if not len(columns[value]): return None
     with in_part(place):
         y = read_vector(columns[value], value)
-        low, high = (check_column(columns[name], y.size, name) for name in (lower, upper))
-        refuse(lower, f"not be above {upper}", low > high, "above", low)
+        low, high = (read_bound(columns[name], name) for name in (lower, upper))
+        check_order(low, high, (lower, upper))
     return (np.array([np.sum((low <= y) & (y <= high)), y.size]),)
 
 # %% ../nbs/64_partitions.ipynb #cell-012

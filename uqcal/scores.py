@@ -16,6 +16,7 @@ from sklearn.isotonic import isotonic_regression
 
 from .inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
                           read_vector, refuse)
+from .intervals import check_order, read_bound
 from .logistic import fit_logistic, platt_features, sigmoid
 from .sample import Ordering, Sample, bin_means
 from .scaling import IsotonicScaling, log_density
@@ -165,7 +166,8 @@ def interval_score(
     y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit
     y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit
     confidence_level: float,  # the coverage that was stated, in (0, 1)
-) -> np.ndarray:  # for each point, shape (n,), ≥ 0, in the unit of the values
+) -> np.ndarray:  # for each point, shape (n,), ≥ 0, in the unit of the values; infinite where a
+                   # bound is
     """The interval score of Winkler; smaller is better.
 
     Parameters
@@ -182,7 +184,8 @@ def interval_score(
     Returns
     -------
     np.ndarray
-        For each point, shape (n,), ≥ 0, in the unit of the values.
+        For each point, shape (n,), ≥ 0, in the unit of the values; infinite where a bound
+        is.
 
     Raises
     ------
@@ -193,9 +196,11 @@ def interval_score(
     ----------
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
-    error, half = centred_bounds(y_true, y_pred_low, y_pred_up)
-    level = check_fraction(confidence_level, "confidence_level")
-    return ErrorScoring("interval", level=level).points(error, half)
+    y, low, up = _read_bounds(y_true, y_pred_low, y_pred_up)
+    level, is_open = check_fraction(confidence_level, "confidence_level"), np.isinf(up - low)
+    low, up = (np.where(is_open, y, side) for side in (low, up))
+    score = ErrorScoring("interval", level=level).points(y - (low + up) / 2, (up - low) / 2)
+    return np.where(is_open, np.inf, score)
 
 # %% ../nbs/32_scores.ipynb #cell-047b
 def centred_bounds(y_true: ArrayLike,  # true values, shape (n,)
@@ -222,17 +227,29 @@ def centred_bounds(y_true: ArrayLike,  # true values, shape (n,)
     Raises
     ------
     ValueError, TypeError
-        For bad data, naming the argument, and for crossed bounds.
+        For bad data, naming the argument, for crossed bounds and for infinite ones.
     """
+    y, low, up = _read_bounds(y_true, y_pred_low, y_pred_up)
+    try: refuse("y_pred_low and y_pred_up", "be finite, since the interval score of a pair with an "
+                "infinite bound is infinite", np.isinf(up - low), "infinite")
+    except ValueError as error:
+        raise ValueError(f"{error}; leave these rows out for all models, or compare coverages by "
+                         "coverage_test") from None
+    return y - (low + up) / 2, (up - low) / 2
+
+# %% ../nbs/32_scores.ipynb #read-bounds
+def _read_bounds(y_true, y_pred_low, y_pred_up):
+    "True values and bounds, infinite where there is none, shape (n,) each."
     columns = dict(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up)
     check_labels_agree(**columns)
-    y, low, up = (read_vector(values, name) for name, values in columns.items())
+    y = read_vector(y_true, "y_true")
+    low, up = (read_bound(columns[name], name) for name in ("y_pred_low", "y_pred_up"))
     for name, values in (("y_pred_low", low), ("y_pred_up", up)):
         if values.size != y.size:
             raise ValueError(f"y_true and {name} must have the same length: {y.size} and "
                              f"{values.size}")
-    refuse("y_pred_low", "not exceed y_pred_up", low > up, "larger", low)
-    return y - (low + up) / 2, (up - low) / 2
+    check_order(low, up, ("y_pred_low", "y_pred_up"))
+    return y, low, up
 
 # %% ../nbs/32_scores.ipynb #cell-048
 def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1

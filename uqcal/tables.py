@@ -189,9 +189,8 @@ class _Faults:
         missing = np.isnan(values)
         missing[list(known)] = False
         self._count(name, values, places, missing, "has no value")
-        endless = np.isinf(values)
-        hint = _no_width(name, values[endless], self.found) if kind == "bound" else ""
-        self._count(name, values, places, endless, "is infinite ({:g})" + hint)
+        if kind != "bound":
+            self._count(name, values, places, np.isinf(values), "is infinite ({:g})")
         for is_wrong, said in _KINDS[kind]:
             self._count(name, values, places, is_wrong(values) & np.isfinite(values), said)
 
@@ -209,16 +208,6 @@ class _Faults:
             more = f", and in {count - 1:,} more {self.place}{'s' * (count > 2)}" * (count > 1)
             told.append(f"{self.place} {where}: {text}{more}")
         raise ValueError(f"{self.source}, {'; '.join(told)}")
-
-# %% ../nbs/03_tables.ipynb #cell-033w
-def _no_width(name, endless, found):
-    "What an infinite bound means, said once."
-    if not endless.size or any("no width" in text for _, text, _ in found.values()): return ""
-    column = name if name.isidentifier() else f"`{name}`"
-    kept = f"{column} {'> -inf' if endless[0] < 0 else '< inf'}"
-    return (", a bound that is never missed and leaves no width to judge; leave such rows out, as "
-            f"where {kept!r} does, and say how many there were").replace("{", "{{").replace(
-                "}", "}}")
 
 # %% ../nbs/03_tables.ipynb #cell-008
 class UnknownColumn(ValueError):
