@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['refuse', 'printable', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
+__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
            'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
            'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'place_labels', 'check_count',
            'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator']
@@ -90,6 +90,8 @@ _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _KINDS = {"b": "booleans", "c": "complex numbers", "M": "dates", "m": "time spans", "U": "text",
           "S": "bytes", "T": "text", "V": "records"}
 _MISSING = (type(None), type(pd.NA), type(pd.NaT), type(np.ma.masked))
+_NARROW = (np.float32, np.float16)
+_SINGLE = (*_MISSING, np.generic)  # one value, though numpy can make an array of it
 
 
 def _is_number(kind):
@@ -103,6 +105,7 @@ def _is_number(kind):
 def _to_float(value):
     """The value as a float: NaN where it is missing, infinite where an integer is too large for a
     double."""
+    if isinstance(value, _NARROW): value = str(value)  # its shortest decimal
     try: return np.nan if isinstance(value, _MISSING) else float(value)
     except OverflowError: return np.inf if value > 0 else -np.inf
     except ValueError:
@@ -128,12 +131,83 @@ def _from_objects(values, name):
                         f"{first} ({values[first]!r:.40}){_text_hint(values[first])}")
     return np.array([_to_float(value) for value in values], dtype=np.float64)
 
+# %% ../nbs/00_inputs.ipynb #cell-083
+_TENS = 10.0 ** np.arange(23)  # those that a double holds exactly
+
+
+def _by_text(values):
+    "Shortest decimals of a vector, as numpy prints each different value."
+    different, codes = np.unique(values, return_inverse=True)
+    return np.array([_to_float(value) for value in different])[codes]
+
+
+# %% ../nbs/00_inputs.ipynb #cell-084
+def _shortest(single, wide):
+    "Put the shortest decimals of a vector of single precision in place of the same in double."
+    size = np.abs(wide)
+    exact = (wide == np.rint(wide)) & (size <= 2**24)  # whole numbers are what they are
+    rest = np.flatnonzero(np.isfinite(wide) & ~exact)
+    size = size[rest]
+    by_text = (size < 1e-13) | (size > 1e22) | (np.frexp(size)[0] == 0.5)  # powers of two too
+    wide[rest[by_text]] = _by_text(single[rest[by_text]])
+    rest, size = rest[~by_text], size[~by_text]
+    first = np.floor(np.log10(size)).astype(np.int64)  # the power of ten of the first digit
+    for digits in (6, 7, 8, 9):
+        value, places = wide[rest], digits - 1 - first
+        up, down = _TENS[np.maximum(places, 0)], _TENS[np.maximum(-places, 0)]
+        scaled = value * up / down
+        whole = np.rint(scaled)
+        found = whole / up * down
+        fits = found.astype(np.float32) == single[rest]
+        tied = fits & (np.abs(np.abs(scaled - whole) - 0.5) < 1e-6)
+        found[tied] = _by_text(single[rest[tied]])
+        wide[rest[fits]] = found[fits]
+        rest, first = rest[~fits], first[~fits]
+
+
+# %% ../nbs/00_inputs.ipynb #cell-085
+def widen(array: np.ndarray,  # of any kind and shape
+          ) -> np.ndarray:  # float64, same shape, where it was float32 or float16; else the same
+    """Numbers of single and half precision as the doubles of their shortest decimals.
+
+    Parameters
+    ----------
+    array : np.ndarray
+        Of any kind and shape.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, same shape, where it was float32 or float16; else the same.
+    """
+    if array.dtype.type not in _NARROW: return array
+    single = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).ravel()
+    if single.dtype == np.float16: return _by_text(single).reshape(array.shape)
+    with np.errstate(invalid="ignore"): wide = single.astype(np.float64)  # NaN that signal
+    for start in range(0, wide.size, 65_536):  # parts that stay in the cache
+        part = slice(start, start + 65_536)
+        _shortest(single[part], wide[part])
+    return wide.reshape(array.shape)
+
+
+# %% ../nbs/00_inputs.ipynb #cell-087
+def _columns_widened(values):
+    "A data frame whose columns of single precision are widened one by one; anything else as it is."
+    if isinstance(values, pd.DataFrame):
+        columns = [values.iloc[:, k] for k in range(values.shape[1])]
+    elif hasattr(type(values), "get_columns"): columns = values.get_columns()  # polars
+    else: return values
+    arrays = [np.asarray(column) for column in columns]
+    if not any(array.dtype.type in _NARROW for array in arrays): return values
+    return pd.DataFrame(dict(enumerate(map(widen, arrays))))
+
+
 # %% ../nbs/00_inputs.ipynb #cell-058
 def plain_array(values: ArrayLike,  # values of any kind in any number of dimensions
                 name: str,  # what the caller calls them
                 expected: str = "a 1-D array of numbers",  # what they should have been
                 ) -> np.ndarray:  # Python objects stay what they are
-    """A numpy array without a mask from whatever can be read as one.
+    """A numpy array without a mask from whatever can be read as one; single precision as `widen` reads it.
 
     Parameters
     ----------
@@ -158,15 +232,18 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
     """
     if hasattr(values, "detach"): values = values.detach()
     is_list = isinstance(values, (list, tuple))
-    if is_list and np.ma.MaskedArray in set(map(type, values)):
-        values = [plain_array(row, f"{name}[{i}]", expected) for i, row in enumerate(values)]
+    if is_list and any(hasattr(kind, "__array__") and not issubclass(kind, _SINGLE)
+                       for kind in set(map(type, values))):
+        values = [row if isinstance(row, _SINGLE) or not hasattr(row, "__array__")
+                  else plain_array(row, f"{name}[{i}]", expected) for i, row in enumerate(values)]
     if np.ma.isMaskedArray(values):
         mask = np.ma.getmaskarray(values)
         rows = " (row by row)" if mask.ndim > 1 else ""
         if mask.dtype == bool:  # that of records is not
             refuse(name + rows, "not hold missing values", mask.ravel(), "masked")
-        return np.ma.getdata(values)
-    try: return np.asarray(values, dtype=object if is_list else None)
+        return widen(np.ma.getdata(values))
+    values = _columns_widened(values)
+    try: return widen(np.asarray(values, dtype=object if is_list else None))
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{name} must be {expected}, {type(values).__name__} can't be read as one: "
                         f"{error}") from error
@@ -906,7 +983,7 @@ def check_fraction(
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {shown!s:.40}")
     if 1 - float(value) == 1:
         raise ValueError(f"{name} must be more than rounding away from 0, got {float(value):g}")
-    return float(value)
+    return _to_float(value)
 
 # %% ../nbs/00_inputs.ipynb #cell-036
 def check_choice(
