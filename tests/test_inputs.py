@@ -12,6 +12,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 
 from uqcal.calibration_tests import kuiper_test
 from uqcal.cumulative import calibration_graph, comparison_graph, subpopulation_graph
@@ -20,7 +21,7 @@ from uqcal.inputs import (check_binary, check_choice, check_column, check_count,
 from uqcal.intervals import regression_coverage_score
 from uqcal.online import OnlineNewtonStep, OnlinePlattScaling
 from uqcal.recalibration import PlattScaling
-from uqcal.reliability import top_label_ece
+from uqcal.reliability import expected_calibration_error, top_label_ece
 from uqcal.sample import Sample
 from uqcal.screening import screen
 from uqcal.statistics import ence
@@ -341,3 +342,88 @@ def test_names_from_data_are_shown_without_control_characters():
                  lambda: screen({"\x1by": ["\r"], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"), lambda: read_labels(["\x1b"], 2, "g")):
         with pytest.raises((ValueError, TypeError)) as error: call()
         assert not set(str(error.value)) & set("\x1b\r")
+
+
+# --- objects that are no arrays
+
+class AnswersNone:
+    "Asked for any name it knows no better than None, as ngboost's Normal is; names of the distribution behind it are found."
+
+    def __init__(self, members): self.members = members
+    def __getattr__(self, name):
+        if name.startswith("__"): raise AttributeError(name)
+        return (lambda *given: np.zeros(3)) if name in ("mean", "std", "cdf", "logpdf", "ppf") else None
+    def __len__(self): return 3
+    def __getitem__(self, key): return AnswersNone(self.members)
+
+
+class Raises:
+    "Asked for any name it raises an error of its own."
+
+    def __getattr__(self, name): raise RuntimeError(f"no {name} before the fit")
+    def __repr__(self): raise RuntimeError("not shown")
+
+
+class AnswersAll:
+    "Asked for any name it returns itself, which can be called."
+
+    def __getattr__(self, name): return self
+    def __call__(self, *given): return self
+
+
+class TorchNormal:
+    "What a distribution of PyTorch has: fields, and no function called std."
+
+    mean, stddev = np.zeros(3), np.ones(3)
+    def log_prob(self, x): return x
+
+
+@pytest.mark.parametrize(("make", "says"), [
+    (lambda: AnswersNone(1), r"AnswersNone, a distribution; pass its mean and its standard deviation as numbers, \.mean\(\) and \.std\(\)$"),
+    (lambda: stats.norm(np.zeros(3), 1), r"a distribution; pass its mean and its standard deviation as numbers, \.mean\(\) and \.std\(\)$"),
+    (TorchNormal, r"TorchNormal, a distribution; pass its mean and its standard deviation as numbers, \.mean and \.stddev$"),
+    (AnswersAll, r"AnswersAll, a distribution; pass its mean and its standard deviation"), (Raises, "Raises can't be read as one: .*; pass the numbers themselves, such as a mean and a std|got Raises"),
+], ids=["answers None", "scipy", "torch", "answers all", "raises"])
+def test_a_distribution_is_refused_with_what_to_type_instead(make, says):
+    for call in (lambda: validate(np.ones(3), make()), lambda: read_vector(make(), "error"), lambda: check_errors(make(), np.ones(3)), lambda: plain_array(make(), "y_intervals")):
+        with pytest.raises(TypeError, match=says): call()
+
+
+@pytest.mark.parametrize("make", [np.array, pd.DataFrame, pl.DataFrame])
+def test_members_of_an_ensemble_are_refused_with_their_mean_and_spread(make):
+    with pytest.raises(ValueError, match=r"of ensemble members pass \.mean\(axis=1\) and \.std\(axis=1, ddof=1\)$"): read_vector(make(np.ones((4, 3))), "uncertainty")
+
+
+@pytest.mark.parametrize("call", [expected_calibration_error, top_label_ece, kuiper_test])
+def test_a_column_of_probabilities_is_flattened_by_one_step(call):
+    rng = np.random.default_rng(0)
+    p = rng.random((200, 1))
+    y = (rng.random(200) < p[:, 0]) * 1
+    with pytest.raises(ValueError, match=r"y_prob must be 1-D, got shape \(200, 1\); flatten it with \.ravel\(\)"): call(y, p)
+    with pytest.raises(ValueError, match=r"select its column, \['p'\]"): call(y, pd.DataFrame({"p": p[:, 0]}))
+
+
+# --- labels of xarray
+
+def array(values, labels=None, dim="case"):
+    return xr.DataArray(values, dims=[dim, *["side"] * (np.ndim(values) - 1)], coords=None if labels is None else {dim: labels})
+
+
+@pytest.mark.parametrize(("first", "second", "says"), [
+    (list("abc"), list("abc"), None), (list("abc"), None, None), (None, None, None), (list("abc"), list("cab"), "be in the same order"), (list("abc"), list("abd"), "labels at position 2 are 'c' and 'd'"),
+    ([3, 5, 8], [0, 1, 2], "only count its rows from 0"), (pd.date_range("2024", periods=3), pd.date_range("2025", periods=3), "the same index"),
+], ids=["equal", "one", "none", "another order", "others", "counted", "dates"])
+def test_coordinates_of_xarray_are_compared_as_indexes_of_pandas(first, second, says):
+    values = np.array([0.1, 0.2, 0.3])
+    def of_pandas(labels): return values if labels is None else pd.Series(values, index=labels)
+    for one, other in ((array(values, first), array(values, second)), (array(values, first), of_pandas(second)), (of_pandas(first), array(values, second)), (of_pandas(first), of_pandas(second))):
+        if says is None: check_errors(one, other)
+        else:
+            with pytest.raises(ValueError, match=says): check_errors(one, other)
+
+
+def test_coordinates_along_rows_count_in_tables_too_and_others_do_not():
+    y, bounds = array([0.1, 0.2], list("ab")), array([[0, 1], [0, 1]], list("ba"))
+    with pytest.raises(ValueError, match="same order"): regression_coverage_score(y, bounds)
+    named = xr.DataArray([0.1, 0.2], dims="case", coords={"place": ("case", ["x", "y"])})
+    check_errors(named, array([0.1, 0.2], list("ab")))

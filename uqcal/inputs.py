@@ -9,6 +9,7 @@ import decimal
 import difflib
 import numbers
 import operator
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -202,6 +203,27 @@ def _columns_widened(values):
     return pd.DataFrame(dict(enumerate(map(widen, arrays))))
 
 
+# %% ../nbs/00_inputs.ipynb #cell-089
+def _attribute(values, name):
+    "An attribute; None where there is none, and where asking for it fails."
+    try: return getattr(values, name, None)
+    except Exception: return None
+
+
+def _is_distribution(values):
+    "Whether something has a distribution function, or a density, and is no array."
+    if isinstance(values, (list, tuple, str)) or hasattr(type(values), "__array__"): return False
+    return any(callable(_attribute(values, name)) for name in ("cdf", "log_prob", "logpdf"))
+
+
+def _numbers_of(values):
+    "How the mean and the standard deviation of a distribution are called."
+    spread = next((name for name in ("std", "stddev", "scale")
+                   if _attribute(values, name) is not None), "std")
+    return " and ".join("." + name + "()" * callable(_attribute(values, name))
+                        for name in ("mean", spread))
+
+
 # %% ../nbs/00_inputs.ipynb #cell-058
 def plain_array(values: ArrayLike,  # values of any kind in any number of dimensions
                 name: str,  # what the caller calls them
@@ -230,7 +252,10 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
     ValueError
         Where something is masked.
     """
-    if hasattr(values, "detach"): values = values.detach()
+    if _is_distribution(values): raise TypeError(
+        f"{name} must be {expected}, got {type(values).__name__}, a distribution; pass its mean "
+        f"and its standard deviation as numbers, {_numbers_of(values)}")
+    if callable(detach := _attribute(values, "detach")): values = detach()
     is_list = isinstance(values, (list, tuple))
     if is_list and any(hasattr(kind, "__array__") and not issubclass(kind, _SINGLE)
                        for kind in set(map(type, values))):
@@ -244,26 +269,31 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
         return widen(np.ma.getdata(values))
     values = _columns_widened(values)
     try: return widen(np.asarray(values, dtype=object if is_list else None))
-    except (TypeError, ValueError, RuntimeError) as error:
+    except Exception as error:  # whatever the object makes of being asked for its values
+        hint = "; pass the numbers themselves, such as a mean and a std"
         raise TypeError(f"{name} must be {expected}, {type(values).__name__} can't be read as one: "
-                        f"{error}") from error
+                        f"{error}{'' if is_list else hint}") from error
 
 # %% ../nbs/00_inputs.ipynb #cell-013
 def _refuse_shape(values, shape, name):
     "Raise the error for what is not one-dimensional, with a hint where one step is enough."
     if len(shape) == 0:
+        try: shown = f"{values!r:.40}"
+        except Exception: shown = "which can't be shown"
         raise TypeError(f"{name} must be a 1-D array of numbers, got {type(values).__name__} "
-                        f"({values!r:.40})")
-    columns = list(getattr(values, "columns", []))
-    if columns:
-        hint = (f"; select its column, [{columns[0]!r}]" if len(columns) == 1
-                else f"; select one of its {len(columns)} columns")
-    else:
-        hint = "; flatten it with .ravel()" if sorted(shape)[:-1] == [1] * (len(shape) - 1) else ""
+                        f"({shown})")
+    columns = list(values.columns) if hasattr(type(values), "columns") else []
+    members = "of ensemble members pass .mean(axis=1) and .std(axis=1, ddof=1)"
     if name == "y_prob" and shape[1:] == (2,):  # what a binary classifier's predict_proba returns
         hint = "; of two columns use the probabilities of 1, " + (
             ".iloc[:, 1]" if columns else "[:, 1]")
+    elif len(columns) == 1: hint = f"; select its column, [{columns[0]!r}]"
+    elif columns: hint = f"; select one of its {len(columns)} columns, or {members}"
+    elif sorted(shape)[:-1] == [1] * (len(shape) - 1): hint = "; flatten it with .ravel()"
+    elif len(shape) == 2: hint = f"; select a column, such as [:, 0], or {members}"
+    else: hint = ""
     raise ValueError(f"{name} must be 1-D, got shape {tuple(shape)}{hint}")
+
 
 # %% ../nbs/00_inputs.ipynb #cell-054
 def read_array(values: ArrayLike,  # values of any kind in one dimension
@@ -363,31 +393,41 @@ def read_vector(
 
 # %% ../nbs/00_inputs.ipynb #cell-060
 def check_labels_agree(
-    **columns: Any,  # inputs by the names that the caller gives them; only pandas objects have
-                     # labels
+    **columns: Any,  # inputs by the names that the caller gives them; pandas objects have labels,
+                     # and so do DataArrays of xarray with coordinates along their rows
 ) -> None:
-    """Refuse pandas inputs whose rows carry different labels, or the same ones in another order.
+    """Refuse inputs whose rows carry different labels, or the same ones in another order.
 
     Inputs of different lengths are left to the check of lengths.
 
     Parameters
     ----------
     **columns : Any
-        Inputs by the names that the caller gives them; only pandas objects have labels.
+        Inputs by the names that the caller gives them; pandas objects have labels, and so
+        do DataArrays of xarray with coordinates along their rows.
 
     Raises
     ------
     ValueError
         Where the labels of two inputs differ.
     """
-    labelled = [(name, values.index) for name, values in columns.items()
-                if isinstance(values, (pd.Series, pd.DataFrame))]
+    labelled = [(name, index) for name, values in columns.items()
+                if (index := _index_of(values)) is not None]
     for name, index in labelled[1:]:
         first, labels = labelled[0]
         if not (len(labels) != len(index) or labels.equals(index)
                 or labels.astype(object).equals(index.astype(object))):  # int64 against Int64
             raise ValueError(f"{first} and {name} must "
                              + _disagreement(first, labels, name, index))
+
+# %% ../nbs/00_inputs.ipynb #cell-060a
+def _index_of(values):
+    "The labels of rows as a pandas index; None where there are none."
+    if isinstance(values, (pd.Series, pd.DataFrame)): return values.index
+    xarray = sys.modules.get("xarray")  # whoever has a DataArray has imported it
+    if xarray is None or not isinstance(values, xarray.DataArray) or not values.dims: return None
+    return values.indexes.get(values.dims[0])
+
 
 # %% ../nbs/00_inputs.ipynb #cell-060b
 def _disagreement(first, labels, second, others):
@@ -774,6 +814,7 @@ def check_multiclass(
     prob = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
     if prob.ndim != 2 or 0 in prob.shape:
         raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
+    if prob.shape[1] == 1: _refuse_shape(y_prob, prob.shape, "y_prob")
     prob = check_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
     refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3,
            "something else", prob.sum(axis=1))
