@@ -83,12 +83,12 @@ def test_whole_numbers_in_parquet_stay_whole():
     assert list(read_table("made.parquet", ["E"], groups=["g"]).feature("g")) == list(map(str, labels))
 
 
-def test_one_question_mark_makes_no_groups_of_numbers():
+def test_one_word_makes_no_groups_of_numbers():
     rows = [f"1,2,{k}" for k in range(1000)]
-    rows[600] = "1,2,?"
+    rows[600] = "1,2,high"
     content = "E,uE,mass\n" + "\n".join(rows)
-    assert fault(content, features=["mass"]) == "made.csv, line 602: column 'mass' holds numbers, and here '?'; say as_groups mass if its cells are names of groups"
-    assert read_table("made.csv", ["E"], groups=["mass"]).feature("mass")[600] == "?"
+    assert fault(content, features=["mass"]) == "made.csv, line 602: column 'mass' holds numbers, and here 'high'; say as_groups mass if its cells are names of groups"
+    assert read_table("made.csv", ["E"], groups=["mass"]).feature("mass")[600] == "high"
     assert fault("E,g\n1,a\n1,b\n1,7\n1,8\n1,c\n", names=["E"], features=["g"]).startswith("made.csv, line 4: column 'g' holds text, and here '7'; say as_groups g")
 
 
@@ -107,9 +107,9 @@ def test_a_european_file_takes_one_call(encoding, given):
 
 
 def test_all_faults_come_in_one_message():
-    content = "E,uE\n1,2\n?,2\n,-1\n1,inf\nno,0\n1,2,3\n1e200,2\n"
+    content = "E,uE\n1,2\nlow,2\n,-1\n1,inf\nno,0\n1,2,3\n1e200,2\n"
     assert fault(content, read=read_errors, error="E", uncertainty="uE") == (
-        "made.csv, line 3: column 'E' must hold numbers, got '?', and in 1 more line; line 4: column 'E' has no value; "
+        "made.csv, line 3: column 'E' must hold numbers, got 'low', and in 1 more line; line 4: column 'E' has no value; "
         "line 4: column 'uE' is not positive (-1), and in 1 more line; line 5: column 'uE' is infinite (inf); line 7: 3 cells where the header has 2; "
         "line 8: column 'E' is too large for its square, above 1e150 (1e+200)")
 

@@ -5,11 +5,14 @@
 # %% ../nbs/03_tables.ipynb #cell-004
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
 import gzip
 import io
 import itertools
+import json
+import lzma
 import os
 import re
 import sys
@@ -23,9 +26,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
-from .inputs import printable
+from .inputs import printable, widen
 
 # %% auto #0
 __all__ = ['Table', 'UnknownColumn', 'NumberReader', 'open_table', 'read_table', 'encoding_of', 'check_encoding', 'display_name',
@@ -344,14 +348,17 @@ class NumberReader:
 _MARKED = re.compile(r"[-+]?\d*([.,])\d+(?:[eE][-+]?\d+)?")  # a number with one mark
 _THREES = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}")  # one whose mark may stand between thousands
 
+_SHORT = re.compile(r"[-+]?[1-9]\d{0,2}")  # one that has no room for such a mark
+
 
 class _Marks:
     "What all cells of a file say of the mark before decimals, until those that are read show it."
 
     def __init__(self, numbers, header, wanted):
         self.numbers, self.header, self.wanted = numbers, header, wanted
-        self.open, self.other, self.shown = {}, {}, set()  # by mark: a cell that may be thousands,
-                                                           # one that can't; marks that are shown
+        self.open = {".": {}, ",": {}}  # by mark and column, the first cell that may be thousands
+        self.other, self.shown = {}, set()  # by mark, a cell that can't be; marks that are shown
+        self.short = set()  # columns with a whole number of three digits or fewer
 
     def look(self, where,  # line
              row):  # its cells
@@ -365,46 +372,69 @@ class _Marks:
             Its cells.
         """
         text = "".join(row)
-        if self.numbers.decimal in self.shown or not ("," in text or "." in text): return
+        if self.numbers.decimal in self.shown: return
+        if self.wanted <= self.short and not ("," in text or "." in text): return
         for name, cell in zip(self.header, row):
+            if name in self.wanted and _SHORT.fullmatch(cell.strip()): self.short.add(name)
             if not (found := _MARKED.fullmatch(cell.strip())): continue
             told, mark = (where, name, cell.strip()[:40]), found[1]
             if not _THREES.fullmatch(cell.strip()):
                 self.other.setdefault(mark, told)
                 if name in self.wanted: self.shown.add(mark)
-            elif name in self.wanted: self.open.setdefault(mark, told)
+            elif name in self.wanted: self.open[mark].setdefault(name, told)
 
-    def judge(self, faults,  # of the file
+    def judge(self, columns,  # by name, numbers or text
+              faults,  # of the file
               place):  # what its rows are called, "line" or "row"
-        """A fault where numbers that are read may be thousands, as other cells show.
+        """A fault where numbers that are read may be thousands.
 
         Parameters
         ----------
+        columns
+            By name, numbers or text.
         faults
             Of the file.
         place
             What its rows are called, "line" or "row".
         """
-        mark = self.numbers.decimal or next(iter(self.open), ".")
+        mark = self.numbers.decimal or next((m for m in self.open if self.open[m]), ".")
+        if mark in self.shown or not self.open[mark]: return
         other = self.other.get("." if mark == "," else ",")
-        if mark in self.shown or mark not in self.open or other is None: return
-        where, name, cell = self.open[mark]
-        kind = "comma" if mark == "." else "point"
-        faults.add("marks", where, f"column {name!r} holds {cell!r}, which may be thousands, since "
-                   f"column {other[1]!r} has a decimal {kind} in {place} {other[0]}, {other[2]!r}; "
-                   "name the marks by decimal and thousands")
+        kind, other_kind = ("point", "comma") if mark == "." else ("comma", "point")
+        grouped = [told for name, told in self.open[mark].items()
+                   if name in self.short and not _is_ungrouped(columns[name])]
+        if other:
+            where, name, cell = next(iter(self.open[mark].values()))
+            why = (f"which may be thousands, since column {other[1]!r} has a decimal {other_kind} "
+                   f"in {place} {other[0]}, {other[2]!r}")
+        elif grouped and mark not in self.other:
+            where, name, cell = grouped[0]
+            why = f"beside whole numbers below a thousand: the {kind} may mark thousands"
+        else: return
+        faults.add("marks", where, f"column {name!r} holds {cell!r}, {why}; name the marks by "
+                   "decimal and thousands")
+
+
+# %% ../nbs/03_tables.ipynb #marks-b
+def _is_ungrouped(column):
+    "Whether a column has a number of four digits or more that nothing groups."
+    if isinstance(column, list): return any(re.fullmatch(r"[-+]?\d{4,}", cell) for cell in column)
+    return bool(np.nanmax(np.abs(column), initial=0) >= 1000)
+
 
 # %% ../nbs/03_tables.ipynb #cell-036
 def _as_feature(name, cells, numbers, places, faults, none):
     "Numbers, NaN where missing, if every cell is one; else text, None where missing."
-    read = [None if cell is None or cell in _GONE else numbers.read(cell) for cell in cells]
-    gone = [cell is None or cell in _GONE for cell in cells]
-    count, present = sum(value is not None for value in read), len(cells) - sum(gone)
+    if (read := _numbers_at_once(cells, numbers)) is not None: return read
+    read = [None if cell in _GONE else numbers.read(cell) for cell in cells]
+    gone, marks = ([cell in words for cell in cells] for words in (_GONE, _NO_NUMBER))
+    count = sum(value is not None for value in read)
+    present = len(cells) - sum(gone) - sum(marks)
     if count == present:
         return np.array([np.nan if value is None else value for value in read], dtype=float)
     if count:
-        for cell, value, missing, where in zip(cells, read, gone, places):
-            if missing or (value is not None) == (2 * count >= present): continue
+        for cell, value, missing, mark, where in zip(cells, read, gone, marks, places):
+            if missing or (mark or value is not None) == (2 * count >= present): continue
             usual = "numbers" if 2 * count >= present else "text"
             faults.add((name, "mixed"), int(where), f"column {name!r} holds {usual}, and here "
                        f"{cell[:40]!r}; say as_groups {name} if its cells are names of groups")
@@ -415,14 +445,27 @@ def _as_feature(name, cells, numbers, places, faults, none):
                    f"say as_groups {name} if its cells are names of groups")
     return _as_labels(cells, none)
 
+
+# %% ../nbs/03_tables.ipynb #cell-036c
+def _none_of(raw, name):
+    "The words that stand for no value in a column of text."
+    if name in raw.labels: return _NO_LABEL
+    wide = _GONE | _NO_NUMBER
+    return wide if all(cell in wide or raw.numbers.read(cell) is not None
+                       for cell in raw.columns[name]) else _GONE
+
+
 # %% ../nbs/03_tables.ipynb #cell-036b
 def _as_labels(cells, gone):
     "Text as it stands, None where missing."
     return np.array([None if cell in gone else cell for cell in cells], dtype=object)
 
 
-_MISSING = frozenset(("", "na", "n/a", "null", "none", "<na>"))  # in a column of numbers
-_GONE = frozenset(("", "NA", "N/A", "NULL", "null", "None", "none", "<NA>", "NaN", "nan", None))
+_NO_NUMBER = frozenset((".", "?", "-", "–", "—"))  # in a column of numbers only
+_GONE = frozenset(("", "NA", "N/A", "n/a", "NULL", "null", "None", "none", "<NA>", "NaN", "nan",
+                   "-NaN", "-nan", "#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN",
+                   "-1.#QNAN", None))
+_MISSING = _NO_NUMBER | {word.casefold() for word in _GONE - {None}}  # in a column of numbers
 _NO_LABEL = _GONE - {"NA", "None", "none"}
 
 # %% ../nbs/03_tables.ipynb #cell-038
@@ -432,6 +475,61 @@ _NAMED = re.compile(r'"?sep=([,;\t|])"?')  # how a spreadsheet names the separat
 
 class _Unreadable(ValueError):
     "A line after which nothing can be read."
+
+# %% ../nbs/03_tables.ipynb #cell-038c
+class _Block(NamedTuple):
+    "Lines of a file that follow each other."
+    text: str
+    lines: list
+    delimiter: str
+    cells: list | None  # of each row, where some are in quotation marks
+
+    def is_plain(self, width):  # of the header
+        """Whether each line is a row of that width, and none too long.
+
+        Parameters
+        ----------
+        width
+            Of the header.
+        """
+        if max(map(len, self.lines)) > _LONGEST or "\0" in self.text: return False
+        if self.cells is not None: return set(map(len, self.cells)) == {width}
+        marks = set(map(str.count, self.lines, itertools.repeat(self.delimiter)))
+        return marks == {width - 1} and '"' not in self.text
+
+    def rows(self):
+        "The cells of each row."
+        if self.cells is not None: return self.cells
+        return (line.rstrip("\r").split(self.delimiter) for line in self.lines)
+
+    def columns(self, wanted,  # by the position of each column, whether it holds numbers
+                numbers):  # the reader of numbers
+        """Columns by position, lists or arrays; None where a cell isn't what its column holds.
+
+        Parameters
+        ----------
+        wanted
+            By the position of each column, whether it holds numbers.
+        numbers
+            The reader of numbers.
+        """
+        if self.cells is None:
+            return _parsed(self.text, self.delimiter, wanted, numbers.decimal)
+        found = {}
+        for at, is_numeric in wanted.items():
+            cells = [row[at].strip() for row in self.cells]
+            found[at] = [numbers.cell(cell) for cell in cells] if is_numeric else cells
+            if is_numeric and None in found[at]: return None
+        return found
+
+
+# %% ../nbs/03_tables.ipynb #cell-038d
+def _quoted_rows(lines, delimiter):
+    "The cells of lines of which each is a row; None where one is not."
+    try: rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
+    except csv.Error: return None
+    return rows if len(rows) == len(lines) else None
+
 
 # %% ../nbs/03_tables.ipynb #cell-038b
 class _Lines:
@@ -449,13 +547,10 @@ class _Lines:
         self.number, self.left = self.number + 1, self.left - len(line)
         return self.number, line
 
-    def columns(self, delimiter,  # between cells
-                width,  # cells in a row
-                ):
-        """The next megabyte as columns of cells, if each of its lines is a plain row; else None, and the lines come one by one.
-
-        That is where none holds a quotation mark or too many characters, and none is short or
-        blank.
+    def block(self, delimiter,  # between cells
+              width,  # cells in a row
+              ):
+        """The next megabyte, if each of its lines is a plain row of that width; else None, and the lines come one by one.
 
         Parameters
         ----------
@@ -465,28 +560,28 @@ class _Lines:
             Cells in a row.
         """
         if self.left > 0: return None
-        block = self.text.read(1 << 20)
-        if block and block[-1] != "\n": block += self.text.readline(_LONGEST + 1)
+        text = self.text.read(1 << 20)
+        if text and text[-1] != "\n": text += self.text.readline(_LONGEST + 1)
         self.seen()
-        lines = block.removesuffix("\n").split("\n")
-        if (width > 1 and '"' not in block and block.count("\r") == block.count("\r\n")
-            and max(map(len, lines)) <= _LONGEST
-            and set(map(str.count, lines, itertools.repeat(delimiter))) == {width - 1}):
+        lines = text.removesuffix("\n").split("\n")
+        cells = _quoted_rows(lines, delimiter) if '"' in text else None
+        block = _Block(text, lines, delimiter, cells)
+        if width > 1 and text.count("\r") == text.count("\r\n") and block.is_plain(width):
             self.number += len(lines)
-            cells = delimiter.join(lines).split(delimiter)
-            return tuple(cells[k::width] for k in range(width))
-        self.ahead, self.left = io.StringIO(block, newline=""), len(block)
+            return block
+        self.ahead, self.left = io.StringIO(text, newline=""), len(text)
+
 
 # %% ../nbs/03_tables.ipynb #cell-012
 def _records(text, seen=lambda: None):
     """The delimiter of a CSV file, then its rows as lists of cells, numbered; the header first.
-    Where many plain rows follow each other, a tuple of columns with the number of the first."""
+    Where many plain rows follow each other, a block with the number of the first."""
     lines = _Lines(text, seen)
     width, delimiter = None, None
     while True:
         first = lines.number + 1
-        if width is not None and (columns := lines.columns(delimiter, width)):
-            yield first, columns
+        if width is not None and (block := lines.block(delimiter, width)):
+            yield first, block
             continue
         number, line = next(lines, (0, None))
         if line is None: return
@@ -507,20 +602,38 @@ def _records(text, seen=lambda: None):
 
 # %% ../nbs/03_tables.ipynb #cell-055
 def _quoted(number, text, lines, delimiter, width):
-    "The cells of a row with quotation marks, and its text: a cell may go on in the next line."
-    while True:
-        try:
-            return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True,
-                                   strict=True)), text
-        except csv.Error as error:
-            if "unexpected end of data" not in str(error):
-                raise _Unreadable(number, f"can't be read as CSV: {error}") from None
-        _, line = next(lines, (0, None))
-        row = line is not None and width is not None and line.count(delimiter) == width - 1
-        if line is None or row or len(text) + len(line) > _LONGEST:
-            raise _Unreadable(number, "a quotation mark opens a cell and nothing closes it before "
-                              "the next row; leave it out, or double the marks within a cell")
-        text += line
+    "The cells of a row with quotation marks, and its text: a cell may go on in the next lines."
+    taken = []
+    try: cells = next(csv.reader(_from_here(text, lines, taken), delimiter=delimiter,
+                                 skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        if not taken and "unexpected end of data" not in str(error):
+            raise _Unreadable(number, f"can't be read as CSV: {error}") from None
+        cells = None
+    if cells is None or _are_rows(taken[:-1], delimiter, width):
+        raise _Unreadable(number, "a quotation mark opens a cell and nothing closes it before "
+                          "the next rows; leave it out, or double the marks within a cell")
+    return cells, text + "".join(taken)
+
+
+# %% ../nbs/03_tables.ipynb #cell-055b
+def _from_here(text, lines, taken):
+    "A line, and those after it as long as they are asked for and no cell gets too long."
+    yield text
+    size = len(text)
+    for _, line in lines:
+        taken.append(line)
+        size += len(line)
+        if size > _LONGEST: return
+        yield line
+
+
+def _are_rows(lines, delimiter, width):
+    "Whether three lines or more within a cell look like rows of a table with numbers."
+    return len(lines) >= 3 and all(
+        line.count(delimiter) + 1 == width and any(map(_is_number, line.split(delimiter)))
+        for line in lines)
+
 
 # %% ../nbs/03_tables.ipynb #cell-011
 @dataclass
@@ -569,7 +682,7 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
     places, bad, faults = array("q"), {name: {} for name in names}, _Faults(source, place)
     wanted = [(name, at, columns[name].append, name in names) for name, at in positions.items()]
     try:
-        for number, row in _one_by_one(records, numbers, positions, columns, places):
+        for number, row in _one_by_one(records, marks, positions, columns, places):
             if len(row) != len(header):
                 faults.add("width", number, f"{len(row)} cells where the header has {len(header)}")
                 continue
@@ -582,34 +695,66 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
                 keep(value if numeric else cell)
             places.append(number)
     except _Unreadable as error: faults.add("end", *error.args)
-    marks.judge(faults, place)
+    columns = {name: np.frombuffer(column) if name in names else column
+               for name, column in columns.items()}
+    marks.judge(columns, faults, place)
     if not places:
         faults.refuse()
         raise ValueError(f"{source} holds the names of its columns but no {place} of numbers")
-    return _Raw(source, place, numbers, {name: np.frombuffer(column) if name in names else column
-                                         for name, column in columns.items()},
-                np.frombuffer(places, np.int64), bad, faults, tuple(header))
+    return _Raw(source, place, numbers, columns, np.frombuffer(places, np.int64), bad, faults,
+                tuple(header))
 
 # %% ../nbs/03_tables.ipynb #cell-053
-def _one_by_one(records, numbers, positions, columns, places):
-    "The rows that need a closer look; columns of plain numbers are taken as they are."
+def _one_by_one(records, marks, positions, columns, places):
+    "The rows that need a closer look; blocks of plain cells are taken as they are."
+    numbers = marks.numbers
+    wanted = {at: isinstance(columns[name], array) for name, at in positions.items()}
     for number, row in records:
-        if not isinstance(row, tuple):
+        if not isinstance(row, _Block):
             yield number, row
             continue
-        try: read = [_plain(row[at], isinstance(columns[name], array), numbers.plain)
-                     for name, at in positions.items()]
-        except ValueError: yield from zip(itertools.count(number), map(list, zip(*row)))
+        is_known = numbers.decimal and not numbers.grouped and (
+            not marks.wanted or numbers.decimal in marks.shown)
+        read = row.columns(wanted, numbers) if is_known else None
+        if read is None: yield from zip(itertools.count(number), row.rows())
         else:
-            for name, cells in zip(positions, read): columns[name].extend(cells)
-            places.extend(range(number, number + len(row[0])))
+            for name, at in positions.items(): columns[name].extend(read[at])
+            places.extend(range(number, number + len(row.lines)))
+
 
 # %% ../nbs/03_tables.ipynb #cell-053b
-def _plain(cells, is_number, is_point):
-    "Cells as numbers, if all are and their decimals follow a point, or as text."
-    if not is_number: return [cell.strip() for cell in cells]
-    if not is_point or "_" in "".join(cells): raise ValueError
-    return array("d", map(float, cells))
+_EXACT = ({} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+          else {"float_precision": "round_trip"})  # what newer ones do anyway
+_SPELLED = sorted({spell(word) for word in _MISSING | {"nan", "+nan", "-nan"}
+                   for spell in (str, str.upper, str.lower, str.capitalize)} | _GONE - {None})
+
+
+def _parsed(text, delimiter, wanted, decimal, gone=_SPELLED):
+    "Columns by position as pandas reads them; None where a cell of a column of numbers is none."
+    try: frame = pd.read_csv(
+        io.StringIO(text), sep=delimiter, header=None, usecols=list(wanted), decimal=decimal,
+        dtype={at: float if is_numeric else object for at, is_numeric in wanted.items()},
+        na_values={at: gone for at, is_numeric in wanted.items() if is_numeric},
+        keep_default_na=False, quoting=csv.QUOTE_NONE, skipinitialspace=True,
+        skip_blank_lines=False, engine="c", low_memory=False, **_EXACT)
+    except ValueError: return None
+    numeric = [frame[at] for at, is_numeric in wanted.items() if is_numeric]
+    if any(column.dropna().isin((0, 1)).all() for column in numeric) and re.search(
+        "true|false", text, re.IGNORECASE): return None  # which pandas takes for 1 and 0
+    return {at: array("d", frame[at].to_numpy().tobytes()) if is_numeric
+            else [cell.strip() for cell in frame[at]] for at, is_numeric in wanted.items()}
+
+
+# %% ../nbs/03_tables.ipynb #cell-053c
+def _numbers_at_once(cells, numbers):
+    "Cells as numbers where each of them is one or missing; None where they need a closer look."
+    text = "\n".join(cells)
+    if not numbers.decimal or numbers.grouped or text.count("\n") + 1 != len(cells): return None
+    if any(mark in text for mark in "\r\x1f\0"): return None
+    gone = sorted((_GONE | _NO_NUMBER) - {None})
+    read = _parsed(text + "\n", "\x1f", {0: True}, numbers.decimal, gone)
+    return None if read is None else np.frombuffer(read[0])
+
 
 # %% ../nbs/03_tables.ipynb #cell-014
 def _read_arrow(path, source, roles):
@@ -635,7 +780,7 @@ def _read_arrow(path, source, roles):
             raise ValueError(f"{source} can't be read as {kind}: {_first_line(error)}") from error
     if not table.num_rows:
         raise ValueError(f"{source} holds the names of its columns but no row of numbers")
-    columns = {name: table[name].cast(pyarrow.float64(), safe=False).to_numpy() if name in names
+    columns = {name: _doubles(table[name]) if name in names
                else table[name] for name in wanted}
     return _Raw(source, "row", NumberReader("."), columns, np.arange(1, table.num_rows + 1),
                 {name: {} for name in names}, _Faults(source, "row"), tuple(schema.names))
@@ -661,10 +806,21 @@ def _holds_groups(kind):
             or types.is_boolean(kind))
 
 # %% ../nbs/03_tables.ipynb #cell-015c
+def _doubles(column):
+    "A column of numbers as float64, NaN where missing."
+    import pyarrow
+    if pyarrow.types.is_floating(column.type): return widen(column.to_numpy())
+    return column.cast(pyarrow.float64(), safe=False).to_numpy()
+
+
 def _groups(column):
     "Text from a column of text, categories, truth values or numbers; None where missing."
+    import pyarrow
+    single = pyarrow.types.is_float32(column.type) or pyarrow.types.is_float16(column.type)
+    values = _doubles(column).tolist() if single else column.to_pylist()
     return np.array([None if value is None or value != value else _label(value)
-                     for value in column.to_pylist()], dtype=object)
+                     for value in values], dtype=object)
+
 
 # %% ../nbs/03_tables.ipynb #cell-015d
 def _label(value):
@@ -740,7 +896,6 @@ def _mentioned(header, where):
 # %% ../nbs/03_tables.ipynb #cell-044b
 def _holds(raw, where):
     "For each row whether a condition holds."
-    import pandas as pd
     if "@" in where or "__" in where:
         raise ValueError(f"where may speak of columns only, without @ and __, got {where!r}")
     spoken = _mentioned(raw.columns, where)
@@ -760,9 +915,7 @@ def _column(raw, name, faults, is_label=False):
     cells, gone = raw.columns[name], _NO_LABEL if name in raw.labels else _GONE
     if isinstance(cells, np.ndarray) and cells.dtype != object: return cells
     if hasattr(cells, "to_pylist"):
-        import pyarrow
-        if is_label or not _holds_numbers(cells.type): return _groups(cells)
-        return cells.cast(pyarrow.float64(), safe=False).to_numpy()
+        return _groups(cells) if is_label or not _holds_numbers(cells.type) else _doubles(cells)
     if is_label: return _as_labels(cells, gone)
     return _as_feature(name, cells, raw.numbers, raw.places, faults, gone)
 
@@ -798,7 +951,7 @@ def _select(raw, wanted, drop_missing, where):
             elif hasattr(cells, "to_pylist"):
                 gone = np.array([value is None or value != value for value in cells.to_pylist()])
             else:
-                none = _NO_LABEL if name in raw.labels else _GONE
+                none = _none_of(raw, name)
                 gone = np.array([cell in none for cell in cells])
                 word = next((cell for cell in cells if cell in none - _NO_LABEL), None)
                 if word is not None: raw.missing[name] = word
