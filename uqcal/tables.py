@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import contextlib
 import csv
 import gzip
 import io
@@ -550,7 +551,7 @@ class _Lines:
     def block(self, delimiter,  # between cells
               width,  # cells in a row
               ):
-        """The next megabyte, if each of its lines is a plain row of that width; else None, and the lines come one by one.
+        """The next megabytes, if each of its lines is a plain row of that width; else None, and the lines come one by one.
 
         Parameters
         ----------
@@ -560,7 +561,7 @@ class _Lines:
             Cells in a row.
         """
         if self.left > 0: return None
-        text = self.text.read(1 << 20)
+        text = self.text.read(1 << 22)
         if text and text[-1] != "\n": text += self.text.readline(_LONGEST + 1)
         self.seen()
         lines = text.removesuffix("\n").split("\n")
@@ -738,11 +739,12 @@ def _parsed(text, delimiter, wanted, decimal, gone=_SPELLED):
         keep_default_na=False, quoting=csv.QUOTE_NONE, skipinitialspace=True,
         skip_blank_lines=False, engine="c", low_memory=False, **_EXACT)
     except ValueError: return None
-    numeric = [frame[at] for at, is_numeric in wanted.items() if is_numeric]
-    if any(column.dropna().isin((0, 1)).all() for column in numeric) and re.search(
-        "true|false", text, re.IGNORECASE): return None  # which pandas takes for 1 and 0
-    return {at: array("d", frame[at].to_numpy().tobytes()) if is_numeric
-            else [cell.strip() for cell in frame[at]] for at, is_numeric in wanted.items()}
+    found = {at: frame[at].to_numpy() for at in wanted}
+    for values in (found[at] for at, is_numeric in wanted.items() if is_numeric):
+        ones = ((values == 0) | (values == 1) | np.isnan(values)).all()
+        if ones and re.search("true|false", text, re.IGNORECASE): return None  # read as 1 and 0
+    return {at: array("d", found[at].tobytes()) if is_numeric
+            else list(map(str.strip, found[at].tolist())) for at, is_numeric in wanted.items()}
 
 
 # %% ../nbs/03_tables.ipynb #cell-053c
@@ -757,33 +759,43 @@ def _numbers_at_once(cells, numbers):
 
 
 # %% ../nbs/03_tables.ipynb #cell-014
-def _read_arrow(path, source, roles):
-    "The named columns of a parquet or feather file."
-    feather = path.suffix.lower() == ".feather"
-    kind = "feather" if feather else "parquet"
-    try:
-        import pyarrow
-        from pyarrow import ipc, parquet
+def _read_arrow(binary, ending, source, roles):
+    "The named columns of a parquet, feather or arrow file."
+    kind = {".pq": "parquet", ".ipc": "arrow"}.get(ending, ending[1:])
+    try: import pyarrow
     except ImportError:
         raise ValueError(f"{source}: {kind} files need pyarrow, which is not installed; pip "
                          "install 'uqcal[parquet]'") from None
-    with open(path, "rb") as binary:
-        try:
-            file = ipc.open_file(binary) if feather else parquet.ParquetFile(binary)
-            schema = file.schema if feather else file.schema_arrow
-            names, texts, outcomes, _ = roles(schema.names)
-            _positions(schema.names, [*names, *texts], source)
-            _check_types(schema, names, texts, outcomes, source)
-            wanted = [*names, *texts]
-            table = file.read_all().select(wanted) if feather else file.read(columns=wanted)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{source} can't be read as {kind}: {_first_line(error)}") from error
+    try:
+        schema, read = _arrow_file(binary, ending)
+        names, texts, outcomes, _ = roles(schema.names)
+        _positions(schema.names, [*names, *texts], source)
+        _check_types(schema, names, texts, outcomes, source)
+        wanted = [*names, *texts]
+        table = read(wanted)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{source} can't be read as {kind}: {_first_line(error)}") from error
     if not table.num_rows:
         raise ValueError(f"{source} holds the names of its columns but no row of numbers")
     columns = {name: _doubles(table[name]) if name in names
                else table[name] for name in wanted}
     return _Raw(source, "row", NumberReader("."), columns, np.arange(1, table.num_rows + 1),
                 {name: {} for name in names}, _Faults(source, "row"), tuple(schema.names))
+
+# %% ../nbs/03_tables.ipynb #cell-014a
+def _arrow_file(binary, ending):
+    "The schema of a parquet, feather or arrow file, and a function that reads columns of it."
+    import pyarrow
+    from pyarrow import ipc, parquet
+    if ending in (".parquet", ".pq"):
+        file = parquet.ParquetFile(binary)
+        return file.schema_arrow, lambda names: file.read(columns=names)
+    try: file = ipc.open_file(binary)
+    except pyarrow.ArrowInvalid:  # arrow also has a form for streams
+        binary.seek(0)
+        file = ipc.open_stream(binary)
+    return file.schema, lambda names: file.read_all().select(names)
+
 
 # %% ../nbs/03_tables.ipynb #cell-014b
 def _check_types(schema, names, texts, outcomes, source):
@@ -833,13 +845,13 @@ def _first_line(error):
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 # %% ../nbs/03_tables.ipynb #cell-042
-def _sheet_records(path, source):
+def _sheet_records(binary, source):
     "Numbered rows of a spreadsheet's first sheet, its cells as text."
     try: import openpyxl
     except ImportError:
         raise ValueError(f"{source}: spreadsheets need openpyxl, which is not installed; pip "
                          "install openpyxl, or save the sheet as CSV") from None
-    try: book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try: book = openpyxl.load_workbook(binary, read_only=True, data_only=True)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{source} can't be read as a spreadsheet: "
                          f"{_first_line(error)}") from error
@@ -852,6 +864,27 @@ def _sheet_records(path, source):
         while len(cells) > width and not cells[-1].strip(): cells.pop()
         yield number, cells + [""] * (width - len(cells))
     book.close()
+
+# %% ../nbs/03_tables.ipynb #cell-042j
+def _json_records(text, source):
+    "Numbered rows of a file with an object of JSON in each line, their cells as text."
+    rows = []
+    for number, line in enumerate(text, 1):
+        if not line.strip(): continue
+        try: row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{source}, line {number}: can't be read as JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise ValueError(f"{source}, line {number}: each line must hold an object, such as "
+                             '{"error": 0.1, "uncertainty": 0.2}')
+        rows.append((number, row))
+    header = list(dict.fromkeys(name for _, row in rows for name in row))
+    yield 0, ["\t"]
+    if header: yield 0, header
+    for number, row in rows:
+        cells = (row.get(name) for name in header)
+        yield number, ["" if value is None else _label(value) for value in cells]
+
 
 # %% ../nbs/03_tables.ipynb #cell-030
 def open_table(path: str | os.PathLike,  # a file
@@ -977,8 +1010,9 @@ def _finish(raw, wanted, kinds):
                            f"numbers, got {text[:40]!r}{told}")
             if told == hint: hint = ""  # it is said once
         if name in kinds:
+            words = _words(raw, name) if columns[name].dtype == object else ""
             raw.faults.judge(name, columns[name], raw.places, kinds[name],
-                             raw.bad.get(name, ()), _words(raw, name))
+                             raw.bad.get(name, ()), words)
     raw.faults.refuse()
     return Table(raw.source, columns, raw.places, raw.place, raw.left_out, raw.header,
                  raw.numbers.decimal or ".", raw.where, raw.missing)
@@ -995,9 +1029,10 @@ def _words(raw, name):
     return f" ({word!r} stands for none{how})"
 
 # %% ../nbs/03_tables.ipynb #cell-017
-def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parquet, .feather or
-                                                   # .xlsx; "-" for CSV on standard input, or the
-                                                   # bytes that came from there
+def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parquet, .feather,
+                                                   # .arrow or .xlsx, as it is or in .gz, .bz2,
+                                                   # .xz, .zst or .zip; "-" for CSV on standard
+                                                   # input, or the bytes that came from there
                names: Sequence[str],  # columns of numbers
                *,
                features: Sequence[str] = (),  # further columns, of numbers or text
@@ -1022,8 +1057,8 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .csv.gz, .parq
     Parameters
     ----------
     source : str | os.PathLike | bytes
-        A file: CSV, .csv.gz, .parquet, .feather or .xlsx; "-" for CSV on standard input, or
-        the bytes that came from there.
+        A file: CSV, .jsonl, .parquet, .feather, .arrow or .xlsx, as it is or in .gz, .bz2,
+        .xz, .zst or .zip; "-" for CSV on standard input, or the bytes that came from there.
     names : Sequence[str]
         Columns of numbers.
     features : Sequence[str], default ()
@@ -1084,36 +1119,86 @@ def _read(source, roles, decimal, thousands, encoding, progress):
         binary = sys.stdin.buffer if source == "-" else io.BytesIO(source)
         return _read_text(binary, "standard input", roles, decimal, thousands, encoding)
     path = Path(source)
-    name, suffix = display_name(path.name), path.suffix.lower()
-    with open_table(path) as file:
-        if suffix in (".parquet", ".pq", ".feather"): return _read_arrow(path, name, roles)
-        if suffix in (".xlsx", ".xlsm"):
-            return _read_csv(_sheet_records(path, name), name, roles, decimal, thousands, "row")
-        binary = gzip.open(file) if suffix == ".gz" else file
+    name = display_name(path.name)
+    with open_table(path) as file, _unpacked(file, path) as (binary, ending):
+        if ending in _ARROW: return _read_arrow(binary, ending, name, roles)
+        if ending in _SHEETS:
+            return _read_csv(_sheet_records(binary, name), name, roles, decimal, thousands, "row")
         with tqdm(total=path.stat().st_size, desc=f"reading {printable(name)}", unit="B",
                   unit_scale=True, delay=_BAR_AFTER, disable=not progress) as bar:
             return _read_text(binary, name, roles, decimal, thousands, encoding,
-                              lambda: bar.update(file.tell() - bar.n))
+                              lambda: bar.update(file.tell() - bar.n), ending in _JSON)
+
+
+# %% ../nbs/03_tables.ipynb #cell-048a
+_ARROW, _SHEETS = (".parquet", ".pq", ".feather", ".arrow", ".ipc"), (".xlsx", ".xlsm")
+_JSON = (".jsonl", ".ndjson")
+_PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
+
+
+@contextlib.contextmanager
+def _unpacked(file, path):
+    "The bytes of a file that may be compressed, and the ending that says what they are."
+    packed, ending = path.suffix.lower(), path.suffix.lower()
+    if packed not in _PACKED:
+        yield file, ending
+        return
+    name = display_name(path.name)
+    try:
+        if packed == ".zip": binary, ending = _only_member(file, name)
+        else: binary, ending = _plain_bytes(file, packed, name), Path(path.stem).suffix.lower()
+        yield io.BytesIO(binary.read()) if ending in _ARROW + _SHEETS else binary, ending
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{name} can't be read as {_PACKED[packed]}: {error}") from None
+
+
+# %% ../nbs/03_tables.ipynb #cell-048b
+def _plain_bytes(file, packed, name):
+    "The bytes of a compressed file."
+    if packed != ".zst": return {".gz": gzip, ".bz2": bz2, ".xz": lzma}[packed].open(file)
+    try: import pyarrow
+    except ImportError:
+        raise ValueError(f"{name}: .zst files need pyarrow, which is not installed; pip install "
+                         "'uqcal[parquet]'") from None
+    return io.BufferedReader(pyarrow.CompressedInputStream(file, "zstd"))
+
+
+def _only_member(file, name):
+    "The bytes of the file in an archive that holds one, and its ending."
+    archive = zipfile.ZipFile(file)
+    inside = [one.filename for one in archive.infolist() if not one.is_dir()
+              and not one.filename.startswith("__MACOSX/")]
+    if len(inside) != 1:
+        raise ValueError(f"{name} must hold one file, it holds {len(inside)}"
+                         + (f": {', '.join(map(repr, inside[:6]))}" if inside else ""))
+    try: return archive.open(inside[0]), Path(inside[0]).suffix.lower()
+    except RuntimeError as error: raise ValueError(f"{name}: {error}") from None  # a password
 
 
 # %% ../nbs/03_tables.ipynb #cell-056
 _BAR_AFTER = 1  # seconds
 
 
-def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda: None):
-    "The raw columns of a CSV file; `seen` is called now and then."
-    if not hasattr(binary, "peek"): binary = io.BufferedReader(binary)
+def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda: None,
+               is_json=False):
+    "The raw columns of a file of text; `seen` is called now and then."
     try:
-        found = encoding or encoding_of(binary.peek(4))
-        text = io.TextIOWrapper(binary, encoding=found, newline="")
-        try: return _read_csv(_records(text, seen), source, roles, decimal, thousands)
+        text = _decoded(binary, encoding)
+        records = _json_records(text, source) if is_json else _records(text, seen)
+        if is_json: decimal = decimal or "."
+        try: return _read_csv(records, source, roles, decimal, thousands)
         finally: text.detach()
     except UnicodeError:
         where = f"{encoding} text; name another encoding" if encoding else (
             "UTF-8 text; save it as CSV in UTF-8, or give a .parquet file, or name its encoding")
         raise ValueError(f"{source} is not {where}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{source} can't be read as gzip: {error}") from None
+
+# %% ../nbs/03_tables.ipynb #cell-056e
+def _decoded(binary, encoding):
+    "The text of bytes, its ends of lines as they are."
+    if not hasattr(binary, "peek"): binary = io.BufferedReader(binary)
+    return io.TextIOWrapper(binary, encoding=encoding or encoding_of(binary.peek(4)), newline="")
+
 
 # %% ../nbs/03_tables.ipynb #cell-056b
 _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
@@ -1372,11 +1457,10 @@ def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given
         For names that are there.
     """
     check_new_columns(table, list(added))
-    suffix = "" if isinstance(source, bytes) else Path(source).suffix.lower()
-    if suffix in (".parquet", ".pq", ".feather"): return _arrow_again(Path(source), table, added)
-    if suffix in (".xlsx", ".xlsm"):
-        cells = (row for row in _sheet_records(Path(source), table.source) if row[0])
-        return _sheet_again(cells, table, added)
+    if isinstance(source, bytes): return _text_again(source, table, added, encoding)
+    with open_table(source) as file, _unpacked(file, Path(source)) as (_, ending): pass
+    if ending in _ARROW: return _arrow_again(source, table, added)
+    if ending in _SHEETS + _JSON: return _cells_again(source, table, added, encoding)
     return _text_again(source, table, added, encoding)
 
 # %% ../nbs/03_tables.ipynb #cell-062
@@ -1397,21 +1481,22 @@ def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
     str
         A codec that neither adds nor drops a mark; UTF-8 for other files.
     """
-    if not isinstance(source, bytes) and Path(source).suffix.lower() in _NO_TEXT: return "utf-8"
-    with _bytes_of(source) as binary: first = binary.read(4)
+    with _bytes_of(source) as (binary, ending):
+        if ending in _ARROW + _SHEETS + _JSON: return "utf-8"
+        first = binary.read(4)
     name = codecs.lookup(encoding or encoding_of(first)).name
     if name not in ("utf-16", "utf-32"): return name.removesuffix("-sig")
     big = first.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
     return f"{name}-{'be' if big else 'le'}"
 
 # %% ../nbs/03_tables.ipynb #cell-062b
-_NO_TEXT = (".parquet", ".pq", ".feather", ".xlsx", ".xlsm")
-
-
+@contextlib.contextmanager
 def _bytes_of(source):
-    "The bytes of a text file, uncompressed."
-    if isinstance(source, bytes): return io.BytesIO(source)
-    return gzip.open(source) if Path(source).suffix.lower() == ".gz" else open_table(source)
+    "The bytes of a file, uncompressed, and the ending that says what they are."
+    if isinstance(source, bytes): yield io.BytesIO(source), ""
+    else:
+        with open_table(source) as file, _unpacked(file, Path(source)) as opened: yield opened
+
 
 # %% ../nbs/03_tables.ipynb #cell-063
 _PIECE = 10_000  # rows that go out at a time
@@ -1428,7 +1513,7 @@ def _new_cells(table, added, delimiter, start, stop):
 # %% ../nbs/03_tables.ipynb #cell-063b
 def _text_again(source, table, added, encoding):
     "The rows of a text, new cells behind each."
-    with _bytes_of(source) as binary:
+    with _bytes_of(source) as (binary, _):
         text = io.TextIOWrapper(binary, encoding=exact_encoding(source, encoding), newline="")
         lines = enumerate(text, 1)
         number, line = next((number, line) for number, line in lines
@@ -1457,12 +1542,11 @@ def _rows_at(places, lines, delimiter, width):
         yield line if '"' not in line else _quoted(number, line, lines, delimiter, width)[1]
 
 # %% ../nbs/03_tables.ipynb #cell-065
-def _arrow_again(path, table, added):
-    "The rows of a parquet or feather file as CSV."
-    from pyarrow import ipc, parquet
-    with open(path, "rb") as binary:
-        whole = (ipc.open_file(binary).read_all() if path.suffix.lower() == ".feather"
-                 else parquet.ParquetFile(binary).read())
+def _arrow_again(source, table, added):
+    "The rows of a parquet, feather or arrow file as CSV."
+    with _bytes_of(source) as (binary, ending):
+        schema, read = _arrow_file(binary, ending)
+        whole = read(schema.names)
     for start in range(0, table.places.size, _PIECE):
         places = table.places[start:start + _PIECE]
         frame = whole.take(places - 1).to_pandas(ignore_metadata=True, integer_object_nulls=True)
@@ -1470,14 +1554,18 @@ def _arrow_again(path, table, added):
         yield frame.to_csv(index=False, header=start == 0, lineterminator="\n")
 
 # %% ../nbs/03_tables.ipynb #cell-065b
-def _sheet_again(records, table, added):
-    "The rows of a spreadsheet as CSV."
+def _cells_again(source, table, added, encoding):
+    "The rows of a spreadsheet, or of lines of JSON, as CSV."
     def as_text(rows):  # cells of each
         "Rows as lines."
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue()
-    yield as_text([[*next(records)[1], *added]])
     kept, columns = set(table.places.tolist()), zip(*(v.tolist() for v in added.values()))
-    for number, cells in records:
-        if number in kept: yield as_text([[*cells, *map(repr, next(columns))]])
+    with _bytes_of(source) as (binary, ending):
+        records = (_sheet_records(binary, table.source) if ending in _SHEETS
+                   else _json_records(_decoded(binary, encoding), table.source))
+        next(records)
+        yield as_text([[*next(records)[1], *added]])
+        for number, cells in records:
+            if number in kept: yield as_text([[*cells, *map(repr, next(columns))]])
