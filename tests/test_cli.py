@@ -307,10 +307,10 @@ def test_features_are_numbers_or_text(folder, cells, kind):
 
 
 @pytest.mark.parametrize("cells, message", [
-    (["a", "", "NA", "b"], "made.csv, line 3: column 'f' has no value ('NA' stands for none; say --as-groups f if its cells are names of groups), and in 1 more line"), (["1", "nan", "2", "3"], "made.csv, line 3: column 'f' has no value"),
+    (["a", "", "NA", "b"], "made.csv, line 3: column 'f' has no value ('NA' stands for none; say --as-groups f if its cells are names of groups), and in 1 more line; --drop-missing leaves out rows without a value"), (["1", "nan", "2", "3"], "made.csv, line 3: column 'f' has no value; --drop-missing leaves out rows without a value"),
     (["1", "2", "inf", "3"], "made.csv, line 4: column 'f' is infinite (inf)"), (["7", "7", "7", "7"], "--feature f must not be constant: all 4 values are 7, so its order says nothing"),
     (["a", "a", "a", "a"], "--feature f must hold at least two groups: all 4 values are 'a'"),
-    (["a", "b", "c", "d"], "--feature f must hold groups of several points: its 4 values are all different"), (["", "", "", ""], "made.csv, line 2: column 'f' has no value, and in 3 more lines"),
+    (["a", "b", "c", "d"], "--feature f must hold groups of several points: its 4 values are all different"), (["", "", "", ""], "made.csv, line 2: column 'f' has no value, and in 3 more lines; --drop-missing leaves out rows without a value"),
 ])
 def test_refused_features(capsys, folder, cells, message):
     folder.joinpath("made.csv").write_text("E,uE,f\n" + "\n".join(f"{k},{k + 1},{cell}" for k, cell in enumerate(cells)))
@@ -319,7 +319,7 @@ def test_refused_features(capsys, folder, cells, message):
 
 @pytest.mark.parametrize("cells, message", [
     (["a"] * 4, "--groups must hold at least two different labels, since one group is one independent observation: all 4 are 'a'"),
-    (["a", "", "b", "b"], "made.csv, line 3: column 'g' has no value"),
+    (["a", "", "b", "b"], "made.csv, line 3: column 'g' has no value; --drop-missing leaves out rows without a value"),
 ])
 def test_refused_groups(capsys, folder, cells, message):
     folder.joinpath("made.csv").write_text("E,uE,g\n" + "\n".join(f"{k},{k + 1},{cell}" for k, cell in enumerate(cells)))
@@ -335,7 +335,7 @@ def test_features_in_parquet(parquet, capsys):
     assert run(capsys, *args, "--feature", "text", "--feature", "number")[0] == 0
     assert refused(capsys, *args, "--feature", "when").startswith("made.parquet: column 'when' must hold numbers or text, it holds timestamp")
     frame.assign(text=["a", None] * 100).to_parquet("made.parquet")
-    assert refused(capsys, *args, "--feature", "text") == "made.parquet, row 2: column 'text' has no value, and in 99 more rows"
+    assert refused(capsys, *args, "--feature", "text") == "made.parquet, row 2: column 'text' has no value, and in 99 more rows; --drop-missing leaves out rows without a value"
 
 
 # --- what is refused, in one line
@@ -405,8 +405,8 @@ def test_refusals_that_list_choices(capsys, args, message):
     ("E,uE\n1_000,2\n", "made.csv, line 2: column 'E' must hold numbers, got '1_000' (write a point before the decimals and nothing between thousands, or name the marks by --decimal and --thousands)"),
     ("E,uE\n1,234,2\n", "made.csv, line 2: 3 cells where the header has 2"),
     ("E,uE\n1,2\n1\n", "made.csv, line 3: 1 cells where the header has 2"),
-    ("E,uE\n1,2\nNaN,2\n,3\n", "made.csv, line 3: column 'E' has no value, and in 1 more line"),
-    ("E,uE\n1,2\n1,NA\n", "made.csv, line 3: column 'uE' has no value"),
+    ("E,uE\n1,2\nNaN,2\n,3\n", "made.csv, line 3: column 'E' has no value, and in 1 more line; --drop-missing leaves out rows without a value"),
+    ("E,uE\n1,2\n1,NA\n", "made.csv, line 3: column 'uE' has no value; --drop-missing leaves out rows without a value"),
     ("E,uE\n1,2\n-inf,2\n", "made.csv, line 3: column 'E' is infinite (-inf)"),
     ("E,uE\n1,2\n1,-0.5\n1,0\n1,-3\n", "made.csv, line 3: column 'uE' is not positive (-0.5), and in 2 more lines"),
     ('E,uE,note\n1,2,"two\nlines"\n1,0,x\n', "made.csv, line 4: column 'uE' is not positive (0)"),

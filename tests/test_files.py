@@ -188,3 +188,12 @@ def test_marks_that_mean_something_among_text_stay_text():
     table = read_table(b"E,charge,answer\n1,+,yes\n2,-,?\n3,+,no\n", ["E"], features=["charge", "answer"], drop_missing=True)
     assert table.columns["charge"].tolist() == ["+", "-", "+"] and table.columns["answer"].tolist() == ["yes", "?", "no"]
     assert read_table(b"E,metal\n1,Na\n2,#N/A\n", ["E"], features=["metal"]).columns["metal"].tolist() == ["Na", None]
+
+
+def test_a_refusal_names_the_option_that_leaves_rows_out():
+    with pytest.raises(ValueError, match="column 'error' has no value; drop_missing leaves out rows without a value$"): read_errors(b"error,uncertainty\n1,2\n,3\n")
+
+
+@pytest.mark.parametrize("name", ["var", "Variance"])
+def test_a_column_of_variances_is_said_to_need_its_square_roots(name):
+    with pytest.raises(ValueError, match=rf"if '{name}' holds variances, write their square roots \(np.sqrt\) to a column and name that$"): read_errors(f"error,{name}\n1,2\n".encode())

@@ -69,11 +69,11 @@ def test_labels_may_be_called_na(form):
     left = read_table(f"made.{form}", ["E"], features=["g"], drop_missing=True)
     assert (list(left.feature("g")), left.missing) == ((["EU"], {"g": "NA"}) if form == "csv" else (["EU", "NA", "None"], {})) and table.missing == {}
     assert list(read_table(f"made.{form}", ["E"], groups=["g"], where="g == 'NA'").places) == [3 if form == "csv" else 2]
-    with pytest.raises(ValueError, match="column 'g' has no value$"): read_table(f"made.{form}", ["E"], groups=["g"], kinds={"g": "number"})
+    with pytest.raises(ValueError, match="column 'g' has no value; drop_missing leaves out rows without a value$"): read_table(f"made.{form}", ["E"], groups=["g"], kinds={"g": "number"})
     if form == "parquet": return
     with pytest.raises(ValueError) as refused: read_table("made.csv", ["E"], features=["g"], kinds={"g": "number"})
-    assert str(refused.value) == "made.csv, line 3: column 'g' has no value ('NA' stands for none; say as_groups g if its cells are names of groups), and in 2 more lines"
-    assert fault("E,g\n1,a\n2,NULL\n", ["E"], groups=["g"], kinds={"g": "number"}) == "made.csv, line 3: column 'g' has no value ('NULL' stands for none)"
+    assert str(refused.value) == "made.csv, line 3: column 'g' has no value ('NA' stands for none; say as_groups g if its cells are names of groups), and in 2 more lines; drop_missing leaves out rows without a value"
+    assert fault("E,g\n1,a\n2,NULL\n", ["E"], groups=["g"], kinds={"g": "number"}) == "made.csv, line 3: column 'g' has no value ('NULL' stands for none); drop_missing leaves out rows without a value"
 
 
 def test_whole_numbers_in_parquet_stay_whole():
@@ -111,7 +111,7 @@ def test_all_faults_come_in_one_message():
     assert fault(content, read=read_errors, error="E", uncertainty="uE") == (
         "made.csv, line 3: column 'E' must hold numbers, got 'low', and in 1 more line; line 4: column 'E' has no value; "
         "line 4: column 'uE' is not positive (-1), and in 1 more line; line 5: column 'uE' is infinite (inf); line 7: 3 cells where the header has 2; "
-        "line 8: column 'E' is too large for its square, above 1e150 (1e+200)")
+        "line 8: column 'E' is too large for its square, above 1e150 (1e+200); drop_missing leaves out rows without a value")
 
 
 @pytest.mark.parametrize("content, expected", [("E;uE\n0,5;2\n1;3\n", [0.5, 1]), ("E\tuE\n-1,25e1\t2\n3\t1\n", [-12.5, 3]), ("E;uE\n0.5;2\n1;3\n", [0.5, 1])])

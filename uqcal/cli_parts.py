@@ -1054,6 +1054,7 @@ def _message(error):
     text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
     text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
     text = text.replace("marks by decimal and thousands", "marks by --decimal and --thousands")
+    text = text.replace("drop_missing leaves out", "--drop-missing leaves out")
     text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may|can't|is not|speaks))",
                   lambda found: _AS_TYPED[found[0]],
                   " ".join(text.split()))

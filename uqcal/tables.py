@@ -212,6 +212,8 @@ class _Faults:
         for where, text, count in sorted(self.found.values(), key=lambda fault: fault[0]):
             more = f", and in {count - 1:,} more {self.place}{'s' * (count > 2)}" * (count > 1)
             told.append(f"{self.place} {where}: {text}{more}")
+        if any("has no value" in text for _, text, _ in self.found.values()):
+            told.append("drop_missing leaves out rows without a value")
         raise ValueError(f"{self.source}, {'; '.join(told)}")
 
 # %% ../nbs/03_tables.ipynb #cell-008
@@ -254,6 +256,9 @@ def _positions(header, names, source):
         elif len(header) == 1: hint = "; columns are separated by commas, semicolons or tabs"
         elif all(_is_number(cell) for cell in header):
             hint = "; the first line must hold the names of the columns"
+        elif not close and (squares := {"var", "variance"} & {*folded}):
+            hint = (f"; if {folded[min(squares)]!r} holds variances, write their square roots "
+                    "(np.sqrt) to a column and name that")
         else: hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
         raise UnknownColumn(f"{source} has no column {name!r}, its columns are {shown}{hint}",
                             name, tuple(header))
