@@ -150,8 +150,7 @@ class _Faults:
         self.source, self.place, self.found = source, place, {}
 
     def add(self, kind,  # of fault; each is told once, where it comes first
-            where,  # line or row
-            text):  # what is wrong there
+            where, text):  # line or row, and what is wrong there
         """One more fault of a kind, at a place.
 
         Parameters
@@ -159,9 +158,8 @@ class _Faults:
         kind
             Of fault; each is told once, where it comes first.
         where
-            Line or row.
         text
-            What is wrong there.
+            Line or row, and what is wrong there.
         """
         self.found.setdefault(kind, [where, text, 0])[2] += 1
 
@@ -208,12 +206,11 @@ class _Faults:
     def refuse(self):
         "Raise ValueError with all of it, if there is anything."
         if not self.found: return
-        told = []
+        told, said = [], " ".join(text for _, text, _ in self.found.values())
         for where, text, count in sorted(self.found.values(), key=lambda fault: fault[0]):
             more = f", and in {count - 1:,} more {self.place}{'s' * (count > 2)}" * (count > 1)
             told.append(f"{self.place} {where}: {text}{more}")
-        if any("has no value" in text for _, text, _ in self.found.values()):
-            told.append("drop_missing leaves out rows without a value")
+        told += ["drop_missing leaves out rows without a value"] * ("has no value" in said)
         raise ValueError(f"{self.source}, {'; '.join(told)}")
 
 # %% ../nbs/03_tables.ipynb #cell-008
@@ -350,13 +347,13 @@ class NumberReader:
         value = self.read(text)
         return np.nan if value is None and text.casefold() in _MISSING else value
 
-# %% ../nbs/03_tables.ipynb #marks
+# %% ../nbs/03_tables.ipynb #marks-a
 _MARKED = re.compile(r"[-+]?\d*([.,])\d+(?:[eE][-+]?\d+)?")  # a number with one mark
 _THREES = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}")  # one whose mark may stand between thousands
 
 _SHORT = re.compile(r"[-+]?[1-9]\d{0,2}")  # one that has no room for such a mark
 
-
+# %% ../nbs/03_tables.ipynb #marks
 class _Marks:
     "What all cells of a file say of the mark before decimals, until those that are read show it."
 
