@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .inputs import check_binary, check_choice, check_fraction
 from .kernels import kernel
-from .logistic import CLIP, boxed, map_scores, sigmoid
+from .logistic import boxed, inner_ends, inner_scores, map_scores, sigmoid
 from .recalibration import plot_map
 from .tickets import OnlineForecaster, locked
 
@@ -31,11 +31,11 @@ _EXPERTS = ("score", "OPS", "Platt .99", "Platt .999", "Platt .9999", "OBS", "TO
 _KEEP = (1.0, 0.99, 0.999, 0.9999)  # what a step leaves of the past: OPS, and the maps that forget
 _PRIOR = np.array([0.69, 0.05, 0.05, 0.05, 0.05, 0.05, 0.01, 0.05])  # the first weights
 _PAIR = np.array([2 / 3, 1 / 3])  # those of the mixture and of its calibeaten version
-_FLOOR = 1e-9  # no expert states less than this, or more than 1 − this
+_FLOOR, _CEILING = 1e-300, 1.0 - 2.0**-53  # no expert states less, or more
 
 
 @kernel
-def _held(q): return min(max(q, _FLOOR), 1.0 - _FLOOR)
+def _held(q): return min(max(q, _FLOOR), _CEILING)
 
 # %% ../nbs/48_mixture.ipynb #cell-010b
 @kernel
@@ -98,11 +98,10 @@ def _offset_step(bins, row, b, q, y, keep):
 @kernel
 def _ask(p, maps, beta, bins, weight, pair, q):
     "Forecasts of the experts, of the mixture and of the calibeater into q; what is stated."
-    m, held, mixed = bins.shape[1], min(max(p, CLIP), 1.0 - CLIP), 0.0
-    z = np.log(held / (1.0 - held))
-    q[0] = held
+    m, z, mixed = bins.shape[1], np.log(p / (1.0 - p)), 0.0
+    q[0] = p
     for i in range(4): q[1 + i] = sigmoid(maps[i, 0] * z + maps[i, 1])
-    q[5] = sigmoid(beta[0] * np.log(held) + beta[1] * np.log(1.0 - held) + beta[2])
+    q[5] = sigmoid(beta[0] * np.log(p) + beta[1] * np.log1p(-p) + beta[2])
     b = _tenth(q[1], m)
     q[6] = bins[1, b] / bins[0, b]
     q[7] = sigmoid(z + bins[2, _tenth(p, m)])
@@ -133,10 +132,9 @@ def _reweigh(weight, q, first, y, alpha, prior):
 @kernel
 def _learn(p, y, q, now, share, maps, beta, bins, weight, pair, steps):
     "Book an outcome where the forecasts q were stated, and step from the forecasts now."
-    m, held = bins.shape[1], min(max(p, CLIP), 1.0 - CLIP)
-    z = np.log(held / (1.0 - held))
+    m, z = bins.shape[1], np.log(p / (1.0 - p))
     for i in range(4): _platt_step(maps, i, z, now[1 + i], y)
-    _beta_step(beta, np.log(held), np.log(1.0 - held), now[5] - y)
+    _beta_step(beta, np.log(p), np.log1p(-p), now[5] - y)
     b = _tenth(q[1], m)
     bins[0, b] += 1.0
     bins[1, b] += y
@@ -180,14 +178,17 @@ class _Mixture(OnlineForecaster):
             bins = np.array([np.ones(10), (np.arange(10) + 0.5) / 10, np.zeros(10),
                              np.full(10, 10.0), np.zeros(10), np.full(10, 10.0)])
             self.state_ = (maps, beta, bins, _PRIOR.copy(), _PAIR.copy(), np.zeros(1))
+            self.ends_ = inner_ends(np.empty(0))  # as what scores of 0 and 1 count
         if not self.state_[0].flags.writeable:  # loaded as a map of a file
             self.state_ = tuple(np.array(part) for part in self.state_)
+            self.ends_ = np.array(self.ends_)
         return self.state_
 
     def _run(self, p, y, table=0):
         "Forecasts, and the experts' if a table is asked for; learns if there are outcomes."
         out, wide = np.empty(p.size), np.empty((p.size if table else 0, 10))
         state, learn = self._now(), y is not None
+        p = inner_scores(p, self.ends_, learn)
         _mixture_run(p, y if learn else p, learn, float(self.share), *state, out, wide)
         return out, wide
 
@@ -251,7 +252,7 @@ class _MixtureTickets(_Mixture):
         """
         y, p, _ = check_binary(y_true, y_prob)
         made, wide = self._run(p, y, table=1)
-        return pd.DataFrame(np.clip(wide, _FLOOR, 1 - _FLOOR),
+        return pd.DataFrame(np.clip(wide, _FLOOR, _CEILING),
                             columns=[*_EXPERTS, "mixture", "calibeaten"]).assign(forecast=made)
 
     @locked
@@ -287,8 +288,9 @@ class _MixtureTickets(_Mixture):
         y_true : np.ndarray
             Their checked outcomes, shape (n,), each 0.0 or 1.0.
         """
-        state = self._now()
-        _mixture_book(np.array(tickets), y_true, float(self.share), *state)
+        state, held = self._now(), np.array(tickets)
+        held[:, 0] = inner_scores(np.ascontiguousarray(held[:, 0]), self.ends_, True)
+        _mixture_book(held, y_true, float(self.share), *state)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
