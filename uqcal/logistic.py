@@ -367,4 +367,4 @@ def _is_doubtful(found, free, offset):
     if not found.converged or not np.isfinite([found.params, found.bse]).all(): return True
     z = np.abs(offset + free @ found.params)
     error = np.sqrt(np.einsum("ij,jk,ik->i", free, found.cov_params(), free).clip(0))
-    return bool(np.any((z > 15) & (z < 3 * error)))
+    return bool(np.any((z > 15) & ((z < 3 * error) | (error < 1e-6 * z))))

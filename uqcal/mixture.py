@@ -31,6 +31,7 @@ _EXPERTS = ("score", "OPS", "Platt .99", "Platt .999", "Platt .9999", "OBS", "TO
 _KEEP = (1.0, 0.99, 0.999, 0.9999)  # what a step leaves of the past: OPS, and the maps that forget
 _PRIOR = np.array([0.69, 0.05, 0.05, 0.05, 0.05, 0.05, 0.01, 0.05])  # the first weights
 _PAIR = np.array([2 / 3, 1 / 3])  # those of the mixture and of its calibeaten version
+_TAIL = 1e-5  # forecasts nearer to 0 or 1 have bins of their own
 _FLOOR, _CEILING = 1e-300, 1.0 - 2.0**-53  # no expert states less, or more
 
 
@@ -39,8 +40,10 @@ def _held(q): return min(max(q, _FLOOR), _CEILING)
 
 # %% ../nbs/48_mixture.ipynb #cell-010b
 @kernel
-def _tenth(q, m):
-    "Which of m bins of [0, 1] holds q; bins are closed on the right, as in calibeating."
+def _bin(q, m):
+    "Which of m bins of [0, 1] holds q, closed on the right; beyond 1e-5 bin m or m + 1."
+    if q < _TAIL: return m
+    if q > 1.0 - _TAIL: return m + 1
     i = min(int(q * m), m - 1)
     if i > 0 and i / m >= q: return i - 1
     return i + 1 if (i + 1) / m < q else i
@@ -98,13 +101,13 @@ def _offset_step(bins, row, b, q, y, keep):
 @kernel
 def _ask(p, maps, beta, bins, weight, pair, q):
     "Forecasts of the experts, of the mixture and of the calibeater into q; what is stated."
-    m, z, mixed = bins.shape[1], np.log(p / (1.0 - p)), 0.0
+    m, z, mixed = bins.shape[1] - 2, np.log(p / (1.0 - p)), 0.0
     q[0] = p
     for i in range(4): q[1 + i] = sigmoid(maps[i, 0] * z + maps[i, 1])
     q[5] = sigmoid(beta[0] * np.log(p) + beta[1] * np.log1p(-p) + beta[2])
-    b = _tenth(q[1], m)
+    b = _bin(q[1], m)
     q[6] = bins[1, b] / bins[0, b]
-    q[7] = sigmoid(z + bins[2, _tenth(p, m)])
+    q[7] = sigmoid(z + bins[2, _bin(p, m)])
     for k in range(8): mixed += weight[k] * _held(q[k])
     q[8] = _held(mixed)
     q[9] = _calibeaten(q[8], bins)
@@ -114,7 +117,7 @@ def _ask(p, maps, beta, bins, weight, pair, q):
 @kernel
 def _calibeaten(mixed, bins):
     "The mixture's forecast, moved by the offset of its bin."
-    return _held(sigmoid(np.log(mixed / (1.0 - mixed)) + bins[4, _tenth(mixed, bins.shape[1])]))
+    return _held(sigmoid(np.log(mixed / (1.0 - mixed)) + bins[4, _bin(mixed, bins.shape[1] - 2)]))
 
 # %% ../nbs/48_mixture.ipynb #cell-014c
 @kernel
@@ -132,14 +135,14 @@ def _reweigh(weight, q, first, y, alpha, prior):
 @kernel
 def _learn(p, y, q, now, share, maps, beta, bins, weight, pair, steps):
     "Book an outcome where the forecasts q were stated, and step from the forecasts now."
-    m, z = bins.shape[1], np.log(p / (1.0 - p))
+    m, z = bins.shape[1] - 2, np.log(p / (1.0 - p))
     for i in range(4): _platt_step(maps, i, z, now[1 + i], y)
     _beta_step(beta, np.log(p), np.log1p(-p), now[5] - y)
-    b = _tenth(q[1], m)
+    b = _bin(q[1], m)
     bins[0, b] += 1.0
     bins[1, b] += y
-    _offset_step(bins, 2, _tenth(p, m), now[7], y, 0.99)
-    _offset_step(bins, 4, _tenth(q[8], m), now[9], y, 0.9999)
+    _offset_step(bins, 2, _bin(p, m), now[7], y, 0.99)
+    _offset_step(bins, 4, _bin(q[8], m), now[9], y, 0.9999)
     steps[0] += 1.0
     alpha = max(share, 1.0 / (steps[0] + 1.0))
     _reweigh(weight, q, 0, y, alpha, _PRIOR)
@@ -175,8 +178,9 @@ class _Mixture(OnlineForecaster):
             check_fraction(self.share, "share")
             maps = np.array([[1.0, 0.0, rho, 0.0, rho] for rho in (100.0, 5.0, 5.0, 5.0)])
             beta = np.array([1.0, -1.0, 0.0, 25.0, 0.0, 0.0, 25.0, 0.0, 25.0])
-            bins = np.array([np.ones(10), (np.arange(10) + 0.5) / 10, np.zeros(10),
-                             np.full(10, 10.0), np.zeros(10), np.full(10, 10.0)])
+            middle = np.r_[(np.arange(10) + 0.5) / 10, _TAIL / 2, 1 - _TAIL / 2]
+            bins = np.array([np.ones(12), middle, np.zeros(12), np.full(12, 10.0), np.zeros(12),
+                             np.full(12, 10.0)])
             self.state_ = (maps, beta, bins, _PRIOR.copy(), _PAIR.copy(), np.zeros(1))
             self.ends_ = inner_ends(np.empty(0))  # as what scores of 0 and 1 count
         if not self.state_[0].flags.writeable:  # loaded as a map of a file

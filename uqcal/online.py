@@ -24,7 +24,7 @@ from .kernels import kernel
 from .logistic import (beta_features, boxed, fit_logistic, inner_ends, inner_scores,
                             map_scores, platt_features, sigmoid)
 from .recalibration import plot_map
-from .tickets import OnlineForecaster, Storable, locked
+from .tickets import OnlineForecaster, Settled, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _linear_forecast(features, theta):
     return out
 
 # %% ../nbs/45_online.ipynb #cell-016
-class _Parameters(Storable):
+class _Parameters(Settled):
     "The parameters that an optimiser moves, and what else it carries."
 
     @property
