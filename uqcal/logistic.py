@@ -75,7 +75,7 @@ CLIP = 1e-5  # a score of exactly 0 counts as this, a score of 1 as 1 − this, 
 
 def inner_ends(p: np.ndarray,  # scores in [0, 1], shape (n,)
                ) -> np.ndarray:  # as what 0 and 1 count, shape (2,)
-    """As what scores of exactly 0 and 1 count beside others: the outermost of them, or 1e-5 from there.
+    """As what scores of exactly 0 and 1 count: the outermost of the others, or 1e-5 from there.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def inner_ends(p: np.ndarray,  # scores in [0, 1], shape (n,)
 @kernel
 def inner_scores(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
                  ends: np.ndarray,  # as what 0 and 1 count, shape (2,)
-                 moves: bool,  # whether scores further out move the ends, one after another: in place
+                 moves: bool,  # whether scores further out move the ends, in order and in place
                  ) -> np.ndarray:  # scores strictly between 0 and 1, shape (n,)
     """The scores, with those of exactly 0 and 1 replaced.
 
@@ -105,7 +105,7 @@ def inner_scores(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
     ends : np.ndarray
         As what 0 and 1 count, shape (2,).
     moves : bool
-        Whether scores further out move the ends, one after another: in place.
+        Whether scores further out move the ends, in order and in place.
 
     Returns
     -------
@@ -257,7 +257,7 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
                  y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
                  *,
                  weights: np.ndarray | None = None,  # as how many points each one counts, ≥ 0, or,
-                 # where one is no whole number, their relative weights, shape (n,); ones unless given
+                 # where one is no whole number, relative weights, shape (n,); ones unless given
                  start: np.ndarray | None = None,  # parameters of the identity map, shape (d,);
                  # zeros unless given
                  fitted: np.ndarray | None = None,  # which columns to fit, while others stay at
@@ -274,8 +274,8 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     y : np.ndarray
         Outcomes 0.0 or 1.0, shape (n,).
     weights : np.ndarray | None, optional
-        As how many points each one counts, ≥ 0, or, where one is no whole number, their
-        relative weights, shape (n,); ones unless given.
+        As how many points each one counts, ≥ 0, or, where one is no whole number, relative
+        weights, shape (n,); ones unless given.
     start : np.ndarray | None, optional
         Parameters of the identity map, shape (d,); zeros unless given.
     fitted : np.ndarray | None, optional

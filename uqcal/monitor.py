@@ -672,17 +672,6 @@ class _Restarting(OnlineForecaster):
         self.forecaster_.take_draws(gone)
         self.restarts_ += 1
 
-    def take_draws(self, before: Any,  # a forecaster of the same kind
-                   ) -> None:
-        """Go on with the random draws of a forecaster that goes.
-
-        Parameters
-        ----------
-        before : Any
-            A forecaster of the same kind.
-        """
-        self._begin().take_draws(before._begin())
-
     @locked
     def begin_here(self) -> Self:  # the object itself
         """Take the present state for the one to begin anew from; the monitor begins afresh.
@@ -700,6 +689,17 @@ class _Restarting(OnlineForecaster):
 # %% ../nbs/49_monitor.ipynb #cell-032
 class _Booking(_Restarting):
     "Outcomes by ticket, or one at a time."
+
+    def take_draws(self, before: Any,  # a forecaster of the same kind
+                   ) -> None:
+        """Go on with the random draws of a forecaster that goes.
+
+        Parameters
+        ----------
+        before : Any
+            A forecaster of the same kind.
+        """
+        self._begin().take_draws(before._begin())
 
     def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each

@@ -664,7 +664,8 @@ class AggregatingForecaster(_Optimizer):
 # %% ../nbs/45_online.ipynb #dd41bbc7
 def _features_of(scaling, p, learns):
     "Features of scores; scores that are learnt may move what 0 and 1 count as."
-    if scaling.clip is not None: return scaling._features(np.clip(p, scaling.clip, 1 - scaling.clip))
+    clip = scaling.clip
+    if clip is not None: return scaling._features(np.clip(p, clip, 1 - clip))
     if not hasattr(scaling, "ends_"): scaling.ends_ = inner_ends(np.empty(0))
     if not scaling.ends_.flags.writeable:  # loaded as a map of a file
         scaling.ends_ = np.array(scaling.ends_)

@@ -505,21 +505,13 @@ class _OneByOne(_RiverClassifier):
 
     def _forecast(self, x, key, options):
         "The name of a ticket; the one that stands where nothing was learnt since."
-        name = self._name(x, key)
+        name = _ticket_name(self, x, key)
         if key is None and name in self.recent_:
             if self.recent_[name] == self.steps_: return name
             self._forget(name)
         self.forecaster.forecast(self._score(x, options), key=name)
         if key is None: self.recent_[name] = self.steps_
         if len(self.recent_) > self.remember: self._forget(next(iter(self.recent_)))
-        return name
-
-    def _name(self, x, key):
-        "The name of a ticket: a key whose outcome is not booked yet, or the features."
-        if key is None: return _name_of(x)
-        name = check_keys(key, False)[0]
-        if name in self.booked_:
-            raise ValueError(f"the outcome of key {name!r:.60} is booked already")
         return name
 
     def _forget(self, name):
@@ -585,7 +577,7 @@ class _Adapter(_OneByOne):
         ValueError
             For a third label, and for a key whose outcome is booked already.
         """
-        name = self._name(x, key)
+        name = _ticket_name(self, x, key)
         happened = self._meet(y.item() if isinstance(y, np.generic) else y)
         if not self.forecaster.is_open(name): name = self._forecast(x, key, {})
         self.model.learn_one(x, y, **options)  # where it fails, the ticket stays open
@@ -750,6 +742,16 @@ class RecalibratedFeature(_RiverTransformer):
 
     @classmethod
     def _unit_test_params(cls): yield {"on": "score"}
+
+# %% ../nbs/53_streams.ipynb #6e81c52c
+def _ticket_name(adapter, x, key):
+    "The name of a ticket: a key whose outcome is not booked yet, or the features."
+    if key is None: return _name_of(x)
+    name = check_keys(key, False)[0]
+    if name in adapter.booked_:
+        raise ValueError(f"the outcome of key {name!r:.60} is booked already")
+    return name
+
 
 # %% ../nbs/53_streams.ipynb #cell-050
 def _name_of(x):

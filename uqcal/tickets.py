@@ -289,8 +289,9 @@ class Settled(Storable):
         begun = any(name.endswith("_") and not name.startswith("_") for name in vars(self))
         late = [name for name in settings if begun and name not in self.obeyed]
         if late:
-            raise ValueError(f"{late[0]} can't be set after the start, when it would not be obeyed: "
-                             f"make a new {type(self).__name__}, or take a clone, and set it there")
+            raise ValueError(f"{late[0]} can't be set after the start, when it would not be "
+                             f"obeyed: make a new {type(self).__name__} or a clone, and set it "
+                             "there")
         return super().set_params(**settings)
 
 
