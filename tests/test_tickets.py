@@ -135,7 +135,7 @@ REFUSED = {
     "bool": (lambda f: f.forecast(0.5, key=True), TypeError, "key must be text or a whole number, got bool"),
     "None": (lambda f: f.forecast(0.5, key=None), TypeError, "key must be text"),
     "a tuple": (lambda f: f.forecast(0.5, key=("loan", 7)), TypeError, "key must be text or a whole number, got tuple \\(\\('loan', 7\\)\\)"),
-    "a list": (lambda f: f.forecast(0.5, key=["z"]), TypeError, "key must be text or a whole number, got list"),
+    "two keys": (lambda f: f.forecast(0.5, key=["y", "z"]), ValueError, "one key for each of the 1 scores"),
     "a tuple inside": (lambda f: f.forecast([0.5, 0.1], key=["z", ("loan", 7)]), TypeError, "got tuple at position 1"),
     "a tuple's outcome": (lambda f: f.outcome(("a", "b"), 1), TypeError, "got tuple"),
     "a tuple's ticket": (lambda f: f.open_ticket(("a", "b")), TypeError, "got tuple"),

@@ -747,7 +747,7 @@ class RecalibratedFeature(_RiverTransformer):
 def _ticket_name(adapter, x, key):
     "The name of a ticket: a key whose outcome is not booked yet, or the features."
     if key is None: return _name_of(x)
-    name = check_keys(key, False)[0]
+    name = check_keys([key], True)[0]
     if name in adapter.booked_:
         raise ValueError(f"the outcome of key {name!r:.60} is booked already")
     return name

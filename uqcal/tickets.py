@@ -242,7 +242,7 @@ def check_keys(key: Any,  # text or a whole number; a sequence of them where the
     if several and (isinstance(key, (str, bytes, dict)) or not hasattr(key, "__iter__")):
         raise TypeError("key must be a sequence of keys where there are several scores or "
                         f"outcomes, got {type(key).__name__}")
-    keys = list(key) if several else [boxed(key)[0] if np.ndim(key) == 0 else key]
+    keys = [key] if isinstance(key, tuple) and not several else list(boxed(key))
     for i, one in enumerate(keys):
         if isinstance(one, str): keys[i] = str(one)
         elif isinstance(one, numbers.Integral) and not isinstance(one, (bool, np.bool_)):
@@ -317,7 +317,7 @@ class _Open(Settled):
         -------
         bool
         """
-        return check_keys(key, False)[0] in getattr(self, "tickets_", ())
+        return check_keys([key], True)[0] in getattr(self, "tickets_", ())
 
     def open_ticket(self, key: str | int,  # a key that is open
                     ) -> Ticket:
@@ -337,7 +337,7 @@ class _Open(Settled):
         ValueError
             For a key that has no open forecast.
         """
-        try: return Ticket(*self.tickets_[check_keys(key, False)[0]])
+        try: return Ticket(*self.tickets_[check_keys([key], True)[0]])
         except (AttributeError, KeyError):
             raise ValueError(f"key {key!r:.60} has no open forecast: none was stated under it, or "
                              "its outcome is booked already") from None
