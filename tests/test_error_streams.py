@@ -323,7 +323,7 @@ def test_states_are_text_that_any_process_reads(tmp_path):
 
 
 ROWS = {"errors": (recalibrate_error_rows, {"uncertainty": "u", "error": "y"}, "id,u,y", ["{},1,", "{},,0.5", "{},2,0.5"]),
-        "bounds": (recalibrate_bound_rows, {"lower": "l", "upper": "u", "outcome": "y", "level": 0.9}, "id,l,u,y", ["{},0,1,", "{},,,0.5", "{},0,2,0.5"])}
+        "bounds": (recalibrate_bound_rows, {"lower": "l", "upper": "u", "observed": "y", "level": 0.9}, "id,l,u,y", ["{},0,1,", "{},,,0.5", "{},0,2,0.5"])}
 
 
 @pytest.mark.parametrize("run, columns, head, kinds", ROWS.values(), ids=ROWS)
