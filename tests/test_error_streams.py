@@ -320,3 +320,19 @@ def test_states_are_text_that_any_process_reads(tmp_path):
     run("bounds", late("bounds"), tmp_path / "s.json", key="id", method="aci", level=0.999)
     state = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
     assert state["content"]["class"] == "uqcal.error_streams._BoundRows" and "NaN" not in (tmp_path / "s.json").read_text(encoding="utf-8")
+
+
+ROWS = {"errors": (recalibrate_error_rows, {"uncertainty": "u", "error": "y"}, "id,u,y", ["{},1,", "{},,0.5", "{},2,0.5"]),
+        "bounds": (recalibrate_bound_rows, {"lower": "l", "upper": "u", "observed": "y", "level": 0.9}, "id,l,u,y", ["{},0,1,", "{},,,0.5", "{},0,2,0.5"])}
+
+
+@pytest.mark.parametrize("run, columns, head, kinds", ROWS.values(), ids=ROWS)
+def test_keys_that_come_again_are_refused_and_leave_nothing_open(run, columns, head, kinds):
+    asked, answered, other = kinds
+
+    def through(*lines, **options):
+        return run(io.BytesIO("\n".join([head, *lines, ""]).encode()), lambda text: None, key="id", **columns, **options)
+    with pytest.raises(ValueError, match="line 4: the outcome of key 'a' is booked already; a new forecast"): through(*(one.format("a") for one in (asked, answered, asked)))
+    with pytest.raises(ValueError, match="line 3: key 'a' has an open forecast for 1, but this row states 2"): through(asked.format("a"), other.format("a"))
+    summary = through(*(one.format("a") for one in (asked, other, answered, asked, other)), on_error="skip")
+    assert summary.waiting == 0 and summary.learnt == 1 and summary.skipped == 3

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from uqcal.logistic import beta_features, boxed, fit_logistic, is_separable, map_scores, platt_features, sigmoid
+from uqcal.logistic import as_counts, beta_features, boxed, fit_logistic, is_separable, map_scores, platt_features, sigmoid
 
 
 def test_the_sigmoid_is_scipys_to_rounding_and_never_overflows():
@@ -52,3 +52,50 @@ def test_a_number_gives_a_number_and_a_column_gives_a_column(one):
     for many in ([0.25], np.array([0.25]), pd.Series([0.25], index=["a"])): assert map_scores(many, np.sqrt).tolist() == [0.5]
     assert boxed([1, 2]) == [1, 2] and boxed(True) == [True]
     for bad in ("a", None, 1.5): pytest.raises((TypeError, ValueError), map_scores, bad, np.sqrt)
+
+
+def weighted(seed, n=800, spread=1.5):
+    "Rows whose weights vary, with the setting's slope ½ and offset −0.6."
+    rng = np.random.default_rng([seed, 9])
+    z = rng.normal(-1, 1, n)
+    y = (rng.random(n) < expit(0.5 * z - 0.6)).astype(float)
+    return expit(z), y, np.minimum(np.exp(spread * rng.normal(size=n)), 30)
+
+
+def test_errors_with_sampling_weights_hold_the_truth_as_often_as_they_should():
+    "|estimate − truth| > 1.96 errors in 3 to 7 % of 400 sets."
+    outside = np.zeros(2)
+    for seed in range(400):
+        p, y, w = weighted(seed)
+        fit = fit_logistic(platt_features(p), y, weights=w / w.mean(), start=np.array([1.0, 0.0]))
+        outside += np.abs(fit.coef - [0.5, -0.6]) > 1.96 * fit.standard_error
+    assert (outside >= 0.03 * 400).all() and (outside <= 0.07 * 400).all()
+
+
+@pytest.mark.parametrize("features", [platt_features, beta_features])
+def test_weights_that_are_no_counts_have_no_scale(features):
+    p, y, w = weighted(1)
+    one, other = (fit_logistic(features(p), y, weights=times * w) for times in (1e-6, 1e6))
+    np.testing.assert_allclose(one.coef, other.coef, rtol=1e-7)
+    np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-6)
+    even, plain = fit_logistic(features(p), y, weights=np.full(800, 0.3)), fit_logistic(features(p), y)
+    np.testing.assert_array_equal(even.standard_error, plain.standard_error)
+    split = np.r_[y[:400] * 0, y[:400] * 0 + 1]  # separated: Platt's targets, from the effective number
+    q = np.sort(p)
+    one, other = (fit_logistic(features(q), split, weights=times * w) for times in (1e-6, 1e6))
+    assert one.smoothed and other.smoothed
+    np.testing.assert_allclose(one.coef, other.coef, rtol=1e-6)
+
+
+def test_whole_numbers_are_counts():
+    assert as_counts(np.array([2.0, 7.0])).tolist() == [2, 7] and as_counts(np.array([0.2, 0.2])).tolist() == [1, 1]
+    relative = as_counts(np.array([0.5, 1.0, 4.0]))
+    assert relative.sum() == pytest.approx(5.5**2 / (0.25 + 1 + 16)) and relative.sum() == pytest.approx(np.square(relative).sum())
+
+
+def test_large_log_odds_alone_are_no_separation():
+    rng = np.random.default_rng(4)
+    z = rng.normal(-25, 12, 4000)
+    y = (rng.random(4000) < expit(z)).astype(float)
+    assert not fit_logistic(platt_features(expit(z)), y).smoothed
+    assert fit_logistic(platt_features(expit(z)), (z > -20).astype(float)).smoothed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from uqcal.calibeating import tops
+from uqcal.calibeating import Tracking, hops, tops
 from uqcal.mixture import OnlineMixture
 from uqcal.monitor import _EDGES, Alarm, CalibrationMonitor, RestartingForecaster
 from uqcal.online import OnlinePlattScaling
@@ -220,13 +220,12 @@ def test_restarts_come_at_the_same_outcome_in_steps_chunks_and_by_ticket(name):
     made = whole.prequential(p, y)
     parts = np.concatenate([chunks.prequential(p[part], y[part]) for part in np.array_split(np.arange(p.size), 9)])
     assert whole.restarts_ == chunks.restarts_
-    if name != "hobs":  # a chunk draws beyond the alarm
-        np.testing.assert_array_equal(made, parts)
-        steps = make()
-        for t in range(p.size):
-            assert steps.forecast(p[t], key=t) == made[t]
-            steps.outcome(t, y[t])
-        assert steps.restarts_ == whole.restarts_ and steps.monitor_.statistic == whole.monitor_.statistic
+    np.testing.assert_array_equal(made, parts)
+    steps = make()
+    for t in range(p.size):
+        assert steps.forecast(p[t], key=t) == made[t]
+        steps.outcome(t, y[t])
+    assert steps.restarts_ == whole.restarts_ and steps.monitor_.statistic == whole.monitor_.statistic
     assert whole.restarts_ >= 1
 
 
@@ -261,6 +260,76 @@ def test_a_state_with_a_forecaster_in_it_goes_on():
     other = RestartingForecaster.from_dict(json.loads(json.dumps(live.to_dict(), allow_nan=False)))
     np.testing.assert_array_equal(live.prequential(p[1300:], y[1300:]), other.prequential(p[1300:], y[1300:]))
     assert other.outcome("a", 1) == live.outcome("a", 1) and other.restarts_ == live.restarts_
+
+
+def uniforms(live):
+    "The next draws of a hedged forecaster, wherever it stands."
+    return copy.deepcopy(live.forecaster_.rng_).random(5).tolist()
+
+
+@pytest.mark.parametrize("seed", [3, None, "generator"])
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("name", ["hops", "hobs"])
+def test_draws_go_on_after_a_restart(name, seed, begun):
+    """Those after it are not those after the start, and those of the generator that was there, with any seed, and where the state to begin from had drawn already."""
+    p, y = changed(1500, 700, 3.0)
+    live = RestartingForecaster(make_forecaster(name, rng=np.random.default_rng(5) if seed == "generator" else seed), run_length=1000)
+    if begun: live.partial_fit(p[:200], y[:200]).begin_here()
+    live.predict(0.5)
+    first, at = uniforms(live), 0
+    while not live.restarts_:
+        live.forecast(p[at], key=at)
+        ahead = uniforms(live)
+        live.outcome(at, y[at])
+        at += 1
+    assert uniforms(live) == ahead != first
+    other = RestartingForecaster.from_dict(json.loads(json.dumps(live.to_dict(), allow_nan=False)))
+    np.testing.assert_array_equal(live.prequential(p[at:], y[at:]), other.prequential(p[at:], y[at:]))
+
+
+def test_draws_of_an_expert_within_go_on_too():
+    p, y = changed(1500, 700, 3.0)
+    live = RestartingForecaster(Tracking(hops(rng=4)), run_length=1000)
+    live.partial_fit(p[:1], y[:1])
+    first = copy.deepcopy(live.forecaster_.expert_.rng_).random(3)
+    live.partial_fit(p, y)
+    assert live.restarts_ and not np.array_equal(live.forecaster_.expert_.rng_.random(3), first)
+
+
+@pytest.mark.parametrize("learn", ["partial_fit", "ticket"])
+def test_a_run_length_that_is_set_later_is_obeyed(learn):
+    p, y = changed(1500, 700, 3.0)
+    live, strict = (RestartingForecaster(make_forecaster("ops"), run_length=length) for length in (1000, 10**15))
+
+    def through(live, part):
+        if learn == "partial_fit": live.partial_fit(p[part], y[part])
+        else:
+            keys = list(range(p[part].size))
+            live.forecast(p[part], key=keys)
+            live.outcome(keys, y[part])
+    for one in (live, strict): through(one, slice(0, 1000))
+    live.set_params(run_length=10**15)
+    strict.set_params(run_length=1000)
+    for one in (live, strict): through(one, slice(1000, None))
+    assert strict.restarts_ and strict.monitor_.alarm_.run_length == 1000
+    assert not live.restarts_ or live.monitor_.alarm_.run_length == 10**15
+    if learn == "partial_fit":
+        always = RestartingForecaster(make_forecaster("ops"), run_length=10**15).partial_fit(p, y)
+        assert live.restarts_ == always.restarts_ < strict.restarts_ + 1 and live.predict(0.3) == always.predict(0.3)
+    with pytest.raises(ValueError, match="run_length"): live.set_params(run_length=0).partial_fit(0.5, 1)
+    with pytest.raises(ValueError, match="forecaster can't be set after the start"): live.set_params(forecaster=make_forecaster("tops"))
+
+
+@pytest.mark.parametrize("make, setting", [(lambda: make_forecaster("ops"), {"gamma": 0.5}), (lambda: make_forecaster("tops"), {"bin_width": 0.2}),
+                                           (lambda: make_forecaster("mixture"), {"share": 0.01}), (lambda: make_forecaster("hops", rng=1), {"rng": 2}),
+                                           (lambda: OnlinePlattScaling(clip=1e-3), {"clip": None})], ids=["ops", "tops", "mixture", "hops", "clip"])
+def test_settings_are_settled_at_the_start_and_free_before(make, setting):
+    fresh = make().set_params(**setting)
+    assert fresh.get_params()[next(iter(setting))] == next(iter(setting.values()))
+    live = make().partial_fit(0.4, 1)
+    before = live.get_params()
+    with pytest.raises(ValueError, match=f"{next(iter(setting))} can't be set after the start"): live.set_params(**setting)
+    assert live.get_params() == before and clone(live).set_params(**setting)
 
 
 def test_what_is_no_online_forecaster_is_refused():

@@ -77,6 +77,9 @@ def test_outcomes_get_the_forecast_that_was_stated():
 BROKEN = {
     "still out": (["a,0.5,", "a,0.6,"], "line 3: key 'a' has a forecast already whose outcome is still out"),
     "twice": (["a,0.5,", "a,,1", "a,,1"], "line 4: the outcome of key 'a' is booked already"),
+    "another score": (["a,0.5,", "a,0.6,1"], "line 3: key 'a' has an open forecast for 0.5, but this row states 0.6"),
+    "forecast twice": (["a,0.5,", "a,,1", "a,0.5,"], "line 4: the outcome of key 'a' is booked already; a new forecast needs a key of its own"),
+    "known at once": (["a,0.5,1", "a,0.5,"], "line 3: the outcome of key 'a' is booked already"),
     "no score": (["a,,1"], "line 2: column 'p' must lie in \\[0, 1\\], got nothing"),
     "no key": ([",0.5,1"], "line 2: column 'id' must hold a key, got nothing"),
     "break in a cell": (['"a', 'b",0.5,1'], "line 2: a cell in quotation marks doesn't end on its line"),
@@ -98,6 +101,17 @@ def test_a_broken_row_stops_the_run_with_its_state_or_is_left_out(lines, said, t
     told = []
     made, summary = run([*before, *lines, "z,0.5,0"], tmp_path / "skipped.json", on_error="skip", complain=told.append)
     assert len(told) == summary.skipped >= 1 and len(made) == 3 + len(good) and made[-1].startswith("z,")
+
+
+def test_an_outcome_may_repeat_its_score_or_leave_it_empty():
+    made, summary = run(["a,0.123456789,", "b,0.5,", "a,0.12345679,1", "b,,0"], None)
+    assert [line.rsplit(",", 1)[1] for line in made[:2]] == [line.rsplit(",", 1)[1] for line in made[2:]] and summary.waiting == 0 and summary.booked == 2
+
+
+def test_a_key_that_comes_again_leaves_nothing_open(tmp_path):
+    lines = ["a,0.5,", "a,,1", "a,0.5,", "a,0.7,1", "b,0.2,", "b,0.3,0", "b,,0"]
+    made, summary = run(lines, tmp_path / "s.json", on_error="skip", complain=[].append)
+    assert summary.waiting == 0 and summary.learnt == 2 and summary.skipped == 3 and len(made) == 4
 
 
 def test_a_mended_file_is_resumed_where_it_stopped(tmp_path):

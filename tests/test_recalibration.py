@@ -127,11 +127,53 @@ def test_a_temperature_is_found_again_and_is_that_of_a_bounded_search(temperatur
 def test_a_temperature_stays_finite_and_knows_its_classes():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert TemperatureScaling().fit([[0.9, 0.1], [0.2, 0.8]], [0, 1]).temperature_ == pytest.approx(0.01)
-        assert TemperatureScaling().fit([[0.9, 0.1], [0.2, 0.8]], [1, 0]).temperature_ == pytest.approx(100)
+        reversed_ = TemperatureScaling().fit([[0.9, 0.1], [0.2, 0.8]], [1, 0])
+        assert reversed_.temperature_ == pytest.approx(100) and reversed_.sentence.endswith("rank the classes no better than chance")
         fit = TemperatureScaling().fit([[1.0, 0.0], [0.0, 1.0], [0.3, 0.7]], ["b", "b", "a"], classes=["a", "b"])
     assert np.isfinite(fit.predict([[1.0, 0.0]])).all()
     with pytest.raises(ValueError, match="a column for each of the 2 classes of the fit, got 3"): fit.predict([[0.2, 0.3, 0.5]])
+
+
+RIGHT = {"two classes": ([[0.6, 0.4], [0.3, 0.7], [0.45, 0.55]], [0, 1, 1]), "three": ([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5], [0.2, 0.2, 0.6]], [0, 1, 2, 2]),
+         "one class seen": ([[0.6, 0.4], [0.7, 0.3]], [0, 0]), "certain": ([[1.0, 0.0], [0.0, 1.0]], [0, 1]), "a tie": ([[0.5, 0.5], [0.3, 0.7]], [0, 1])}
+
+
+@pytest.mark.parametrize("P, label", RIGHT.values(), ids=RIGHT)
+def test_where_all_is_classified_right_the_temperature_has_platts_targets(P, label):
+    fit = TemperatureScaling().fit(P, label)
+    assert fit.smoothed_ and 0.05 < fit.temperature_ <= 200 and "smoothed" in fit.sentence
+    assert 0.5 <= fit.predict(P).max() < 0.99
+    more = TemperatureScaling().fit(P * 50, label * 50)
+    assert more.smoothed_ and more.predict(P).max() > 0.9  # fifty times the evidence
+
+
+def test_a_temperature_of_two_classes_in_balance_is_platts_slope():
+    z = np.array([0.4, 1.0, 1.7])
+    p = 1 / (1 + np.exp(-np.r_[z, -z]))
+    label = np.r_[[1] * 3, [0] * 3]
+    fit, platt = TemperatureScaling().fit(np.column_stack([1 - p, p]), label), PlattScaling().fit(p, label)
+    assert fit.smoothed_ and platt.smoothed_ and platt.coef_[1] == pytest.approx(0, abs=1e-9)
+    assert 1 / fit.temperature_ == pytest.approx(platt.coef_[0], rel=1e-6)
+
+
+def test_a_temperature_below_a_hundredth_is_found():
+    rng = np.random.default_rng(2)
+    logits = rng.normal(size=(3000, 3))
+    q = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    label = (q.cumsum(axis=1) > rng.random((3000, 1))).argmax(axis=1)
+    flat = np.exp(logits / 1000)
+    fit = TemperatureScaling().fit(flat / flat.sum(axis=1, keepdims=True), label)
+    assert fit.temperature_ == pytest.approx(1e-3, rel=0.1) and not fit.smoothed_
+
+
+@pytest.mark.parametrize("kind", [PlattScaling, BetaScaling, HistogramBinning])
+def test_weights_scale_matters_where_they_are_counts_only(kind, scores):
+    p, y = scores
+    w = np.random.default_rng(3).uniform(0.2, 3, p.size)
+    errors = [kind().fit(p, y, times * w).to_frame()["standard_error"] for times in (1, 1000)]
+    np.testing.assert_allclose(*errors, rtol=1e-6)
+    counted = [kind().fit(p, y, times * np.ones(p.size)).to_frame()["standard_error"] for times in (1, 4)]
+    np.testing.assert_allclose(counted[0], 2 * counted[1], rtol=1e-6)
 
 
 def test_separated_points_give_platts_smoothed_targets():

@@ -90,3 +90,18 @@ def test_a_stated_probability_is_recalibrated_on_its_way_through_a_pipeline():
     for check in (checks.common.check_repr, checks.common.check_tags, checks.common.check_clone_same_class, checks.common.check_init_has_default_params_for_tests,
                   checks.common.check_doc, checks.common.check_clone_changes_memory_addresses, checks.common.check_pickling_supports_roundtrip,
                   checks.common.check_repr_roundtrips_clone, checks.common.check_get_params_matches_signature): check(RecalibratedFeature("p"))
+
+
+def test_a_key_teaches_once():
+    p, y = stream(50)
+    model = RecalibratedOnline(Steady(), "ops")
+    model.predict_proba_one({"p": p[0]}, key="a")
+    for key in ("a", "b"):  # forecast before, and known at once
+        model.learn_one({"p": p[0]}, True, key=key)
+        before = model.forecaster.to_dict()
+        with pytest.raises(ValueError, match=f"the outcome of key '{key}' is booked already"): model.learn_one({"p": p[0]}, True, key=key)
+        with pytest.raises(ValueError, match="booked already"): model.predict_proba_one({"p": p[0]}, key=key)
+        assert model.forecaster.to_dict() == before and model.model.n == model.steps_
+    with pytest.raises(TypeError, match="key must be text or a whole number, got tuple"): model.learn_one({"p": p[0]}, True, key=("a", 1))
+    for _ in range(2): model.learn_one({"p": p[0]}, True)  # features without a key may come again
+    assert model.steps_ == 4

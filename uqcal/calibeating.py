@@ -19,7 +19,7 @@ from .inputs import (check_binary, check_count, check_fraction, check_generator,
 from .kernels import kernel
 from .logistic import boxed, map_scores
 from .online import OnlineBetaScaling, OnlinePlattScaling
-from .tickets import OnlineForecaster, Storable, check_keys, locked
+from .tickets import OnlineForecaster, Settled, check_keys, locked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -249,6 +249,19 @@ class _Calibeater(OnlineForecaster):
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
+    def take_draws(self, before: Any,  # a forecaster of the same kind
+                   ) -> None:
+        """Go on with the random draws of a forecaster that goes, and of its expert.
+
+        Parameters
+        ----------
+        before : Any
+            A forecaster of the same kind.
+        """
+        for one in (self, before): one._begin()
+        super().take_draws(before)
+        if isinstance(self.expert_, OnlineForecaster): self.expert_.take_draws(before.expert_)
+
     def _begin(self):
         if not hasattr(self, "expert_"):
             edges, state = _edges(self.bin_width), self._fresh()
@@ -463,7 +476,7 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
     return -1
 
 # %% ../nbs/46_calibeating.ipynb #cell-027
-class _Game(Storable):
+class _Game(Settled):
     "The counts of one game of Foster's, and what it announces."
 
     def _begin(self):
@@ -873,7 +886,7 @@ def hobs(*,
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
 # %% ../nbs/46_calibeating.ipynb #cell-073
-class _ByClass(Storable):
+class _ByClass(Settled):
     "Forecasters of classes that keep what was stated under keys."
 
     @property

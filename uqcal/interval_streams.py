@@ -19,7 +19,7 @@ from .intervals import check_bounds, check_no_sets
 from .kernels import kernel
 from .logistic import boxed
 from .results import three_digits
-from .tickets import Desk, Storable, locked
+from .tickets import Desk, Settled, locked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -56,7 +56,7 @@ def _quantile_run(stated, scores, alpha, step, place, told, out):
         _count(told, missed, g)
 
 # %% ../nbs/57_interval_streams.ipynb #cell-009
-class _Tracker(Storable):
+class _Tracker(Settled):
     "A threshold that follows scores."
 
     def _now(self):

@@ -19,8 +19,8 @@ from .kernels import elementwise, kernel
 from .results import Result
 
 # %% auto #0
-__all__ = ['CLIP', 'boxed', 'map_scores', 'platt_features', 'beta_features', 'sigmoid', 'is_separable', 'LogisticFit',
-           'fit_logistic']
+__all__ = ['CLIP', 'boxed', 'map_scores', 'inner_ends', 'inner_scores', 'platt_features', 'beta_features', 'sigmoid',
+           'is_separable', 'LogisticFit', 'fit_logistic', 'as_counts']
 
 # %% ../nbs/14_logistic.ipynb #cell-007
 def boxed(values: Any,  # one value, or several in one dimension
@@ -70,21 +70,67 @@ def map_scores(y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
     return float(made[0]) if np.ndim(y_prob) == 0 else made
 
 # %% ../nbs/14_logistic.ipynb #cell-010
-CLIP = 1e-5  # scores nearer than this to 0 or 1 are moved to it
+CLIP = 1e-5  # a score of exactly 0 counts as this, a score of 1 as 1 − this, or as one further out
 
 
+def inner_ends(p: np.ndarray,  # scores in [0, 1], shape (n,)
+               ) -> np.ndarray:  # as what 0 and 1 count, shape (2,)
+    """As what scores of exactly 0 and 1 count: the outermost of the others, or 1e-5 from there.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Scores in [0, 1], shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        As what 0 and 1 count, shape (2,).
+    """
+    inside = p[(p > 0) & (p < 1)]
+    return np.array([inside.min(initial=CLIP), inside.max(initial=1.0 - CLIP)])
+
+# %% ../nbs/14_logistic.ipynb #5fa6e9fb
 @kernel
-def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
-                   clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it
+def inner_scores(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
+                 ends: np.ndarray,  # as what 0 and 1 count, shape (2,)
+                 moves: bool,  # whether scores further out move the ends, in order and in place
+                 ) -> np.ndarray:  # scores strictly between 0 and 1, shape (n,)
+    """The scores, with those of exactly 0 and 1 replaced.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Scores in [0, 1], float64, shape (n,).
+    ends : np.ndarray
+        As what 0 and 1 count, shape (2,).
+    moves : bool
+        Whether scores further out move the ends, in order and in place.
+
+    Returns
+    -------
+    np.ndarray
+        Scores strictly between 0 and 1, shape (n,).
+    """
+    out = np.empty(p.size)
+    for i in range(p.size):
+        out[i] = p[i]
+        if p[i] <= 0.0: out[i] = ends[0]
+        elif p[i] >= 1.0: out[i] = ends[1]
+        elif moves: ends[0], ends[1] = min(ends[0], p[i]), max(ends[1], p[i])
+    return out
+
+
+# %% ../nbs/14_logistic.ipynb #c113bc26
+@kernel
+def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 counts as 1e-5
                    ) -> np.ndarray:  # shape (n, 2)
     """The features of Platt scaling: rows (logit p, 1).
 
     Parameters
     ----------
     p : np.ndarray
-        Scores in [0, 1], float64, shape (n,).
-    clip : float, default CLIP
-        Scores nearer than this to 0 or 1 are moved to it.
+        Scores in [0, 1], float64, shape (n,); 0 counts as 1e-5.
 
     Returns
     -------
@@ -93,23 +139,21 @@ def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
     """
     out = np.empty((p.size, 2))
     for i in range(p.size):
-        q = min(max(p[i], clip), 1.0 - clip)
+        q = p[i] if 0.0 < p[i] < 1.0 else min(max(p[i], CLIP), 1.0 - CLIP)
         out[i, 0], out[i, 1] = np.log(q / (1.0 - q)), 1.0
     return out
 
+
 # %% ../nbs/14_logistic.ipynb #cell-010b
 @kernel
-def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
-                  clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it
+def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 counts as 1e-5
                   ) -> np.ndarray:  # shape (n, 3)
     """The features of beta scaling: rows (ln p, ln(1 − p), 1).
 
     Parameters
     ----------
     p : np.ndarray
-        Scores in [0, 1], float64, shape (n,).
-    clip : float, default CLIP
-        Scores nearer than this to 0 or 1 are moved to it.
+        Scores in [0, 1], float64, shape (n,); 0 counts as 1e-5.
 
     Returns
     -------
@@ -118,8 +162,8 @@ def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
     """
     out = np.empty((p.size, 3))
     for i in range(p.size):
-        q = min(max(p[i], clip), 1.0 - clip)
-        out[i, 0], out[i, 1], out[i, 2] = np.log(q), np.log(1.0 - q), 1.0
+        q = p[i] if 0.0 < p[i] < 1.0 else min(max(p[i], CLIP), 1.0 - CLIP)
+        out[i, 0], out[i, 1], out[i, 2] = np.log(q), np.log1p(-q), 1.0
     return out
 
 # %% ../nbs/14_logistic.ipynb #cell-010c
@@ -179,7 +223,8 @@ class LogisticFit(Result):
     coef : np.ndarray
         The parameters, shape (d,).
     standard_error : np.ndarray
-        Of the parameters, from the likelihood's curvature, shape (d,).
+        Of the parameters, from the likelihood's curvature, or by the sandwich where weights
+        are no whole numbers, shape (d,).
     smoothed : bool
         Whether Platt's targets stand in, since the likelihood has no maximum.
     n : int
@@ -187,7 +232,8 @@ class LogisticFit(Result):
     """
 
     coef: np.ndarray  # the parameters, shape (d,)
-    standard_error: np.ndarray  # of the parameters, from the likelihood's curvature, shape (d,)
+    standard_error: np.ndarray  # of the parameters, from the likelihood's curvature, or by the
+    # sandwich where weights are no whole numbers, shape (d,)
     smoothed: bool  # whether Platt's targets stand in, since the likelihood has no maximum
     n: int  # number of points with a positive weight
 
@@ -210,8 +256,8 @@ class LogisticFit(Result):
 def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
                  y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
                  *,
-                 weights: np.ndarray | None = None,  # as how many points each one counts, ≥ 0,
-                 # shape (n,); ones unless given
+                 weights: np.ndarray | None = None,  # as how many points each one counts, ≥ 0, or,
+                 # where one is no whole number, relative weights, shape (n,); ones unless given
                  start: np.ndarray | None = None,  # parameters of the identity map, shape (d,);
                  # zeros unless given
                  fitted: np.ndarray | None = None,  # which columns to fit, while others stay at
@@ -228,7 +274,8 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     y : np.ndarray
         Outcomes 0.0 or 1.0, shape (n,).
     weights : np.ndarray | None, optional
-        As how many points each one counts, ≥ 0, shape (n,); ones unless given.
+        As how many points each one counts, ≥ 0, or, where one is no whole number, relative
+        weights, shape (n,); ones unless given.
     start : np.ndarray | None, optional
         Parameters of the identity map, shape (d,); zeros unless given.
     fitted : np.ndarray | None, optional
@@ -246,18 +293,21 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     if start is None: start = np.zeros(features.shape[1])
     if weights is None: weights = np.ones(y.size)
     used = weights > 0
-    features, y, weights = features[used], y[used], weights[used]
+    features, y, weights = features[used], y[used], as_counts(weights[used])
+    counts = bool(np.all(weights == np.floor(weights)))
     one_class = bool(np.all(y == y[0]))
     free = features * (_independent(features) & (True if fitted is None else fitted))
     found = None if one_class else _newton(free, y, weights, features @ start)
-    smooth = (one_class or _is_doubtful(found, features, start)) and is_separable(free, y)
+    smooth = (one_class or _is_doubtful(found, free, features @ start)) and is_separable(free, y)
     if smooth:
         ones, zeros = weights @ y, weights @ (1 - y)
         targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
         found = _newton(free, targets, weights, features @ start)
     elif found is None: found = _newton(free, y, weights, features @ start)
-    return LogisticFit(coef=start + found.params, standard_error=np.asarray(found.bse),
-                       smoothed=smooth, n=int(used.sum()))
+    error = np.asarray(found.bse)
+    if not (counts or smooth): error = _sandwich(free, y, weights, found.fittedvalues)
+    return LogisticFit(coef=start + found.params, standard_error=error, smoothed=smooth,
+                       n=int(used.sum()))
 
 # %% ../nbs/14_logistic.ipynb #cell-019
 def _newton(features, targets, weights, offset):
@@ -268,6 +318,37 @@ def _newton(features, targets, weights, offset):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")      # separation is looked for afterwards, and mended
         return model.fit(maxiter=100, tol=1e-13, tol_criterion="params")
+
+# %% ../nbs/14_logistic.ipynb #ded93941
+def as_counts(weights: np.ndarray,  # weights > 0, shape (n,)
+              ) -> np.ndarray:  # the same ratios, shape (n,)
+    """Whole numbers as they are, other weights so that they sum to their effective number.
+
+    Parameters
+    ----------
+    weights : np.ndarray
+        Weights > 0, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        The same ratios, shape (n,).
+    """
+    if np.all(weights == np.floor(weights)): return weights
+    if np.ptp(weights) == 0: return np.ones(weights.size)
+    ratios = weights / weights.max()
+    return ratios * (ratios.sum() / np.square(ratios).sum())
+
+
+# %% ../nbs/14_logistic.ipynb #377b79ef
+def _sandwich(features, y, weights, q):
+    "Standard errors of parameters where weights are no counts, Eq. 4a; 0 for columns left out."
+    curvature = weights * q * (1 - q)
+    inverse = np.linalg.pinv((features.T * curvature) @ features, hermitian=True)
+    reach = curvature * np.einsum("ij,jk,ik->i", features, inverse, features)
+    push = features.T * (weights * (y - q) / np.maximum(1 - reach, 0.01))
+    return np.sqrt(np.diag(inverse @ (push @ push.T) @ inverse).clip(0))
+
 
 # %% ../nbs/14_logistic.ipynb #77af5eb4
 def _independent(features):
@@ -281,7 +362,9 @@ def _independent(features):
     return kept
 
 # %% ../nbs/14_logistic.ipynb #cell-019b
-def _is_doubtful(found, features, start):
+def _is_doubtful(found, free, offset):
     "Whether a fit may have run away."
     if not found.converged or not np.isfinite([found.params, found.bse]).all(): return True
-    return bool(np.abs(features @ (start + found.params)).max() > 15)
+    z = np.abs(offset + free @ found.params)
+    error = np.sqrt(np.einsum("ij,jk,ik->i", free, found.cov_params(), free).clip(0))
+    return bool(np.any((z > 15) & ((z < 3 * error) | (error < 1e-6 * z))))

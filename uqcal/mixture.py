@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .inputs import check_binary, check_choice, check_fraction
 from .kernels import kernel
-from .logistic import CLIP, boxed, map_scores, sigmoid
+from .logistic import boxed, inner_ends, inner_scores, map_scores, sigmoid
 from .recalibration import plot_map
 from .tickets import OnlineForecaster, locked
 
@@ -31,16 +31,19 @@ _EXPERTS = ("score", "OPS", "Platt .99", "Platt .999", "Platt .9999", "OBS", "TO
 _KEEP = (1.0, 0.99, 0.999, 0.9999)  # what a step leaves of the past: OPS, and the maps that forget
 _PRIOR = np.array([0.69, 0.05, 0.05, 0.05, 0.05, 0.05, 0.01, 0.05])  # the first weights
 _PAIR = np.array([2 / 3, 1 / 3])  # those of the mixture and of its calibeaten version
-_FLOOR = 1e-9  # no expert states less than this, or more than 1 − this
+_TAIL = 1e-5  # forecasts nearer to 0 or 1 have bins of their own
+_FLOOR, _CEILING = 1e-300, 1.0 - 2.0**-53  # no expert states less, or more
 
 
 @kernel
-def _held(q): return min(max(q, _FLOOR), 1.0 - _FLOOR)
+def _held(q): return min(max(q, _FLOOR), _CEILING)
 
 # %% ../nbs/48_mixture.ipynb #cell-010b
 @kernel
-def _tenth(q, m):
-    "Which of m bins of [0, 1] holds q; bins are closed on the right, as in calibeating."
+def _bin(q, m):
+    "Which of m bins of [0, 1] holds q, closed on the right; beyond 1e-5 bin m or m + 1."
+    if q < _TAIL: return m
+    if q > 1.0 - _TAIL: return m + 1
     i = min(int(q * m), m - 1)
     if i > 0 and i / m >= q: return i - 1
     return i + 1 if (i + 1) / m < q else i
@@ -98,14 +101,13 @@ def _offset_step(bins, row, b, q, y, keep):
 @kernel
 def _ask(p, maps, beta, bins, weight, pair, q):
     "Forecasts of the experts, of the mixture and of the calibeater into q; what is stated."
-    m, held, mixed = bins.shape[1], min(max(p, CLIP), 1.0 - CLIP), 0.0
-    z = np.log(held / (1.0 - held))
-    q[0] = held
+    m, z, mixed = bins.shape[1] - 2, np.log(p / (1.0 - p)), 0.0
+    q[0] = p
     for i in range(4): q[1 + i] = sigmoid(maps[i, 0] * z + maps[i, 1])
-    q[5] = sigmoid(beta[0] * np.log(held) + beta[1] * np.log(1.0 - held) + beta[2])
-    b = _tenth(q[1], m)
+    q[5] = sigmoid(beta[0] * np.log(p) + beta[1] * np.log1p(-p) + beta[2])
+    b = _bin(q[1], m)
     q[6] = bins[1, b] / bins[0, b]
-    q[7] = sigmoid(z + bins[2, _tenth(p, m)])
+    q[7] = sigmoid(z + bins[2, _bin(p, m)])
     for k in range(8): mixed += weight[k] * _held(q[k])
     q[8] = _held(mixed)
     q[9] = _calibeaten(q[8], bins)
@@ -115,7 +117,7 @@ def _ask(p, maps, beta, bins, weight, pair, q):
 @kernel
 def _calibeaten(mixed, bins):
     "The mixture's forecast, moved by the offset of its bin."
-    return _held(sigmoid(np.log(mixed / (1.0 - mixed)) + bins[4, _tenth(mixed, bins.shape[1])]))
+    return _held(sigmoid(np.log(mixed / (1.0 - mixed)) + bins[4, _bin(mixed, bins.shape[1] - 2)]))
 
 # %% ../nbs/48_mixture.ipynb #cell-014c
 @kernel
@@ -133,15 +135,14 @@ def _reweigh(weight, q, first, y, alpha, prior):
 @kernel
 def _learn(p, y, q, now, share, maps, beta, bins, weight, pair, steps):
     "Book an outcome where the forecasts q were stated, and step from the forecasts now."
-    m, held = bins.shape[1], min(max(p, CLIP), 1.0 - CLIP)
-    z = np.log(held / (1.0 - held))
+    m, z = bins.shape[1] - 2, np.log(p / (1.0 - p))
     for i in range(4): _platt_step(maps, i, z, now[1 + i], y)
-    _beta_step(beta, np.log(held), np.log(1.0 - held), now[5] - y)
-    b = _tenth(q[1], m)
+    _beta_step(beta, np.log(p), np.log1p(-p), now[5] - y)
+    b = _bin(q[1], m)
     bins[0, b] += 1.0
     bins[1, b] += y
-    _offset_step(bins, 2, _tenth(p, m), now[7], y, 0.99)
-    _offset_step(bins, 4, _tenth(q[8], m), now[9], y, 0.9999)
+    _offset_step(bins, 2, _bin(p, m), now[7], y, 0.99)
+    _offset_step(bins, 4, _bin(q[8], m), now[9], y, 0.9999)
     steps[0] += 1.0
     alpha = max(share, 1.0 / (steps[0] + 1.0))
     _reweigh(weight, q, 0, y, alpha, _PRIOR)
@@ -177,17 +178,21 @@ class _Mixture(OnlineForecaster):
             check_fraction(self.share, "share")
             maps = np.array([[1.0, 0.0, rho, 0.0, rho] for rho in (100.0, 5.0, 5.0, 5.0)])
             beta = np.array([1.0, -1.0, 0.0, 25.0, 0.0, 0.0, 25.0, 0.0, 25.0])
-            bins = np.array([np.ones(10), (np.arange(10) + 0.5) / 10, np.zeros(10),
-                             np.full(10, 10.0), np.zeros(10), np.full(10, 10.0)])
+            middle = np.r_[(np.arange(10) + 0.5) / 10, _TAIL / 2, 1 - _TAIL / 2]
+            bins = np.array([np.ones(12), middle, np.zeros(12), np.full(12, 10.0), np.zeros(12),
+                             np.full(12, 10.0)])
             self.state_ = (maps, beta, bins, _PRIOR.copy(), _PAIR.copy(), np.zeros(1))
+            self.ends_ = inner_ends(np.empty(0))  # as what scores of 0 and 1 count
         if not self.state_[0].flags.writeable:  # loaded as a map of a file
             self.state_ = tuple(np.array(part) for part in self.state_)
+            self.ends_ = np.array(self.ends_)
         return self.state_
 
     def _run(self, p, y, table=0):
         "Forecasts, and the experts' if a table is asked for; learns if there are outcomes."
         out, wide = np.empty(p.size), np.empty((p.size if table else 0, 10))
         state, learn = self._now(), y is not None
+        p = inner_scores(p, self.ends_, learn)
         _mixture_run(p, y if learn else p, learn, float(self.share), *state, out, wide)
         return out, wide
 
@@ -251,7 +256,7 @@ class _MixtureTickets(_Mixture):
         """
         y, p, _ = check_binary(y_true, y_prob)
         made, wide = self._run(p, y, table=1)
-        return pd.DataFrame(np.clip(wide, _FLOOR, 1 - _FLOOR),
+        return pd.DataFrame(np.clip(wide, _FLOOR, _CEILING),
                             columns=[*_EXPERTS, "mixture", "calibeaten"]).assign(forecast=made)
 
     @locked
@@ -287,8 +292,9 @@ class _MixtureTickets(_Mixture):
         y_true : np.ndarray
             Their checked outcomes, shape (n,), each 0.0 or 1.0.
         """
-        state = self._now()
-        _mixture_book(np.array(tickets), y_true, float(self.share), *state)
+        state, held = self._now(), np.array(tickets)
+        held[:, 0] = inner_scores(np.ascontiguousarray(held[:, 0]), self.ends_, True)
+        _mixture_book(held, y_true, float(self.share), *state)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:

@@ -642,6 +642,8 @@ _BLOCK = 4096  # outcomes that are learnt before the monitor is asked
 class _Restarting(OnlineForecaster):
     "A forecaster, the monitor of its forecasts, and when the monitor is listened to."
 
+    obeyed = ("run_length",)
+
     def _begin(self):
         if not hasattr(self, "forecaster_"):
             if not isinstance(self.forecaster, OnlineForecaster):
@@ -655,6 +657,7 @@ class _Restarting(OnlineForecaster):
 
     def _listen(self, q, y):
         "Forecasts and outcomes up to the first alarm that counts; how many, and whether it rang."
+        self.monitor_.run_length = check_count(self.run_length, "run_length", maximum=10**15)
         told = np.cumsum(np.r_[self.told_, q * (1.0 - q)])
         first = int(np.searchsorted(told[:-1], self.rest_, side="left"))
         at = self.monitor_.until_alarm(q[first:], y[first:]) if first < q.size else None
@@ -665,7 +668,8 @@ class _Restarting(OnlineForecaster):
     def _anew(self):
         "Go back to the start; what rings again at once is left more time to learn."
         self.rest_ = 2 * self.rest_ if self.told_ < 3 * self.rest_ else _REST
-        self.forecaster_, self.told_ = copy.deepcopy(self.start_), 0.0
+        gone, self.forecaster_, self.told_ = self.forecaster_, copy.deepcopy(self.start_), 0.0
+        self.forecaster_.take_draws(gone)
         self.restarts_ += 1
 
     @locked
@@ -685,6 +689,17 @@ class _Restarting(OnlineForecaster):
 # %% ../nbs/49_monitor.ipynb #cell-032
 class _Booking(_Restarting):
     "Outcomes by ticket, or one at a time."
+
+    def take_draws(self, before: Any,  # a forecaster of the same kind
+                   ) -> None:
+        """Go on with the random draws of a forecaster that goes.
+
+        Parameters
+        ----------
+        before : Any
+            A forecaster of the same kind.
+        """
+        self._begin().take_draws(before._begin())
 
     def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
@@ -810,8 +825,13 @@ class RestartingForecaster(_Booking):
         made, first = np.empty(p.size), 0
         while first < p.size:
             part = slice(first, first + _BLOCK)
+            before = copy.deepcopy(self._begin()) if p[part].size > 1 else None
             made[part] = self._begin().prequential(p[part], y[part])
             taken, rang = self._listen(made[part], y[part])
+            part = slice(first, first + taken)
+            if rang and before is not None:  # draws go on from the alarm, not from the block's end
+                before.prequential(p[part], y[part])
+                self.forecaster_ = before
             if rang: self._anew()
             first += taken
         return made

@@ -21,10 +21,10 @@ __all__ = ['best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDes
 from .inputs import (check_binary, check_choice, check_count, check_generator,
                           check_labels_agree, check_outcomes, plain_array, read_vector, refuse)
 from .kernels import kernel
-from .logistic import (CLIP, beta_features, boxed, fit_logistic, map_scores, platt_features,
-                            sigmoid)
+from .logistic import (beta_features, boxed, fit_logistic, inner_ends, inner_scores,
+                            map_scores, platt_features, sigmoid)
 from .recalibration import plot_map
-from .tickets import OnlineForecaster, Storable, locked
+from .tickets import OnlineForecaster, Settled, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _linear_forecast(features, theta):
     return out
 
 # %% ../nbs/45_online.ipynb #cell-016
-class _Parameters(Storable):
+class _Parameters(Settled):
     "The parameters that an optimiser moves, and what else it carries."
 
     @property
@@ -661,6 +661,17 @@ class AggregatingForecaster(_Optimizer):
         _aggregate_run(x, np.ones(x.shape[0]), theta, points, log_weight, False, out)
         return out
 
+# %% ../nbs/45_online.ipynb #dd41bbc7
+def _features_of(scaling, p, learns):
+    "Features of scores; scores that are learnt may move what 0 and 1 count as."
+    clip = scaling.clip
+    if clip is not None: return scaling._features(np.clip(p, clip, 1 - clip))
+    if not hasattr(scaling, "ends_"): scaling.ends_ = inner_ends(np.empty(0))
+    if not scaling.ends_.flags.writeable:  # loaded as a map of a file
+        scaling.ends_ = np.array(scaling.ends_)
+    return scaling._features(inner_scores(p, scaling.ends_, learns))
+
+
 # %% ../nbs/45_online.ipynb #cell-039
 class _OnlineScaling(OnlineForecaster):
     "An optimiser behind features of the score: what online Platt and beta scaling share."
@@ -687,7 +698,7 @@ class _OnlineScaling(OnlineForecaster):
             Forecasts in the present state, of the same shape.
         """
         engine = self._engine()
-        return map_scores(y_prob, lambda p: engine._forecast(self._features(p, float(self.clip))))
+        return map_scores(y_prob, lambda p: engine._forecast(_features_of(self, p, False)))
 
     @locked
     def partial_fit(self,
@@ -734,7 +745,7 @@ class _OnlineScaling(OnlineForecaster):
         engine, out = self._engine(), np.empty(p.size)
         for i in range(0, p.size, 65536):
             part = slice(i, i + 65536)
-            engine._run(self._features(p[part], float(self.clip)), y[part], out[part])
+            engine._run(_features_of(self, p[part], True), y[part], out[part])
         return out
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
@@ -770,8 +781,9 @@ class OnlinePlattScaling(_OnlineScaling):
         Their matrix A starts at rho times the unit matrix, > 0.
     radius : float, default 100.0
         Parameters stay in a ball of this radius around 0.
-    clip : float, default CLIP
-        Scores nearer than this to 0 or 1 are moved to it, in (0, ½).
+    clip : float | None, optional
+        Scores nearer than this to 0 or 1 are moved to it, in (0, ½), as the published code
+        does with 1e-5; None moves 0 and 1 alone.
 
     References
     ----------
@@ -788,7 +800,8 @@ class OnlinePlattScaling(_OnlineScaling):
                  gamma: float = 0.1,  # curvature that the Newton steps rely on, > 0
                  rho: float = 100.0,  # their matrix A starts at rho times the unit matrix, > 0
                  radius: float = 100.0,  # parameters stay in a ball of this radius around 0
-                 clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
+                 clip: float | None = None,  # scores nearer than this to 0 or 1 are moved to it, in
+                 # (0, ½), as the published code does with 1e-5; None moves 0 and 1 alone
                  ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
             optimizer, start, gamma, rho, radius, clip)
@@ -810,8 +823,9 @@ class OnlineBetaScaling(_OnlineScaling):
         Their matrix A starts at rho times the unit matrix, > 0.
     radius : float, default 100.0
         Parameters stay in a ball of this radius around 0.
-    clip : float, default CLIP
-        Scores nearer than this to 0 or 1 are moved to it, in (0, ½).
+    clip : float | None, optional
+        Scores nearer than this to 0 or 1 are moved to it, in (0, ½), as the published code
+        does with 1e-5; None moves 0 and 1 alone.
 
     References
     ----------
@@ -828,7 +842,8 @@ class OnlineBetaScaling(_OnlineScaling):
                  gamma: float = 0.1,  # curvature that the Newton steps rely on, > 0
                  rho: float = 25.0,  # their matrix A starts at rho times the unit matrix, > 0
                  radius: float = 100.0,  # parameters stay in a ball of this radius around 0
-                 clip: float = CLIP,  # scores nearer than this to 0 or 1 are moved to it, in (0, ½)
+                 clip: float | None = None,  # scores nearer than this to 0 or 1 are moved to it, in
+                 # (0, ½), as the published code does with 1e-5; None moves 0 and 1 alone
                  ):
         self.optimizer, self.start, self.gamma, self.rho, self.radius, self.clip = (
             optimizer, start, gamma, rho, radius, clip)
@@ -837,9 +852,10 @@ class OnlineBetaScaling(_OnlineScaling):
 def _make_engine(scaling):
     "The optimiser that a scaling runs on, made when it is first needed."
     if not hasattr(scaling, "optimizer_"):
-        _check_positive(scaling.clip, "clip")
-        if not 1e-15 <= scaling.clip < 0.5:  # 1 − clip must differ from 1
-            raise ValueError(f"clip must be a number from 1e-15 to ½, got {scaling.clip!r:.40}")
+        if scaling.clip is not None:
+            _check_positive(scaling.clip, "clip")
+            if not 1e-15 <= scaling.clip < 0.5:  # 1 − clip must differ from 1
+                raise ValueError(f"clip must be a number from 1e-15 to ½, got {scaling.clip!r:.40}")
         made = OnlineNewtonStep(scaling.start, gamma=scaling.gamma, rho=scaling.rho,
                                 radius=scaling.radius)
         engine = made if scaling.optimizer is None else clone(scaling.optimizer)

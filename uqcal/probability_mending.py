@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from .calibration import CalibrationReport, calibration_report
 from .inputs import (check_binary, check_count, check_generator, check_labels_agree,
                           check_probabilities, read_labels)
-from .logistic import beta_features, platt_features
+from .logistic import beta_features, inner_ends, inner_scores, platt_features
 from .mending import random_folds, score_table
 from .recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from .repeats import repeated_cases
@@ -79,8 +79,8 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
 
 # %% ../nbs/58_probability_mending.ipynb #cell-007b
 def _log_losses(y, q):
-    "Minus the log of what was stated for what happened, of odds up to 100,000 to one."
-    q = np.clip(q, 1e-5, 1 - 1e-5)
+    "Minus the log of what was stated for what happened; 0 and 1 count as in the maps."
+    q = inner_scores(q, inner_ends(q), False)
     return -np.log(np.where(y == 1, q, 1 - q))
 
 # %% ../nbs/58_probability_mending.ipynb #cell-011
@@ -359,7 +359,8 @@ def _with_cluster_errors(model, y, p, unit):
     "Give a logistic map the standard errors of clusters; others have none."
     features = {PlattScaling: platt_features, BetaScaling: beta_features}.get(type(model))
     if features is None: return
-    x = features(p) * (model.standard_error_ > 0)  # columns that were fitted
+    inside = inner_scores(p, model.ends_, False)
+    x = features(inside) * (model.standard_error_ > 0)  # columns that were fitted
     q = model.predict(p)
     inverse = np.linalg.pinv((x.T * (q * (1 - q))) @ x, hermitian=True)
     push = np.column_stack([np.bincount(unit, (y - q) * column) for column in x.T])

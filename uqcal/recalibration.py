@@ -22,7 +22,8 @@ __all__ = ['PlattScaling', 'BetaScaling', 'plot_map', 'HistogramBinning', 'Isoto
 # %% ../nbs/44_recalibration.ipynb #f9635aec
 from .inputs import (check_binary, check_count, check_multiclass, plain_array,
                           read_vector)
-from .logistic import beta_features, boxed, fit_logistic, map_scores, platt_features, sigmoid
+from .logistic import (as_counts, beta_features, boxed, fit_logistic, inner_ends,
+                            inner_scores, map_scores, platt_features, sigmoid)
 from .results import new_axes, three_digits
 from .tickets import OnlineForecaster, Storable, locked
 
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 
 # %% ../nbs/44_recalibration.ipynb #cell-007
 def _weighted(y_true, y_prob, sample_weight):
-    "Outcomes, scores and weights; the weights keep their scale."
+    "Outcomes, scores and weights; those that are whole numbers keep their scale."
     y, p, weights = check_binary(y_true, y_prob, sample_weight)
-    if sample_weight is not None: weights = read_vector(sample_weight, "sample_weight")
+    if sample_weight is not None: weights = read_vector(sample_weight, "sample_weight").copy()
+    weights[weights > 0] = as_counts(weights[weights > 0])
     return y, p, weights
 
 # %% ../nbs/44_recalibration.ipynb #cell-014
@@ -95,8 +97,8 @@ class _Scaling(_Map):
     def fit(self,
             y_prob: ArrayLike,  # scores, the model's probabilities of 1, shape (n,), in [0, 1]
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-            sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0,
-            # shape (n,); ones unless given
+            sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0, or
+            # relative weights where one is no whole number, shape (n,); ones unless given
             ) -> Self:  # the estimator itself
         """Fit the map by maximum likelihood, or by Platt's targets where that has no maximum.
 
@@ -107,7 +109,8 @@ class _Scaling(_Map):
         y_true : ArrayLike
             Outcomes, shape (n,), each 0 or 1.
         sample_weight : ArrayLike | None, optional
-            As how many points each one counts, ≥ 0, shape (n,); ones unless given.
+            As how many points each one counts, ≥ 0, or relative weights where one is no whole
+            number, shape (n,); ones unless given.
 
         Returns
         -------
@@ -121,14 +124,15 @@ class _Scaling(_Map):
             differ.
         """
         y, p, weights = _weighted(y_true, y_prob, sample_weight)
-        found = fit_logistic(self._features(p), y, weights=weights, start=np.array(self._identity),
-                             fitted=self._fitted())
+        self.ends_ = inner_ends(p[weights > 0])
+        found = fit_logistic(self._features(inner_scores(p, self.ends_, False)), y, weights=weights,
+                             start=np.array(self._identity), fitted=self._fitted())
         self.coef_, self.standard_error_ = found.coef, found.standard_error
         self.smoothed_, self.n_ = found.smoothed, p.size
         return self
 
     def to_frame(self) -> pd.DataFrame:
-        """The parameters with their standard errors, from the curvature of the likelihood.
+        """The parameters with their standard errors, of the curvature or of the sandwich.
 
         Returns
         -------
@@ -149,11 +153,15 @@ class _Scaling(_Map):
     def _fitted(self): return None  # which parameters are fitted; all of them
 
     def _forecast(self, p):  # terms are added in one order, for one score or many
-        return sigmoid(sum(c * x for c, x in zip(self.coef_, self._features(p).T)))
+        features = self._features(inner_scores(p, self.ends_, False))
+        q = sigmoid(sum(c * x for c, x in zip(self.coef_, features.T)))
+        return np.clip(q, 5e-324, 1 - 2**-53)  # never 0 or 1
 
 # %% ../nbs/44_recalibration.ipynb #cell-015
 class PlattScaling(_Scaling):
-    """Recalibrate by σ(a·logit p + b), scores clipped at 1e-5; (1, 0) is identity.
+    """Recalibrate by σ(a·logit p + b); (1, 0) is identity.
+
+    Scores of 0 count as 1e-5 or the least of the fit, those of 1 in the same way.
 
     Parameters
     ----------
@@ -180,7 +188,9 @@ class PlattScaling(_Scaling):
 
 # %% ../nbs/44_recalibration.ipynb #cell-015b
 class BetaScaling(_Scaling):
-    """Recalibrate by σ(a·ln p + b·ln(1 − p) + c), scores clipped at 1e-5; (1, −1, 0) is identity.
+    """Recalibrate by σ(a·ln p + b·ln(1 − p) + c); (1, −1, 0) is identity.
+
+    Scores of 0 count as 1e-5 or the least of the fit, those of 1 in the same way.
 
     References
     ----------
@@ -272,6 +282,8 @@ class HistogramBinning(_Map):
         self.edges_ = self.edges_[self.edges_ < ordered[-1]]
         bins = np.searchsorted(self.edges_, p, side="left")
         self.weight_ = np.bincount(bins, weights, self.edges_.size + 1)
+        squares = weights if np.all(weights == np.floor(weights)) else weights**2
+        self.effective_ = self.weight_**2 / np.bincount(bins, squares, self.edges_.size + 1)
         ones = np.bincount(bins, weights * y, self.edges_.size + 1)
         self.mean_ = np.clip(ones / self.weight_, 0, 1)
         self.count_ = np.bincount(bins, minlength=self.edges_.size + 1)
@@ -287,7 +299,7 @@ class HistogramBinning(_Map):
         check_is_fitted(self)
         low, high = np.r_[0.0, self.edges_], np.r_[self.edges_, 1.0]
         table = {"low": low, "high": high, "count": self.count_, "mean": self.mean_,
-                 "standard_error": np.sqrt(self.mean_ * (1 - self.mean_) / self.count_)}
+                 "standard_error": np.sqrt(self.mean_ * (1 - self.mean_) / self.effective_)}
         return pd.DataFrame(table).rename_axis("bin")
 
     def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
@@ -304,8 +316,8 @@ class IsotonicCalibration(_Map):
     def fit(self,
             y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-            sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0,
-            # shape (n,); ones unless given
+            sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0, or
+            # relative weights where one is no whole number, shape (n,); ones unless given
             ) -> IsotonicCalibration:  # the estimator itself
         """Merge neighbouring scores until their mean outcomes rise.
 
@@ -316,7 +328,8 @@ class IsotonicCalibration(_Map):
         y_true : ArrayLike
             Outcomes, shape (n,), each 0 or 1.
         sample_weight : ArrayLike | None, optional
-            As how many points each one counts, ≥ 0, shape (n,); ones unless given.
+            As how many points each one counts, ≥ 0, or relative weights where one is no whole
+            number, shape (n,); ones unless given.
 
         Returns
         -------
@@ -351,6 +364,30 @@ class IsotonicCalibration(_Map):
 
     def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
 
+# %% ../nbs/44_recalibration.ipynb #34ade4fa
+def _targets(label, n_classes, smoothed):
+    "What stands for the outcome of each row: a 1 in its class, or Platt's targets."
+    known = label[:, None] == np.arange(n_classes)
+    if not smoothed: return known.astype(float)
+    more = np.bincount(label, minlength=n_classes)[label][:, None]
+    return (known * more + 1) / (more + n_classes)
+
+
+# %% ../nbs/44_recalibration.ipynb #b87ff2d7
+def _inverse_temperature(log_p, target):
+    "The root of Eq. 4 in 1/T, not below 1/100."
+    aim = float(np.sum(target * log_p))
+
+    def slope(beta):
+        "The derivative of the negative log-likelihood by 1/T, `beta`."
+        return float(np.sum(softmax(beta * log_p, axis=1) * log_p) - aim)
+
+    low, high = 0.01, 100.0
+    while slope(high) < 0 and high < 1e15: high *= 100
+    if slope(low) >= 0: return low
+    return brentq(slope, low, high, xtol=1e-13, rtol=1e-13) if slope(high) > 0 else high
+
+
 # %% ../nbs/44_recalibration.ipynb #cell-043
 class _LearnsTemperature(Storable):
     "What a temperature is learnt by."
@@ -360,7 +397,9 @@ class _LearnsTemperature(Storable):
             y_true: ArrayLike,  # true classes, from 0 to K − 1, shape (n,); labels, with classes
             classes: ArrayLike | None = None,  # the label of each column, shape (K,)
             ) -> Self:  # the estimator itself
-        """Find the temperature, between 0.01 and 100, of the largest likelihood.
+        """Find the temperature, up to 100, of the largest likelihood, or of Platt's targets.
+
+        Those stand in where every row is classified right.
 
         Parameters
         ----------
@@ -382,20 +421,17 @@ class _LearnsTemperature(Storable):
             For what is no table of probabilities, and for labels that are no classes.
         """
         label, prob = check_multiclass(y_true, y_prob, classes)
-        log_p, (n, k) = np.log(np.maximum(prob, 1e-30)), prob.shape
-        true = log_p[np.arange(n), label].sum()
-
-        def slope(beta):
-            "The derivative of the negative log-likelihood by 1/T, `beta`."
-            return float(np.sum(softmax(beta * log_p, axis=1) * log_p) - true)
-
-        low, high = 0.01, 100.0
-        beta = (low if slope(low) >= 0 else high if slope(high) <= 0 else
-                brentq(slope, low, high, xtol=1e-13, rtol=1e-13))
+        self.n_, self.n_classes_ = prob.shape
+        self.least_ = prob.min(where=prob > 0, initial=1e-30)
+        log_p = np.log(np.where(prob > 0, prob, self.least_))
+        stated = np.take_along_axis(log_p, label[:, None], axis=1)
+        self.smoothed_ = bool(np.all(stated >= log_p) and np.any(stated > log_p))
+        target = _targets(label, self.n_classes_, self.smoothed_)
+        beta = _inverse_temperature(log_p, target)
         share = softmax(beta * log_p, axis=1)
         mean = np.sum(share * log_p, axis=1, keepdims=True)
         curvature = float(np.sum(share * (log_p - mean)**2))
-        self.temperature_, self.n_, self.n_classes_ = 1 / beta, n, k
+        self.temperature_ = 1 / beta
         self.standard_error_ = beta**-2 / curvature**0.5 if curvature > 0 else float("inf")
         return self
 
@@ -436,14 +472,19 @@ class TemperatureScaling(_LearnsTemperature):
         if prob.shape[1] != self.n_classes_:
             raise ValueError(f"y_prob must have a column for each of the {self.n_classes_} classes "
                              f"of the fit, got {prob.shape[1]}")
-        return softmax(np.log(np.maximum(prob, 1e-30)) / self.temperature_, axis=1)
+        log_p = np.log(np.where(prob > 0, prob, self.least_))
+        return softmax(log_p / self.temperature_, axis=1)
 
     @property
     def sentence(self) -> str:
         "What is done to probabilities, in words."
         check_is_fitted(self)
+        if self.temperature_ >= 100:
+            return ("logarithms of probabilities divided by 100, the largest temperature: the "
+                    "probabilities rank the classes no better than chance")
         return ("logarithms of probabilities divided by "
-                f"{_with_error(self.temperature_, self.standard_error_)}")
+                f"{_with_error(self.temperature_, self.standard_error_)}"
+                + " by smoothed outcomes" * bool(self.smoothed_))
 
 # %% ../nbs/44_recalibration.ipynb #cell-027
 class PeriodicRefit(OnlineForecaster):

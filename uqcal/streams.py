@@ -146,6 +146,8 @@ class _Served(ClassifierMixin, BaseEstimator):
         "The model, which may have been trained before it came here."
         check_is_fitted(self)
         if not hasattr(self, "model_"): self._start(self.model)
+        for part in getattr(self.forecaster_, "parts_", [self.forecaster_]):
+            if isinstance(part, RestartingForecaster): part.run_length = self.run_length
         return self.model_
 
     def _teach(self, P, label):
@@ -503,7 +505,7 @@ class _OneByOne(_RiverClassifier):
 
     def _forecast(self, x, key, options):
         "The name of a ticket; the one that stands where nothing was learnt since."
-        name = _name_of(x) if key is None else key
+        name = _ticket_name(self, x, key)
         if key is None and name in self.recent_:
             if self.recent_[name] == self.steps_: return name
             self._forget(name)
@@ -573,14 +575,16 @@ class _Adapter(_OneByOne):
         Raises
         ------
         ValueError
-            For a third label.
+            For a third label, and for a key whose outcome is booked already.
         """
+        name = _ticket_name(self, x, key)
         happened = self._meet(y.item() if isinstance(y, np.generic) else y)
-        name = _name_of(x) if key is None else key
         if not self.forecaster.is_open(name): name = self._forecast(x, key, {})
         self.model.learn_one(x, y, **options)  # where it fails, the ticket stays open
         self.forecaster.outcome(name, int(happened))
         self.recent_.pop(name, None)
+        if key is not None: self.booked_[name] = None
+        if len(self.booked_) > _REMEMBERED: del self.booked_[next(iter(self.booked_))]
         self.steps_ += 1
 
 # %% ../nbs/53_streams.ipynb #cell-014
@@ -618,6 +622,7 @@ class RecalibratedOnline(_Adapter):
         self.forecaster = _forecaster(self)
         self.labels_: list[Any] = [False, True]
         self.recent_: dict[Any, int] = {}
+        self.booked_: dict[Any, None] = {}
         self.steps_ = 0
         check_count(remember, "remember")
 
@@ -737,6 +742,16 @@ class RecalibratedFeature(_RiverTransformer):
 
     @classmethod
     def _unit_test_params(cls): yield {"on": "score"}
+
+# %% ../nbs/53_streams.ipynb #6e81c52c
+def _ticket_name(adapter, x, key):
+    "The name of a ticket: a key whose outcome is not booked yet, or the features."
+    if key is None: return _name_of(x)
+    name = check_keys([key], True)[0]
+    if name in adapter.booked_:
+        raise ValueError(f"the outcome of key {name!r:.60} is booked already")
+    return name
+
 
 # %% ../nbs/53_streams.ipynb #cell-050
 def _name_of(x):
@@ -1239,6 +1254,16 @@ class RowStream(Storable):
         width = len(self.roles) - 2
         return rows[:, 0] if width == 1 else rows[:, :width], rows[:, width]
 
+# %% ../nbs/53_streams.ipynb #5e7d50ac
+def _check_same(stated, given, key):
+    "Refuse the outcome of a forecast in a row that states something else, but for rounding."
+    for new, old in zip(stated, np.atleast_1d(given)):
+        if new == new and not math.isclose(new, old, rel_tol=1e-6, abs_tol=1e-12):
+            raise ValueError(f"key {key!r:.60} has an open forecast for {old:.10g}, but this row "
+                             f"states {new:.10g}: leave that cell empty, or give the case a key of "
+                             "its own")
+
+
 # %% ../nbs/53_streams.ipynb #cell-067
 class KeyedRows(RowStream):
     "The same for rows that have keys."
@@ -1265,11 +1290,13 @@ class KeyedRows(RowStream):
             The forecast, a number or an array of shape (k,).
         """
         given = stated[0] if len(stated) == 1 else stated
-        if y != y: return self.forecaster_.forecast(given, key)
         if key in self.booked_:
-            raise ValueError(f"the outcome of key {key!r:.60} is booked already")
+            new = "; a new forecast needs a key of its own" if y != y else ""
+            raise ValueError(f"the outcome of key {key!r:.60} is booked already{new}")
+        if y != y: return self.forecaster_.forecast(given, key)
         if self.forecaster_.is_open(key):
             given = self.forecaster_.open_ticket(key).score
+            _check_same(stated, given, key)
             made = self.forecaster_.outcome(key, y)
             self.tally_.booked_ += 1
         else: made = self.learn(np.array([given]), np.array([y]))[0]

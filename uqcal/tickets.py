@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['locked', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']
+__all__ = ['locked', 'Storable', 'Ticket', 'check_keys', 'Settled', 'Desk', 'OnlineForecaster']
 
 # %% ../nbs/18_tickets.ipynb #cell-007
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -242,7 +242,7 @@ def check_keys(key: Any,  # text or a whole number; a sequence of them where the
     if several and (isinstance(key, (str, bytes, dict)) or not hasattr(key, "__iter__")):
         raise TypeError("key must be a sequence of keys where there are several scores or "
                         f"outcomes, got {type(key).__name__}")
-    keys = list(key) if several else boxed(key)
+    keys = [key] if isinstance(key, tuple) and not several else list(boxed(key))
     for i, one in enumerate(keys):
         if isinstance(one, str): keys[i] = str(one)
         elif isinstance(one, numbers.Integral) and not isinstance(one, (bool, np.bool_)):
@@ -261,8 +261,42 @@ def _check_number(keys, n, what):
     if len(keys) != n:
         raise ValueError(f"key must hold one key for each of the {n} {what}, got {len(keys)}")
 
+# %% ../nbs/18_tickets.ipynb #dea59788
+class Settled(Storable):
+    "What takes its settings when it begins."
+
+    obeyed: tuple[str, ...] = ()  # settings that are obeyed whenever they are set
+
+    def set_params(self, **settings: Any,  # new values of settings, by name
+                   ) -> Self:  # the object itself
+        """Set settings before anything is learnt or forecast.
+
+        Parameters
+        ----------
+        **settings : Any
+            New values of settings, by name.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            Afterwards, when they would be shown and not obeyed.
+        """
+        begun = any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        late = [name for name in settings if begun and name not in self.obeyed]
+        if late:
+            raise ValueError(f"{late[0]} can't be set after the start, when it would not be "
+                             f"obeyed: make a new {type(self).__name__} or a clone, and set it "
+                             "there")
+        return super().set_params(**settings)
+
+
 # %% ../nbs/18_tickets.ipynb #cell-021
-class _Open(Storable):
+class _Open(Settled):
     "Where open tickets lie."
 
     @property
@@ -283,7 +317,7 @@ class _Open(Storable):
         -------
         bool
         """
-        return key in getattr(self, "tickets_", ())
+        return check_keys([key], True)[0] in getattr(self, "tickets_", ())
 
     def open_ticket(self, key: str | int,  # a key that is open
                     ) -> Ticket:
@@ -303,7 +337,7 @@ class _Open(Storable):
         ValueError
             For a key that has no open forecast.
         """
-        try: return Ticket(*self.tickets_[key])
+        try: return Ticket(*self.tickets_[check_keys([key], True)[0]])
         except (AttributeError, KeyError):
             raise ValueError(f"key {key!r:.60} has no open forecast: none was stated under it, or "
                              "its outcome is booked already") from None
@@ -518,3 +552,14 @@ class OnlineForecaster(_Learner):
         for one in keys: del self.tickets_[one]
         stated = np.array([ticket.forecast for ticket in found])
         return stated if several else float(stated[0])
+
+    def take_draws(self, before: Any,  # a forecaster of the same kind
+                   ) -> None:
+        """Go on with the random draws of a forecaster that goes, where it draws.
+
+        Parameters
+        ----------
+        before : Any
+            A forecaster of the same kind.
+        """
+        if hasattr(before, "rng_"): self.rng_ = before.rng_
