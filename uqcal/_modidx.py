@@ -3079,6 +3079,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                   'uqcal.validation._Validated.answers': ('validation.html#_validated.answers', 'uqcal/validation.py'),
                                   'uqcal.validation._Validated.headline': ('validation.html#_validated.headline', 'uqcal/validation.py'),
                                   'uqcal.validation._Validated.next_step': ('validation.html#_validated.next_step', 'uqcal/validation.py'),
+                                  'uqcal.validation._Validated.sentence': ('validation.html#_validated.sentence', 'uqcal/validation.py'),
                                   'uqcal.validation._answer': ('validation.html#_answer', 'uqcal/validation.py'),
                                   'uqcal.validation._answers': ('validation.html#_answers', 'uqcal/validation.py'),
                                   'uqcal.validation._as_html': ('validation.html#_as_html', 'uqcal/validation.py'),

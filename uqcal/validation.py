@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import itertools
 import json
 import textwrap
@@ -28,7 +29,7 @@ from .distributions import distribution_name, standard_distribution
 from .groups import LEAST_GROUPS
 from .inputs import check_choices, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_of
-from .repeats import repeats_of
+from .repeats import Repeats, repeats_of
 from .resampling import affordable
 from .results import (Interval, Result, enumerated, html_table, json_plain, new_axes,
                            three_digits)
@@ -408,6 +409,7 @@ class _Validated(Result):
     causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
     cautions: tuple[str, ...]  # conditions that the data do not meet
     warnings: tuple[str, ...] = ()  # in short, those of them on which every answer depends
+    repeats: Repeats | None = None  # whether rows repeat others, as found; None with groups given
     settings: dict[str, Any]  # what it was made with, by name: n, n_bins, tolerance, groups …
 
     @property
@@ -415,7 +417,7 @@ class _Validated(Result):
         "The conclusions, or, where there are none, what the scores say of the same questions."
         return list(self.conclusions.values()) or _answers(self.scores)
 
-    @property
+    @functools.cached_property
     def headline(self) -> str:
         "What was shown, what was excluded and what stays open, and on what condition."
         doubt = by_chance(self.conclusions.values(), 1 - self.settings["confidence"])
@@ -424,9 +426,12 @@ class _Validated(Result):
             doubt = "Yet the file holds something that should be looked at first."
         return " ".join([headline_of(self.answers), *filter(None, [doubt]), *self.warnings])
 
-    sentence = headline  # what every result has
-
     @property
+    def sentence(self) -> str:
+        "The headline."
+        return self.headline
+
+    @functools.cached_property
     def next_step(self) -> str:
         "What to do about it first: a mistake in the file before anything else."
         return _next_step(self)
@@ -450,11 +455,13 @@ class Validation(_Validated):
         Conditions that the data do not meet.
     warnings : tuple[str, ...]
         In short, those of them on which every answer depends.
+    repeats : Repeats | None
+        Whether rows repeat others, as found; None with groups given.
     settings : dict[str, Any]
         What it was made with, by name: n, n_bins, tolerance, groups ….
     """
 
-    @property
+    @functools.cached_property
     def mends(self) -> str:
         "What could put it right, for `uqcal.mend` to try; empty where that is not the next step."
         if self.next_step != next_step(self.answers): return ""  # the file, or its order, first
@@ -520,7 +527,7 @@ def _next_step(result):
         one.factor is not None or one.name in _IN_THE_FILE)), None)
     if cause is not None: return f"{_FIRST} {cause.sentence}"
     if _is_much_alike(result):
-        lag = repeats_of(result.sample).lag
+        lag = result.repeats.lag
         which = "neighbouring rows" if lag <= 3 else f"rows {lag:,} apart"
         return (f"Find out why {which} are so much alike: if they belong together, give their "
                 "groups (--groups) and judge again.")
@@ -535,8 +542,8 @@ def _next_step(result):
 # %% ../nbs/51_validation.ipynb #cell-053b
 def _is_much_alike(result):
     "Whether rows resemble others so much that, were they groups, no answer would stand."
-    if not result.warnings or result.sample.groups is not None: return False
-    found = repeats_of(result.sample)
+    found = result.repeats
+    if found is None or result.sample.groups is not None: return False
     return found.repeats is None and found.is_suspect and found.correlation >= 0.3
 
 # %% ../nbs/51_validation.ipynb #cell-028b
@@ -704,7 +711,7 @@ def validate(
     ----------
     Pernot (2024), Fig. 1, App. A.
     """
-    sample, warnings, doubts = _independent(Sample(error, uncertainty, groups))
+    sample, repeats, warnings, doubts = _independent(Sample(error, uncertainty, groups))
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
@@ -719,7 +726,7 @@ def validate(
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     return Validation(sample=sample, conclusions=found, settings=settings, warnings=warnings,
-                      causes=causes_of(sample, orders), scores=_beside_a_fit(scores, n_calibration),
+                      repeats=repeats, causes=causes_of(sample, orders), scores=_beside_a_fit(scores, n_calibration),
                       cautions=(*doubts, *_cautions(sample, scores, n_bins)))
 
 # %% ../nbs/51_validation.ipynb #cell-032
@@ -764,15 +771,15 @@ def _check_distributions(distribution, distributions):
 
 # %% ../nbs/51_validation.ipynb #cell-052
 def _independent(sample):
-    """The sample with rows that repeat each other as groups, and what makes one doubt the rest, in
-    short and at length."""
-    if sample.groups is not None: return sample, (), ()
+    """The sample with rows that repeat each other as groups, these as found, and what makes one
+    doubt the rest, in short and at length."""
+    if sample.groups is not None: return sample, None, (), ()
     repeats = repeats_of(sample)
-    if not repeats.is_suspect: return sample, (), ()
+    if not repeats.is_suspect: return sample, repeats, (), ()
     again = f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one"
     if repeats.repeats is not None and repeats.groups is not None:
         counted = "Here they count as one observation; give the groups if you know them."
-        return sample.with_groups(repeats.groups), (f"{again} and count once.",), tuple(
+        return sample.with_groups(repeats.groups), repeats, (f"{again} and count once.",), tuple(
             f"{one} {counted}" for one in repeats.found)
     if repeats.repeats == "uncertainties":
         alike = "Rows that share an uncertainty are alike: if they belong together"
@@ -780,7 +787,7 @@ def _independent(sample):
     elif repeats.lag <= 3: alike = "Neighbouring rows are alike: if they belong together"
     else: alike = f"Rows {repeats.lag:,} apart are alike: if they belong together"
     doubt = "p-values are too small and intervals too short unless the groups are given."
-    return sample, (f"{alike}, give groups (--groups).",), tuple(
+    return sample, repeats, (f"{alike}, give groups (--groups).",), tuple(
         f"{one} If so, {doubt}" for one in repeats.found)
 
 # %% ../nbs/51_validation.ipynb #cell-052b
