@@ -214,6 +214,7 @@ def _validate(
         source, names, not (error or observed), asked, how)
     from uqcal.validation import validate
     result = validate(errors, stated, **options, conclusions=not no_conclusions,
+                      observed=table.columns[names[0]] if len(names) == 3 else None,
                       features={name: columns[name] for name in feature or ()} or None,
                       groups=columns.get(groups), progress=shows_bar(progress))
     data = {"source": table.source, "columns": names} | asked_facts(feature, groups, table)

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .bootstrap import BootstrapInterval, intervals_of
-from .causes import Cause, causes_of
+from .causes import Cause, causes_of, read_observed
 from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, by_chance,
                                check_tolerance, conclusions_of, headline_of, mends_for, next_step,
                                planned_resamples, read_features, still_open)
@@ -595,11 +595,17 @@ def _as_json(result):
             "conclusions": _told(result.conclusions, grounds),
             "scores": _told(result.scores, ("status", "sentence")),
             "causes": [{"name": one.name, "strength": one.strength, "sentence": one.sentence,
-                        "rows": one.rows.tolist()} for one in result.causes],
+                        "rows": one.rows.tolist(), "labels": _labels(result.sample, one.rows)}
+                       for one in result.causes],
             "cautions": result.cautions, "settings": result.settings,
             "table": result.to_frame().to_dict("records"), "mends": result.mends,
             "mend_call": result.mend_call, "still_open": result.still_open,
             "parts": parts})
+
+# %% ../nbs/51_validation.ipynb #cell-028c-l
+def _labels(sample, rows):
+    "What rows are called in the file, such as \"line 12\"; none where only positions count."
+    return [label for row in rows.tolist() if (label := sample.row_label(row))]
 
 # %% ../nbs/51_validation.ipynb #cell-029
 def _plot_scores(result, ax):
@@ -633,19 +639,17 @@ def validate(
     *,
     statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # or "rce", "correlation", "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
-    features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
-                           # each, numbers or groups as text; two conclusions for each
+    features: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
     groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,), if any do
+    observed: ArrayLike | None = None,  # observed values, shape (n,), for what may have gone wrong
     tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
                               # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
-    n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points
-    n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1, fewer above 50,000
-                              # points; "auto": 9,999, and above 10,000 points what settles answers
-    n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, fewer above 15,000
-                               # points; or "auto": as many as the interval's width asks for
+    n_boot: int = 5000,  # bootstrap resamples, ≥ 1; of all draws fewer where points are many
+    n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1; "auto": 9,999, or less
+    n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2; "auto": as needed
     confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
     n_calibration: int | None = None,  # errors to which uncertainties were fitted before, if any
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -665,10 +669,11 @@ def validate(
     conclusions : bool, default True
         Whether to draw conclusions by tests that assume no distribution.
     features : Any, optional
-        Columns to look along: DataFrame or dict of name → column, shape (n,) each, numbers
-        or groups as text; two conclusions for each.
+        DataFrame or dict of columns to look along: numbers, or groups as text.
     groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,), if any do.
+    observed : ArrayLike | None, optional
+        Observed values, shape (n,), for what may have gone wrong.
     tolerance : float, default 1.25
         Largest factor between the errors' size and the stated one that does no harm, > 1;
         for bias, tolerance − 1 stated uncertainties.
@@ -679,13 +684,11 @@ def validate(
     n_bins : int, default 20
         Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
     n_boot : int, default 5000
-        Bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points.
+        Bootstrap resamples, ≥ 1; of all draws fewer where points are many.
     n_resamples : int | str, default "auto"
-        Shuffles for each conclusion, ≥ 1, fewer above 50,000 points; "auto": 9,999, and
-        above 10,000 points what settles answers.
+        Shuffles for each conclusion, ≥ 1; "auto": 9,999, or less.
     n_mc : int | str, default 10_000
-        Simulated sets for each distribution, ≥ 2, fewer above 15,000 points; or "auto": as
-        many as the interval's width asks for.
+        Simulated sets for each distribution, ≥ 2; "auto": as needed.
     confidence : float, default 0.95
         Level of intervals, in (0, 1); tests reject at 1 − confidence.
     n_calibration : int | None, optional
@@ -715,6 +718,7 @@ def validate(
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
+    observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
     counts, planned, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
@@ -726,7 +730,8 @@ def validate(
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     return Validation(sample=sample, conclusions=found, settings=settings, warnings=warnings,
-                      repeats=repeats, causes=causes_of(sample, orders), scores=_beside_a_fit(scores, n_calibration),
+                      repeats=repeats, causes=causes_of(sample, orders, observed=observed),
+                      scores=_beside_a_fit(scores, n_calibration),
                       cautions=(*doubts, *_cautions(sample, scores, n_bins)))
 
 # %% ../nbs/51_validation.ipynb #cell-032
