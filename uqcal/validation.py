@@ -27,14 +27,14 @@ from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, by_chance,
                                planned_resamples, read_features, still_open)
 from .distributions import distribution_name, standard_distribution
 from .groups import LEAST_GROUPS
-from .inputs import check_choices, check_count, check_fraction, check_generator
+from .inputs import check_choice, check_choices, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_of
 from .repeats import Repeats, repeats_of
 from .resampling import affordable
 from .results import (Interval, Result, enumerated, html_table, json_plain, new_axes,
                            three_digits)
-from .sample import Sample, bin_means, equal_count_bins
-from .statistics import skewness_gm
+from .sample import Sample, equal_count_bins
+from .statistics import TIES, skewness_gm, tied_bin_means
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def _factor(name, estimate, one):
     return float(np.sqrt(max(1 + 2 * (estimate - one.reference), 0)))
 
 # %% ../nbs/51_validation.ipynb #cell-026
-def _cautions(sample, scores, n_bins):
+def _cautions(sample, scores, n_bins, ties):
     "Sentences about conditions that the data do not meet."
     n, found = sample.n, [
         f"{label} has a skewed distribution (robust skewness {beta}), since {_SKEWED[label]}: "
@@ -323,7 +323,7 @@ def _cautions(sample, scores, n_bins):
     if distinct == 1:
         found.append("All uncertainties are equal: there is nothing to rank and nothing to be "
                      "consistent with.")
-    elif distinct < n / 2:
+    elif distinct < n / 2 and ties == "order":
         found.append(f"Stratified uncertainties: only {distinct} distinct values in {n} points; "
                      "bins depend on the order of the rows.")
     defined = [score for score in scores.values() if score.interval is not None]
@@ -642,11 +642,11 @@ def validate(
     features: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
     groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,), if any do
     observed: ArrayLike | None = None,  # observed values, shape (n,), for what may have gone wrong
-    tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
-                              # no harm, > 1; for bias, tolerance − 1 stated uncertainties
+    tolerance: float = 1.25,  # largest harmless factor of errors to u, > 1; for bias, tolerance − 1
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     n_boot: int = 5000,  # bootstrap resamples, ≥ 1; of all draws fewer where points are many
     n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1; "auto": 9,999, or less
     n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2; "auto": as needed
@@ -675,14 +675,15 @@ def validate(
     observed : ArrayLike | None, optional
         Observed values, shape (n,), for what may have gone wrong.
     tolerance : float, default 1.25
-        Largest factor between the errors' size and the stated one that does no harm, > 1;
-        for bias, tolerance − 1 stated uncertainties.
+        Largest harmless factor of errors to u, > 1; for bias, tolerance − 1.
     distribution : Any, optional
         Of error / uncertainty, if known: "normal", "t6" ….
     distributions : Sequence[Any], default ("normal", "t6")
         Two or more to compare where none is known.
     n_bins : int, default 20
         Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     n_boot : int, default 5000
         Bootstrap resamples, ≥ 1; of all draws fewer where points are many.
     n_resamples : int | str, default "auto"
@@ -719,7 +720,7 @@ def validate(
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
     observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
-    counts, planned, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
+    counts, planned, n_mc = _counts(sample.n, n_bins, ties, n_boot, n_resamples, n_mc)
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
@@ -732,7 +733,7 @@ def validate(
     return Validation(sample=sample, conclusions=found, settings=settings, warnings=warnings,
                       repeats=repeats, causes=causes_of(sample, orders, observed=observed),
                       scores=_beside_a_fit(scores, n_calibration),
-                      cautions=(*doubts, *_cautions(sample, scores, n_bins)))
+                      cautions=(*doubts, *_cautions(sample, scores, n_bins, ties)))
 
 # %% ../nbs/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
@@ -801,10 +802,10 @@ def _is_too_few(sample, groups):
     return groups is None and sample.groups is not None and sample.groups.labels.size < LEAST_GROUPS
 
 # %% ../nbs/51_validation.ipynb #cell-052c
-def _counts(n, n_bins, n_boot, n_resamples, n_mc):
+def _counts(n, n_bins, ties, n_boot, n_resamples, n_mc):
     "Numbers of bins and draws, checked; fewer draws where points are many."
-    counts = dict(n_bins=check_count(n_bins, "n_bins"), n_boot=affordable(
-        check_count(n_boot, "n_boot"), n, max(10**8, 999 * n)))
+    counts = dict(n_bins=check_count(n_bins, "n_bins"), ties=check_choice(ties, "ties", TIES),
+                  n_boot=affordable(check_count(n_boot, "n_boot"), n, max(10**8, 999 * n)))
     planned, n_mc = planned_resamples(n_resamples, n), check_n_mc(n_mc)
     if n_mc != "auto": n_mc = affordable(n_mc, n, 15 * 10**7)
     return counts, planned, n_mc
@@ -820,11 +821,11 @@ def _settings(sample, scores, distribution, n_calibration, **given):
             "distribution": None if distribution is None else distribution_name(distribution)}
 
 # %% ../nbs/51_validation.ipynb #cell-034
-def _undefined(sample, n_bins):
+def _undefined(sample, n_bins, ties):
     "Why statistics have no value for these data: a sentence for each of them."
     equal = ("All uncertainties are equal, so there is nothing to {}: only their average size "
              "(ZMS) can be judged.")
-    reasons = _too_few(sample, n_bins)
+    reasons = _too_few(sample, n_bins, ties)
     if sample.by_uncertainty.is_constant:
         reasons |= {"cc": equal.format("rank"), "ence": equal.format("be consistent with"),
                    "zmse": equal.format("be consistent with"),
@@ -837,13 +838,13 @@ def _undefined(sample, n_bins):
     return reasons
 
 # %% ../nbs/51_validation.ipynb #cell-034b
-def _too_few(sample, n_bins):
+def _too_few(sample, n_bins, ties):
     "Why bins tell nothing: too few points, or a bin without an error other than zero."
     if 2 * n_bins > sample.n:
         return dict.fromkeys(("ence", "zmse"), f"{n_bins} bins need {2 * n_bins} points, and there "
                              f"are {sample.n}: ask for fewer bins.")
-    squares = sample.error[sample.by_uncertainty.order]**2
-    empty = np.sum(bin_means(squares, equal_count_bins(sample.n, n_bins)) == 0)
+    along, start = sample.by_uncertainty, equal_count_bins(sample.n, n_bins)
+    empty = np.sum(tied_bin_means(sample.error[along.order]**2, along, start, ties) == 0)
     return {"zmse": f"In {empty} of {n_bins} bins all errors are zero, so that the logarithm of "
                     "their mean square is infinite: ask for fewer bins, or ENCE."} if empty else {}
 
@@ -851,15 +852,15 @@ def _too_few(sample, n_bins):
 def _scores(names, sample, groups, distributions, n_mc, counts, common):
     "Each statistic with its interval, its references and its status."
     if _is_too_few(sample, groups): return {}
-    n_bins = counts["n_bins"]
-    reasons = _undefined(sample, n_bins)
+    n_bins, ties = counts["n_bins"], counts["ties"]
+    reasons = _undefined(sample, n_bins, ties)
     usable = [name for name in names if name not in reasons]
     needed = dict.fromkeys("zms" if name == "nll" else name for name in usable)
     intervals = intervals_of(tuple(needed), sample, **counts, **common) if needed else {}
     if "nll" in usable: intervals["nll"] = _as_nll(intervals["zms"], sample)
     simulated = [name for name in usable if name != "correlation"]
     references = references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,
-                               intervals=intervals, **common)
+                               ties=ties, intervals=intervals, **common)
     heavy = _heavy_tails(sample)
     return {name: Score(statistic=name, status="undecided", sentence=reasons[name],
                         confidence=common["confidence"]) if name in reasons
