@@ -500,6 +500,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                            'uqcal.cli._tell': ('cli.html#_tell', 'uqcal/cli.py'),
                            'uqcal.cli._uqcal': ('cli.html#_uqcal', 'uqcal/cli.py'),
                            'uqcal.cli._validate': ('cli.html#_validate', 'uqcal/cli.py'),
+                           'uqcal.cli._validated': ('cli.html#_validated', 'uqcal/cli.py'),
                            'uqcal.cli._validation_in_parts': ('cli.html#_validation_in_parts', 'uqcal/cli.py'),
                            'uqcal.cli._validation_json': ('cli.html#_validation_json', 'uqcal/cli.py'),
                            'uqcal.cli._validation_text': ('cli.html#_validation_text', 'uqcal/cli.py'),

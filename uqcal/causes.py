@@ -454,7 +454,8 @@ def _sentinels(sample):
             if code < 3 * np.quantile(x[x != code], 0.99): continue
             found.append(Cause(name="code for missing", strength="likely", rows=rows, sentence=(
                 f"The {what} of {_percent(rows.size, sample.n)} is {x[rows[0]]:g}, far from the "
-                f"others, as if it were a code for a missing value ({sample.row_names(rows, 10)}).")))
+                "others, as if it were a code for a missing value "
+                f"({sample.row_names(rows, 10)}).")))
     return found
 
 # %% ../nbs/29_causes.ipynb #cell-011
