@@ -545,3 +545,19 @@ def test_a_score_below_its_reference_that_agrees_is_explained(capsys):
         pd.DataFrame({"E": width * u * rng.standard_normal(1000), "uE": u}).to_csv("scores.csv", index=False)
         code, said, _ = run(capsys, "validate", "scores.csv", *COLUMNS, *QUICK)
         assert code == 0 and ("ζ below −1 agrees" in said) == explained
+
+
+@pytest.mark.parametrize("rows", [3, 5, 12])
+def test_a_unit_in_the_observed_column_is_named_with_all_its_lines(capsys, folder, rows):
+    "Targets in kJ/mol in some rows of a file in kcal/mol: the ratio of the two columns shows it, and the lines are those of the file."
+    rng = np.random.default_rng(0)
+    predicted, u = rng.normal(-6, 2, 1200), np.exp(rng.normal(-0.7, 0.4, 1200))
+    observed = predicted + u * rng.normal(size=1200)
+    wrong = np.linspace(10, 1100, rows).astype(int)
+    observed[wrong] *= 4.184
+    pd.DataFrame({"y": observed, "yhat": predicted, "u": u}).to_csv("units.csv", index=False)
+    code, said, _ = run(capsys, "validate", "units.csv", "--observed", "y", "--predicted", "yhat", "--uncertainty", "u", "--n-boot", "19", "--n-mc", "20", "--n-resamples", "99", "--json", "units.json")
+    (cause,) = [one for one in json.loads((folder / "units.json").read_text())["causes"] if one["name"] == "unit in a row"]
+    assert cause["strength"] == "likely" and "4.184" in cause["sentence"] and "4.184" in said
+    assert cause["rows"] == wrong.tolist() and cause["labels"] == [f"line {row + 2}" for row in wrong]
+    assert said.count("(line ") >= min(10, rows)

@@ -62,7 +62,8 @@ def off(what, ours, cell, noise=0.0):
 def test_every_statistic_equals_its_independent_value_to_1e8(point):
     data = load_errors(point["name"])
     for name in ("zms", "cc", "ence", "zmse", "nll", "rce"):
-        np.testing.assert_allclose(getattr(statistics, name)(data.error, data.uncertainty), point[name.upper()], rtol=1e-8, err_msg=name)
+        options = {"ties": "order"} if name in ("ence", "zmse") else {}  # the published reading
+        np.testing.assert_allclose(getattr(statistics, name)(data.error, data.uncertainty, **options), point[name.upper()], rtol=1e-8, err_msg=name)
     np.testing.assert_allclose(statistics.nll_reference(data.uncertainty), point["NLL_ref"], rtol=1e-8)
     for label, values in squares(data).items():
         np.testing.assert_allclose(skewness_gm(values), point[f"beta_GM_{label}"], rtol=1e-8, atol=1e-12, err_msg=label)
@@ -125,7 +126,7 @@ def test_uncertainties_of_table_ii_are_those_of_a_mean_and_of_a_standard_deviati
 def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
     "And what the study stores of each set is this; one set in each run beside the two that the study computes, the others in the long form."
     data = load_errors(point["name"])
-    result = validate(data.error, data.uncertainty, conclusions=False, n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
+    result = validate(data.error, data.uncertainty, conclusions=False, ties="order", n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
     table = result.to_frame().set_index(["statistic", "distribution"])
     shown = pd.read_csv(NOTEBOOK.with_suffix(".csv"), index_col=["set", "statistic", "distribution"]).loc[point["set"]]
     np.testing.assert_allclose(shown[table.columns].to_numpy(float), table.to_numpy(float, na_value=np.nan), rtol=1e-6)

@@ -286,11 +286,12 @@ TABLE = {
     **rows("factors", "average_test factors_along valid_bins", "errors", kinds={"groups": "free", "n_bins": "count -None"}),
     **rows("factors", "average_test+groups factors_along+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("conclusions", "draw_conclusions", "errors"),
-    **rows("validation", "validate", "errors", nan=True, kinds={"distribution": "choice -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
+    **rows("validation", "validate", "errors", nan=True, given={"observed": E}, kinds={"distribution": "choice -None", "observed": "feature -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
     **rows("bin_scaling", "extrapolate", "errors", given={"n_bins": (2, 3, 4, 6)}, kinds={"n_bins": "counts"}),
     **rows("bin_scaling", "bin_scaling_reference", "errors", given={"statistic": "ence", "n": N}, kinds={"uncertainty": "positive -None"}),
     **rows("confidence_curves", "confidence_curve", "errors"),
-    **rows("causes", "find_causes", "errors", kinds={"least": "choice", "groups": "array -None"}, given={"groups": np.arange(N) // 2}),
+    **rows("causes", "find_causes", "errors", kinds={"least": "choice", "groups": "array -None", "observed": "feature -None"}, given={"groups": np.arange(N) // 2, "observed": E}),
+    **rows("causes", "read_observed", "single", given={"sample": SAMPLE, "observed": E}, kinds={"sample": "free", "observed": "feature -None"}),
     **rows("causes", "describe_rows", "single", given={"sample": SAMPLE, "rows": np.arange(4)}, kinds={"sample": "free", "rows": "array"}),
 
     # intervals and sets
@@ -460,7 +461,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_models model_comparison.compare_models+intervals "
-        "model_comparison.compare_models+outcomes",
+        "model_comparison.compare_models+outcomes causes.read_observed",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
     ("ties", "constant", "one point", "two points", "one outcome"): "probability_mending.mend_probabilities probability_mending.mend_probabilities+cluster",  # too few of either
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one

@@ -887,7 +887,7 @@ def _usable(n_bins, n, min_bin_size, fit_above):
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-049
 def _as_published(sample, along, statistic, n_bins):
-    "ENCE or ZMSE for each number of bins as `uqcal.statistics` gives them, Z as it is."
+    "ENCE or ZMSE for each number of bins as published: ties in the order of the rows, Z as it is."
     found, stated = ((sample.error**2, sample.uncertainty**2) if statistic == "ence"
                      else (sample.scaled**2, np.ones(sample.n)))
     value = []

@@ -24,7 +24,7 @@ from .kernels import kernel
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result, new_axes
 from .sample import Ordering, Sample, bin_starts, stable_order
-from .statistics import NAMED, numeric_order, statistic_of
+from .statistics import NAMED, TIES, numeric_order, shared_statistics, statistic_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -174,6 +174,18 @@ def _resample_binned(draws, group, z2, e2, u2, start):
         out[r, 2], out[r, 3] = ence / n_bins, zmse / n_bins
     return out
 
+# %% ../nbs/21_bootstrap.ipynb #cell-ties-2
+@kernel
+def _resample_shared(draws, run, z2, e2, u2, start):
+    "The same with ties shared among bins."
+    out, count = np.empty((draws.shape[0], 4)), np.empty(z2.size, np.int64)
+    for r in range(out.shape[0]):
+        count[:] = 0
+        for k in range(draws.shape[1]):
+            count[draws[r, k]] += 1
+        out[r] = shared_statistics(count, z2, e2, u2, run, start)
+    return out
+
 # %% ../nbs/21_bootstrap.ipynb #cell-014
 @kernel
 def _mid_ranks(count, n, rank):
@@ -207,40 +219,79 @@ def _resample_spearman(draws, group_x, group_y, n_x, n_y):
         out[r] = product / np.sqrt(square_x * square_y) if square_x * square_y > 0 else np.nan
     return out
 
+# %% ../nbs/21_bootstrap.ipynb #cell-ties-3
+@kernel
+def _shared_sums(z2, e2, u2, run):
+    "Sums of the first points of each column, those of a run of equal values sharing their mean."
+    sums = np.zeros((3, z2.size + 1))
+    for k, values in enumerate((z2, e2, u2)):
+        for g in range(run.size - 1):
+            low, total = run[g], 0.0
+            for i in range(low, run[g + 1]):
+                total += values[i]
+            for i in range(low, run[g + 1]):
+                sums[k, i + 1] = sums[k, low] + total * ((i + 1 - low) / (run[g + 1] - low))
+    return sums
+
+# %% ../nbs/21_bootstrap.ipynb #cell-ties-4
+@kernel
+def _between(sums, own, low, high, begin, end):
+    "What lies between two places once a point was taken from the run from low to high."
+    found, taken = np.zeros(3), 0
+    for place, sign in ((begin, -1), (end, 1)):
+        if place <= low:
+            found += sign * sums[:, place]
+        elif place < high - 1:
+            share = (place - low) / (high - 1 - low)
+            found += sign * (sums[:, low] + (sums[:, high] - sums[:, low] - own) * share)
+        else:
+            found += sign * sums[:, place + 1]
+            taken += sign
+    return found - taken * own
+
+# %% ../nbs/21_bootstrap.ipynb #cell-ties-5
+@kernel(error_model="numpy")
+def _terms(sums, size):
+    "What a bin with these sums of Z², E² and u² adds to ENCE and ZMSE."
+    out = np.empty(2)
+    out[0] = abs(1 - np.sqrt(max(sums[1], 0.0) / sums[2]))
+    out[1] = abs(np.log(sums[0] / size)) if sums[0] > 0 else np.nan
+    return out
+
 # %% ../nbs/21_bootstrap.ipynb #cell-016
 @kernel(error_model="numpy")
-def _jackknife_binned(z2, e2, u2, start):
-    """ZMS, RCE, ENCE and ZMSE without each of the sorted points in turn; start: bins of n − 1
-    points."""
+def _jackknife_binned(z2, e2, u2, run, start):
+    """ZMS, RCE, ENCE and ZMSE without each of the sorted points in turn; run: where runs of values
+    that are shared begin; start: bins of n − 1 points."""
     n, n_bins = z2.size, start.size - 1
-    sums = np.zeros((3, n + 1))
-    for k, values in enumerate((z2, e2, u2)):
-        for i in range(n):
-            sums[k, i + 1] = sums[k, i] + values[i]
+    sums = _shared_sums(z2, e2, u2, run)
     left, right = np.zeros((2, n_bins + 1)), np.zeros((2, n_bins + 1))
-    term = np.empty((2, 2))
     # before the gap as it is, after it one rank on
     for b in range(n_bins):
-        for shift in range(2):
-            s = sums[:, start[b + 1] + shift] - sums[:, start[b] + shift]
-            term[shift, 0] = abs(1 - np.sqrt(s[1] / s[2]))
-            term[shift, 1] = abs(np.log(s[0] / (start[b + 1] - start[b]))) if s[0] > 0 else np.nan
-        left[:, b + 1] = left[:, b] + term[0]
-        right[:, b] = term[1]
+        size = start[b + 1] - start[b]
+        left[:, b + 1] = left[:, b] + _terms(sums[:, start[b + 1]] - sums[:, start[b]], size)
+        right[:, b] = _terms(sums[:, start[b + 1] + 1] - sums[:, start[b] + 1], size)
     for b in range(n_bins - 1, -1, -1):
         right[:, b] += right[:, b + 1]
-    out = np.empty((n, 4))
-    b = 0
-    for r in range(n):
-        while b < n_bins - 1 and r >= start[b + 1]:
-            b += 1
-        z, e, u = sums[0, n] - z2[r], sums[1, n] - e2[r], sums[2, n] - u2[r]
-        out[r, 0], out[r, 1] = z / (n - 1), 1 - np.sqrt(max(e, 0.0) / u)
-        s = sums[:, start[b + 1] + 1] - sums[:, start[b]]
-        z, e, u = s[0] - z2[r], s[1] - e2[r], s[2] - u2[r]
-        own = abs(np.log(z / (start[b + 1] - start[b]))) if z > 0 else np.nan
-        out[r, 2] = (left[0, b] + abs(1 - np.sqrt(max(e, 0.0) / u)) + right[0, b + 1]) / n_bins
-        out[r, 3] = (left[1, b] + own + right[1, b + 1]) / n_bins
+    out, total, own = np.empty((n, 4)), sums[:, n], np.empty(3)
+    first = 0
+    for g in range(run.size - 1):
+        low, high = run[g], run[g + 1]
+        while first < n_bins - 1 and low >= start[first + 1]:
+            first += 1
+        last = first
+        while start[last + 1] < high - 1:
+            last += 1
+        for r in range(low, high):
+            own[0], own[1], own[2] = z2[r], e2[r], u2[r]
+            rest = total - own
+            out[r, 0] = rest[0] / (n - 1)
+            out[r, 1] = 1 - np.sqrt(max(rest[1], 0.0) / rest[2])
+            found = left[:, first] + right[:, last + 1]
+            for b in range(first, last + 1):
+                found += _terms(_between(sums, own, low, high, start[b], start[b + 1]),
+                                start[b + 1] - start[b])
+            out[r, 2:] = found / n_bins
     return out
 
 # %% ../nbs/21_bootstrap.ipynb #cell-018
@@ -325,19 +376,21 @@ _BINNED = {"zms": 0, "rce": 1, "ence": 2, "zmse": 3}
 class _Sorted:
     "Points in the order of u (or a feature), with what the kernels need."
 
-    group: np.ndarray  # the run of equal values that each point belongs to
+    along: Ordering  # that order, with its runs of equal values
     z2: np.ndarray
     e2: np.ndarray
     u2: np.ndarray
     pairs: dict  # for "cc" and "correlation": groups of equal values of both, and their numbers
     n_bins: int
+    ties: str  # "share" or "order"
     code: np.ndarray | None  # the group of each point, where rows belong together
 
     @classmethod
     def of(cls, names,  # of statistics
            sample,  # a Sample
            along,  # its Order, by u or a feature
-           n_bins):  # bins of equal count
+           n_bins,  # bins of equal count
+           ties="share"):  # or "order"
         """The points along an order, with the groups that the named statistics rank.
 
         Parameters
@@ -350,6 +403,8 @@ class _Sorted:
             Its Order, by u or a feature.
         n_bins
             Bins of equal count.
+        ties, default "share"
+            Or "order".
         """
         order, pairs = along.order, {}
         error, uncertainty = sample.error[order], sample.uncertainty[order]
@@ -360,15 +415,16 @@ class _Sorted:
                 pairs[name] = (*(one.codes[order] for one in both),
                                *(one.labels.size for one in both))
         code = None if sample.groups is None else sample.groups.codes[order]
-        return cls(along.runs, (error / uncertainty)**2, error**2, uncertainty**2, pairs, n_bins,
+        return cls(along, (error / uncertainty)**2, error**2, uncertainty**2, pairs, n_bins, ties,
                    code)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-025
 def _values(names, data, draws):
     "The named statistics of each row of draws, a column for each."
     size = draws.shape[1]
-    binned = _resample_binned(draws, data.group, data.z2, data.e2, data.u2,
-                              bin_starts(size, min(data.n_bins, size)))
+    start, squares = bin_starts(size, min(data.n_bins, size)), (data.z2, data.e2, data.u2)
+    if data.ties == "share": binned = _resample_shared(draws, data.along.start, *squares, start)
+    else: binned = _resample_binned(draws, data.along.runs, *squares, start)
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
     columns |= {name: _resample_spearman(draws, *pair) for name, pair in data.pairs.items()}
     if "nll" in names:
@@ -391,7 +447,8 @@ def _leave_one_out(names, data):
     if data.code is not None:
         rows = without_groups(data.code)
         return dict(zip(names, np.vstack([_values(names, data, kept[None]) for kept in rows]).T))
-    binned = _jackknife_binned(data.z2, data.e2, data.u2, bin_starts(n - 1, data.n_bins))
+    run = data.along.start if data.ties == "share" else np.arange(n + 1)
+    binned = _jackknife_binned(data.z2, data.e2, data.u2, run, bin_starts(n - 1, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
     columns |= {name: _jackknife_spearman(*pair) for name, pair in data.pairs.items()}
     if "nll" in names:
@@ -412,6 +469,7 @@ def bca_intervals(
     n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
     by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to, shape
                                   # (n,): the uncertainties unless given
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
                                       # labels, shape (n,); they are drawn together
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -438,6 +496,8 @@ def bca_intervals(
     by : ArrayLike | None, optional
         What these bins are sorted by and "correlation" refers to, shape (n,): the
         uncertainties unless given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     groups : ArrayLike | None, optional
         Which rows belong together (one molecule, one patient): labels, shape (n,); they are
         drawn together.
@@ -465,7 +525,7 @@ def bca_intervals(
     """
     sample = Sample(error, uncertainty, groups)
     return intervals_of(names, sample, along=sample.along(by), n_boot=n_boot,
-                        confidence=confidence, n_bins=n_bins, rng=rng, n_jobs=n_jobs,
+                        confidence=confidence, n_bins=n_bins, ties=ties, rng=rng, n_jobs=n_jobs,
                         progress=progress)
 
 # %% ../nbs/21_bootstrap.ipynb #cell-055
@@ -478,6 +538,7 @@ def intervals_of(
     n_boot: int = 5000,  # number of resamples, ≥ 1
     confidence: float = 0.95,  # level, in (0, 1)
     n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -499,6 +560,8 @@ def intervals_of(
         Level, in (0, 1).
     n_bins : int, default 20
         Bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
@@ -527,10 +590,11 @@ def intervals_of(
     names = check_choices(names, "names", NAMED)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
     along = numeric_order(sample, along)
-    estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins) for name in names}
+    estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins, ties=ties)
+                 for name in names}
     n_bins = 1 if {"ence", "zmse"}.isdisjoint(names) else n_bins
     if {"ence", "zmse", "correlation"}.isdisjoint(names): along = sample.by_uncertainty
-    data = _Sorted.of(names, sample, along, n_bins)
+    data = _Sorted.of(names, sample, along, n_bins, check_choice(ties, "ties", TIES))
     values = run_chunks(functools.partial(_resample, names, data), n_boot, chunk_size(sample.n),
                         rng, n_jobs=n_jobs, progress=progress, description="bootstrap")
     without = _leave_one_out(names, data)
@@ -571,6 +635,7 @@ def bca_interval(
     n_bins: int = 20,  # bins of equal count; for names only
     by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to, shape
                                   # (n,); for names only
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
                                       # labels, shape (n,); they are drawn together
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -597,6 +662,8 @@ def bca_interval(
         Bins of equal count; for names only.
     by : ArrayLike | None, optional
         What the bins are sorted by and "correlation" refers to, shape (n,); for names only.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     groups : ArrayLike | None, optional
         Which rows belong together (one molecule, one patient): labels, shape (n,); they are
         drawn together.
@@ -626,8 +693,8 @@ def bca_interval(
     common = dict(n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic):
         name = check_choice(statistic, "statistic", NAMED)
-        return bca_intervals((name,), error, uncertainty, n_bins=n_bins, by=by, groups=groups,
-                             **common)[name]
+        return bca_intervals((name,), error, uncertainty, n_bins=n_bins, by=by, ties=ties,
+                             groups=groups, **common)[name]
     if by is not None:
         raise ValueError("by goes with named statistics only: a function must do its own binning")
     return _callable_interval(statistic, Sample(error, uncertainty, groups), **common)

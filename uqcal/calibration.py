@@ -5,6 +5,7 @@
 # %% ../nbs/52_calibration.ipynb #cell-005
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -597,22 +598,22 @@ class _Answered(Result):
         "The headline."
         return self.headline
 
-    @property
+    @functools.cached_property
     def is_reversed(self) -> bool:
         "Whether a fault is shown and more was stated where less happened, beyond chance."
         return self.verdict == "invalid" and _runs_backwards(self.walk, 1 - self.confidence)
 
-    @property
+    @functools.cached_property
     def next_step(self) -> str:
         "What to do about it first, a sentence or two."
         return _next_step(self)
 
-    @property
+    @functools.cached_property
     def next_call(self) -> str:
         """The line of Python that does it, with the names of the arguments of `calibration_report`; empty where cases have to be collected, or codes of outcomes looked up, first."""
         return _next_call(self)
 
-    @property
+    @functools.cached_property
     def cautions(self) -> tuple[str, ...]:
         "What could be misread in the numbers."
         return _cautions(self)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammainc, gammaln
 
-from .inputs import check_choice
+from .inputs import check_choice, check_column, check_labels_agree
 from .kernels import kernel
 from .repeats import copies_of
 from .results import Result, three_digits
@@ -20,7 +21,7 @@ from .sample import Ordering, Sample, rank_correlation
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'Constant', 'suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of',
-           'find_causes']
+           'read_observed', 'find_causes']
 
 # %% ../nbs/29_causes.ipynb #cell-003
 STRENGTHS = ("possible", "likely", "seen")
@@ -251,11 +252,17 @@ def _of_row(sample, line, row):
                  sentence=f"R{begin[1:]} is out of line with all others, as if its {what} had been "
                           f"{how} by {_times(constant.factor)}, a unit for instance{also}.")
 
+# %% ../nbs/29_causes.ipynb #cell-007d
+def _and_more(sample, rows, most=7):
+    "What is said of rows like those before, of which some are named."
+    if rows.size == 1: return f"And {sample.row_names(rows)}."
+    return f"And {rows.size:,} more such rows: {sample.row_names(rows, most)}."
+
 # %% ../nbs/29_causes.ipynb #cell-084
 def describe_rows(
     sample: Sample,  # errors and uncertainties
     rows: ArrayLike,  # which: truth values, shape (n,), or different positions from 0; the first
-                      # three are described
+                      # three are described, ten are named
 ) -> str:  # a sentence for each, with its number, E, u, Z and what it looks like
     """Rows in words: where they stand, what they hold and what may have happened to them.
 
@@ -265,7 +272,7 @@ def describe_rows(
         Errors and uncertainties.
     rows : ArrayLike
         Which: truth values, shape (n,), or different positions from 0; the first three are
-        described.
+        described, ten are named.
 
     Returns
     -------
@@ -281,32 +288,80 @@ def describe_rows(
     rows, line = np.asarray(rows), _Line(sample)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
     said = [_of_row(sample, line, row).sentence for row in rows[:3].tolist()]
-    if rows.size > 3: said.append(f"And {rows.size - 3:,} more such rows.")
+    if rows.size > 3: said.append(_and_more(sample, rows[3:]))
     return " ".join(said)
 
 # %% ../nbs/29_causes.ipynb #cell-008
-def _by_rows(sample):
-    "Rows that are out of line by Z, by u, or by both."
+def _by_rows(sample, known):
+    "Rows that are out of line by Z, by u, or by both, but for those that are known."
     line, size, u = _Line(sample), np.abs(sample.scaled), sample.uncertainty
     most = max(3, sample.n // 100)
     rows = list(np.flatnonzero(size >= _apart(size, most)))
     small = np.quantile(size[size > 0], 0.03) if np.any(size) else 0
     rows += list(np.flatnonzero(_has_tiny_u(sample, most)))
     rows += [row for row in np.flatnonzero(u >= _apart(u, most)) if size[row] < small]
-    rows = list(dict.fromkeys(map(int, rows)))
+    rows = [row for row in dict.fromkeys(map(int, rows)) if row not in set(known.tolist())]
     if len(rows) > most: return []
     found = [_of_row(sample, line, row) for row in rows]
     kinds = dict.fromkeys((one.name, one.factor) for one in found)
-    return [_together([one for one in found if (one.name, one.factor) == kind]) for kind in kinds]
+    return [_together(sample, [one for one in found if (one.name, one.factor) == kind])
+            for kind in kinds]
 
 # %% ../nbs/29_causes.ipynb #cell-008b
-def _together(causes):
-    "One cause of several rows with the same factor."
+def _together(sample, causes):
+    "One cause of several rows with the same factor: two are described, ten are named."
     if len(causes) == 1: return causes[0]
     rows = np.concatenate([one.rows for one in causes])
-    more = f" And {rows.size - 2:,} more such rows." if rows.size > 2 else ""
-    return replace(causes[0], rows=rows,
-                   sentence=" ".join(one.sentence for one in causes[:2]) + more)
+    said = [one.sentence for one in causes[:2]]
+    if rows.size > 2: said.append(_and_more(sample, rows[2:], 8))
+    return replace(causes[0], rows=rows, sentence=" ".join(said))
+
+# %% ../nbs/29_causes.ipynb #cell-ratio-2
+_UNITS = [one for one in CONSTANTS if one.name == "unit" and abs(np.log(one.factor)) > 0.75]
+
+
+def _by_ratio(sample, observed):
+    "Rows in which the observed and the predicted value are a unit apart."
+    size, none = np.abs(sample.scaled), []
+    rows = np.flatnonzero(size >= _apart(size, max(3, sample.n // 10)))
+    if rows.size < 3: return none
+    seen, u = observed[rows], sample.uncertainty[rows]
+    stated, limit = seen - sample.error[rows], np.quantile(np.delete(size, rows), 0.99)
+    best, most = none, (max(3, rows.size / 2), -np.inf)
+    for one in _UNITS:
+        for z in ((seen / one.factor - stated) / u, (seen - stated * one.factor) / u):
+            inside = np.abs(z) <= limit
+            found = inside.sum(), -np.mean(np.minimum(np.abs(z) / limit, 1)**2) - 0.1 * one.rarity
+            if found > most: best, most = [(one, rows[inside])], found
+    return [_apart_by_unit(sample, observed, *one) for one in best]
+
+# %% ../nbs/29_causes.ipynb #cell-ratio-3
+def _apart_by_unit(sample, observed, unit, rows):
+    "The sentence for rows whose observed value is in a unit of its own."
+    seen = observed[rows]
+    ratio = float(np.median(seen / (seen - sample.error[rows])))
+    return Cause(name="unit in a row", strength="likely", rows=rows, factor=unit.factor, sentence=(
+        f"In {_percent(rows.size, sample.n)} the observed value is about {three_digits(ratio)} "
+        f"times the predicted one: {sample.row_names(rows, 10)}. It looks as if {unit.looks}."))
+
+# %% ../nbs/29_causes.ipynb #cell-ratio-4
+def _by_whole_ratio(sample, observed):
+    "Observed and predicted values that are a unit apart in the whole column."
+    predicted = observed - sample.error
+    use = observed * predicted > 0
+    if sample.n < 30 or use.mean() < 0.9: return []
+    logs = np.log(observed[use] / predicted[use])
+    middle, (low, high) = np.median(logs), np.quantile(logs, [0.25, 0.75])
+    near = [one for one in _UNITS
+            if abs(middle - np.log(one.factor)) < 0.02 + 3 * (high - low) / np.sqrt(logs.size)]
+    for unit in sorted(near, key=lambda one: abs(middle - np.log(one.factor))):
+        moved = np.abs((observed / unit.factor - predicted) / sample.uncertainty)
+        turned = np.abs((observed - predicted * unit.factor) / sample.uncertainty)
+        if min(np.median(moved), np.median(turned)) < np.median(np.abs(sample.scaled)) / 3:
+            return _whole("unit", "likely", "Observed values are about "
+                          f"{three_digits(np.exp(middle))} times the predicted ones, as if "
+                          f"{unit.looks}.", factor=unit.factor)
+    return []
 
 # %% ../nbs/29_causes.ipynb #cell-009
 def _percent(count, n):
@@ -399,7 +454,8 @@ def _sentinels(sample):
             if code < 3 * np.quantile(x[x != code], 0.99): continue
             found.append(Cause(name="code for missing", strength="likely", rows=rows, sentence=(
                 f"The {what} of {_percent(rows.size, sample.n)} is {x[rows[0]]:g}, far from the "
-                f"others, as if it were a code for a missing value ({sample.row_names(rows)}).")))
+                "others, as if it were a code for a missing value "
+                f"({sample.row_names(rows, 10)}).")))
     return found
 
 # %% ../nbs/29_causes.ipynb #cell-011
@@ -879,7 +935,7 @@ def _cluster(sample, rows, what, ratio, is_high):
                  factor=float((fit.factor if close else ratio)**(1 if is_high else -1)), sentence=(
         f"The {what} fall into two clusters: those of {_percent(rows.size, sample.n)} are about "
         f"{three_digits(ratio)} times as {'large' if is_high else 'small'} as the others, with "
-        f"nothing between, as if {looks} ({sample.row_names(rows)})."))
+        f"nothing between, as if {looks} ({sample.row_names(rows, 10)})."))
 
 # %% ../nbs/29_causes.ipynb #cell-020
 def _likelihood_of_one_scale(z2):
@@ -978,11 +1034,12 @@ def _skewed(z):
                   "the same length on either side, ± 2 u for instance, do not fit such errors.")
 
 # %% ../nbs/29_causes.ipynb #cell-044
-def _along(sample, name, order):
-    "What a feature explains: units or a bias of its groups, or the size of what u is relative to."
-    if order.kind == "groups": return _by_group(sample, name, order)
+def _along(sample, name, order, keep):
+    """What a feature explains in the rows that are kept: units or a bias of its groups, or the size
+    of what u is relative to."""
+    if order.kind == "groups": return _by_group(sample, name, order, keep)
     values, size = order.labels[order.codes], np.abs(sample.scaled)
-    use = (values != 0) & (size > 0)
+    use = keep & (values != 0) & (size > 0)
     if use.sum() < 50: return []
     x, y = np.log(np.abs(values[use].astype(float))), np.log(size[use])
     if x.std() < 0.2: return []
@@ -995,17 +1052,18 @@ def _along(sample, name, order):
                   f"{three_digits(slope)} of {name}, as if {looks}.")
 
 # %% ../nbs/29_causes.ipynb #cell-112
-def _by_group(sample, name, order):
-    "Groups of twenty rows or more whose errors have a mean, or a size, of their own."
-    z, found, codes, counts = sample.scaled, [], order.codes, order.counts
-    z = np.clip(z, *np.quantile(z, [0.005, 0.995]))
+def _by_group(sample, name, order, keep):
+    "Groups of twenty kept rows or more whose errors have a mean, or a size, of their own."
+    found, codes = [], order.codes
+    counts = np.bincount(codes, keep)
     if counts.size > 50 or counts.min() < 20: return found
+    z = np.clip(sample.scaled, *np.quantile(sample.scaled[keep], [0.005, 0.995])) * keep
     means = np.bincount(codes, z) / counts
-    within = np.sqrt(np.mean((z - means[codes])**2))
+    within = np.sqrt(np.mean((z - means[codes])[keep]**2))
     if within == 0: return found
     shift = (means - np.median(means)) / within
     far = np.flatnonzero((np.abs(shift) > 0.4) & (np.abs(shift) * np.sqrt(counts) > 5))
-    sizes = np.bincount(codes, sample.scaled**2) / counts
+    sizes = np.bincount(codes, sample.scaled**2 * keep) / counts
     log_ratio = 0.5 * np.log(np.maximum(sizes, 1e-300) / np.median(sizes))
     units = [one for one in CONSTANTS if one.name == "unit" and abs(np.log(one.factor)) > 1.2]
     for k in np.flatnonzero(np.abs(log_ratio) > 1.2):
@@ -1034,9 +1092,8 @@ def _without(causes, known):
 # %% ../nbs/29_causes.ipynb #cell-045b
 def _of_columns(sample, known):
     "What concerns a column as a whole, once rows with a fault of their own are set aside."
-    faults = [one.rows for one in known if one.name in _OF_ROWS]
-    keep = np.ones(sample.n, dtype=bool)
-    for rows in faults: keep[rows] = False
+    keep = _not_flagged(sample, known)
+    faults = not keep.all()
     if sample.groups is not None: keep &= _first_of_group(sample)
     if keep.sum() < 12: return []
     rest = sample if keep.all() else sample.keep(keep)
@@ -1051,6 +1108,14 @@ def _of_columns(sample, known):
     is_shaped = any(one.name != "reversed" for one in found) or names & _OF_SHAPE
     return found + [one for one in whole if not is_shaped
                     or one.factor is not None and abs(np.log(one.factor)) > 1.2]
+
+# %% ../nbs/29_causes.ipynb #cell-045d
+def _not_flagged(sample, known):
+    "True for rows that have no fault of their own."
+    keep = np.ones(sample.n, dtype=bool)
+    for one in known:
+        if one.name in _OF_ROWS: keep[one.rows] = False
+    return keep
 
 # %% ../nbs/29_causes.ipynb #cell-045c
 def _first_of_group(sample):
@@ -1071,6 +1136,7 @@ def causes_of(
     sample: Sample,  # errors and uncertainties
     features: Mapping[str, Ordering] | None = None,  # columns to look along, by name
     *,
+    observed: np.ndarray | None = None,  # observed values, shape (n,), where they are known
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
                             # "possible", which tells all
 ) -> tuple[Cause, ...]:  # what is seen in the file first; empty where nothing is found
@@ -1082,6 +1148,8 @@ def causes_of(
         Errors and uncertainties.
     features : Mapping[str, Ordering] | None, optional
         Columns to look along, by name.
+    observed : np.ndarray | None, optional
+        Observed values, shape (n,), where they are known.
     least : str, default "likely"
         How well supported a cause is that is told: "seen", "likely" or "possible", which
         tells all.
@@ -1092,31 +1160,71 @@ def causes_of(
         What is seen in the file first; empty where nothing is found.
     """
     check_choice(least, "least", STRENGTHS)
-    found = _all_causes(sample)
-    for name, order in (features or {}).items(): found += _along(sample, name, order)
+    found = _all_causes(sample, observed)
+    keep = _not_flagged(sample, found)
+    for name, order in (features or {}).items(): found += _along(sample, name, order, keep)
     found = [one for one in found
              if STRENGTHS.index(one.strength) >= STRENGTHS.index(least)]
     return tuple(sorted(found, key=lambda one: -STRENGTHS.index(one.strength)))
 
 # %% ../nbs/29_causes.ipynb #cell-048b
-def _all_causes(sample):
+def _all_causes(sample, observed):
     "Whatever is found: what explains a row first, so that it is set aside for what comes after."
     if outcomes := _outcomes(sample): return outcomes
+    by_ratio = []
+    if observed is not None:
+        if whole := _by_whole_ratio(sample, observed): return whole
+        by_ratio = _by_ratio(sample, observed)
+    known = np.concatenate([_no_rows(), *(one.rows for one in by_ratio)])
     first, rounded = _leaks(sample) + _signs(sample), _rounding(sample)
-    found = first + _sentinels(sample) + rounded + _repeats(sample)
+    found = first + by_ratio + _sentinels(sample) + rounded + _repeats(sample)
     if not rounded: found += _without(_piles(sample), found)
     if all(one.name != "rounded errors" for one in rounded): found += _zeros(sample)
-    for look in (_clusters, _by_rows): found += _without(look(sample), found)
+    found += _without(_clusters(sample), found)
+    found += _without(_by_rows(sample, known), found)
     if first: return found
     of_columns = _of_columns(sample, found)
     is_undone = any(one.name in _OF_POWER | _OF_LINK for one in of_columns)
     return [one for one in found if not (is_undone and one.name in _OF_ONE_ROW)] + of_columns
+
+# %% ../nbs/29_causes.ipynb #cell-048c
+def read_observed(
+    observed: ArrayLike | None,  # observed values, shape (n,), or None
+    sample: Sample,  # errors and uncertainties of the same rows
+    **others: Any,  # the columns it was made from, by name, whose labels must agree
+) -> np.ndarray | None:  # float64, shape (n,), or None
+    """Observed values of the rows of a sample, checked.
+
+    Parameters
+    ----------
+    observed : ArrayLike | None
+        Observed values, shape (n,), or None.
+    sample : Sample
+        Errors and uncertainties of the same rows.
+    **others : Any
+        The columns it was made from, by name, whose labels must agree.
+
+    Returns
+    -------
+    np.ndarray | None
+        `float64`, shape (n,), or None.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `uqcal.inputs.check_column`, and for other labels.
+    """
+    if observed is None: return None
+    check_labels_agree(**others, observed=observed)
+    return check_column(observed, sample.n, "observed").copy()
 
 # %% ../nbs/29_causes.ipynb #cell-049
 def find_causes(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
+    observed: ArrayLike | None = None,  # observed values of the same rows, shape (n,), where they
+                                        # are known: a unit shows in their ratio to predicted ones
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
                                       # labels of any kind, shape (n,); None: no two rows do
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
@@ -1133,6 +1241,9 @@ def find_causes(
         Errors, reference minus prediction, shape (n,).
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
+    observed : ArrayLike | None, optional
+        Observed values of the same rows, shape (n,), where they are known: a unit shows in
+        their ratio to predicted ones.
     groups : ArrayLike | None, optional
         Which rows belong together (one molecule, one patient): labels of any kind, shape
         (n,); None: no two rows do.
@@ -1152,4 +1263,6 @@ def find_causes(
     ValueError
         For an unknown `least`.
     """
-    return causes_of(Sample(error, uncertainty, groups), least=least)
+    sample = Sample(error, uncertainty, groups)
+    observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
+    return causes_of(sample, observed=observed, least=least)

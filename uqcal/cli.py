@@ -212,13 +212,20 @@ def _validate(
     how["groups"] = [*(as_groups or ()), *asked[len(feature or ()):]]
     errors, stated, table, columns = _demo_errors() if demo else _read_errors(
         source, names, not (error or observed), asked, how)
-    from uqcal.validation import validate
-    result = validate(errors, stated, **options, conclusions=not no_conclusions,
-                      features={name: columns[name] for name in feature or ()} or None,
-                      groups=columns.get(groups), progress=shows_bar(progress))
+    result = _validated((errors, stated, table, columns), names, feature, groups, **options,
+                        conclusions=not no_conclusions, progress=shows_bar(progress))
     data = {"source": table.source, "columns": names} | asked_facts(feature, groups, table)
     _tell(result, table, data, seed, report, json_file, context)
     if fail_on and _fails(result, fail_on): raise typer.Exit(1)
+
+# %% ../nbs/70_cli.ipynb #cell-030v
+def _validated(read, names, feature, groups, **options):
+    "The validation of columns that were read, with observed values where they are a column."
+    from uqcal.validation import validate
+    errors, stated, table, columns = read
+    chosen = {name: columns[name] for name in feature or ()}
+    return validate(errors, stated, features=chosen or None, groups=columns.get(groups), **options,
+                    observed=table.columns[names[0]] if len(names) == 3 else None)
 
 # %% ../nbs/70_cli.ipynb #cell-031
 def _source(command, file, demo, *columns):

@@ -5,6 +5,7 @@
 # %% ../nbs/55_coverage.ipynb #cell-005
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, field
 from html import escape
@@ -506,7 +507,7 @@ class _Report(Result):
         found = {one.status for one in self.conclusions.values()}
         return next(one for one in ("invalid", "undecided", "valid") if one in found)
 
-    @property
+    @functools.cached_property
     def no_mend(self) -> str:
         "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
         return _no_mend(self)
@@ -560,7 +561,7 @@ class IntervalReport(_Report):
         What else the rows show.
     """
 
-    @property
+    @functools.cached_property
     def headline(self) -> str:
         "The verdict in a few sentences."
         return _headline(self)
@@ -570,7 +571,7 @@ class IntervalReport(_Report):
         "The headline."
         return self.headline
 
-    @property
+    @functools.cached_property
     def next_step(self) -> str:
         "What to do about it first."
         return _next_step(self)

@@ -5,6 +5,7 @@
 # %% ../nbs/54_mending.ipynb #cell-046
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -483,7 +484,7 @@ class _MendingNumbers(_MendingFields):
         "Number of points."
         return self.sample.n
 
-    @property
+    @functools.cached_property
     def n_calibration(self) -> int:
         "How many independent points its rows are worth, the `n_calibration` of a later judgement."
         return _worth(self.error / self.uncertainty, self.sample.groups)
@@ -534,12 +535,12 @@ class Mending(_MendingNumbers):
         On what all of this depends.
     """
 
-    @property
+    @functools.cached_property
     def sentence(self) -> str:
         "What was done, what it gained in cross-validation, and what is still wrong."
         return _told(self)
 
-    @property
+    @functools.cached_property
     def next_step(self) -> str:
         "What to do now."
         return _next_step(self)

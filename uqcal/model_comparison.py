@@ -5,6 +5,7 @@
 # %% ../nbs/56_model_comparison.ipynb #cell-037
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -1007,12 +1008,12 @@ class ModelComparison(_ComparedModels):
         The score of each point, a column for each model; lower is better.
     """
 
-    @property
+    @functools.cached_property
     def sentence(self) -> str:
         "Who is better, by how much, and of what the difference is made."
         return _told(self)
 
-    @property
+    @functools.cached_property
     def next_step(self) -> str:
         "Which model to use, what to recalibrate first, or what would decide."
         return _advice_words(self)

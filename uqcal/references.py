@@ -20,8 +20,8 @@ from .kernels import kernel
 from .resampling import chunk_size, run_chunks
 from .results import Interval, Result
 from .sample import Ordering, Sample, bin_starts, equal_count_bins
-from .statistics import (bucket_table, nll_reference, numeric_order, product_room,
-                              rank_correlation_of_products)
+from .statistics import (TIES, bucket_table, nll_reference, numeric_order, product_room,
+                              rank_correlation_of_products, shared_statistics)
 
 # %% auto #0
 __all__ = ['SIMULATED', 'zeta_score', 'zeta_of', 'SimulatedReference', 'references_of', 'check_n_mc', 'simulated_reference']
@@ -171,25 +171,12 @@ class SimulatedReference(Result):
 
 # %% ../nbs/22_references.ipynb #cell-012
 @kernel
-def _simulated_binned(epsilon, u2, start):
+def _simulated_binned(epsilon, u2, run, start):
     "ZMS, RCE, ENCE and ZMSE of errors u·ε, for each row of ε in sorted order."
-    n_sets, n = epsilon.shape
-    n_bins = start.size - 1
-    out = np.empty((n_sets, 4))
-    for r in range(n_sets):
-        total_z = total_e = total_u = ence = zmse = 0.0
-        for b in range(n_bins):
-            sum_z = sum_e = sum_u = 0.0
-            for i in range(start[b], start[b + 1]):
-                z2 = epsilon[r, i] * epsilon[r, i]
-                sum_z += z2
-                sum_e += z2 * u2[i]
-                sum_u += u2[i]
-            total_z, total_e, total_u = total_z + sum_z, total_e + sum_e, total_u + sum_u
-            ence += abs(1 - np.sqrt(sum_e / sum_u))
-            zmse += abs(np.log(sum_z / (start[b + 1] - start[b]))) if sum_z > 0 else np.nan
-        out[r, 0], out[r, 1] = total_z / n, 1 - np.sqrt(total_e / total_u)
-        out[r, 2], out[r, 3] = ence / n_bins, zmse / n_bins
+    out, once = np.empty((epsilon.shape[0], 4)), np.ones(u2.size, np.int64)
+    for r in range(out.shape[0]):
+        z2 = epsilon[r]**2
+        out[r] = shared_statistics(once, z2, z2 * u2, u2, run, start)
     return out
 
 # %% ../nbs/22_references.ipynb #cell-014
@@ -202,20 +189,21 @@ def _simulated_cc(epsilon, u, rank, table):
     return out
 
 # %% ../nbs/22_references.ipynb #cell-016
-def _simulate(names, u, rank, start, distribution, n, rng, n_jobs, progress):
+def _simulate(names, u, rank, runs, start, distribution, n, rng, n_jobs, progress):
     "Simulated values of each statistic, from the same error sets, for u in the order of the bins."
     standard, table = standard_distribution(distribution), None
     if "cc" in names:
         table = bucket_table(draw(standard, u.size, np.random.default_rng(0)), u)
-    task = functools.partial(_simulate_chunk, names, u, rank, start, standard, table)
+    task = functools.partial(_simulate_chunk, names, u, rank, runs, start, standard, table)
     rows = run_chunks(task, n, chunk_size(u.size), rng, n_jobs=n_jobs, progress=progress,
                       description=f"reference, {distribution_name(distribution)}")
     return dict(zip(names, rows.T))
 
 # %% ../nbs/22_references.ipynb #cell-016b
-def _simulate_chunk(names, u, rank, start, standard, table, n, rng):
+def _simulate_chunk(names, u, rank, runs, start, standard, table, n, rng):
     epsilon = draw(standard, (n, u.size), rng)
-    columns = dict(zip(("zms", "rce", "ence", "zmse"), _simulated_binned(epsilon, u**2, start).T))
+    binned = _simulated_binned(epsilon, u**2, runs, start)
+    columns = dict(zip(("zms", "rce", "ence", "zmse"), binned.T))
     if "nll" in names:
         columns["nll"] = nll_reference(u) + 0.5 * (columns["zms"] - 1)
     if "cc" in names:
@@ -234,6 +222,7 @@ def references_of(
     n_mc: int | str = 10_000,  # number of simulated sets for each distribution, ≥ 2, or "auto": as
                                # many as the intervals' widths ask for
     n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     intervals: Mapping[str, BootstrapInterval] | None = None,  # for "auto": by statistic
     confidence: float = 0.95,  # share of the simulated values in each interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -257,6 +246,8 @@ def references_of(
         intervals' widths ask for.
     n_bins : int, default 20
         Bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     intervals : Mapping[str, BootstrapInterval] | None, optional
         For "auto": by statistic.
     confidence : float, default 0.95
@@ -294,9 +285,10 @@ def references_of(
     binned = {"ence", "zmse"} & set(names)
     start = equal_count_bins(sample.n, n_bins) if binned else bin_starts(sample.n, 1)
     u, rank = (x[order.order] for x in (sample.uncertainty, sample.by_uncertainty.ranks))
+    runs = order.start if check_choice(ties, "ties", TIES) == "share" else np.arange(sample.n + 1)
     found = {name: {} for name in names}
     for distribution in distributions if names else ():
-        run = functools.partial(_simulate, names, u, rank, start, distribution, rng=rng,
+        run = functools.partial(_simulate, names, u, rank, runs, start, distribution, rng=rng,
                                 n_jobs=n_jobs, progress=progress)
         values = run(1000 if n_mc == "auto" else n_mc)
         if n_mc == "auto": values = _extended(values, intervals, run)
@@ -365,6 +357,7 @@ def simulated_reference(
     n_bins: int = 20,  # bins of equal count for "ence" and "zmse", from 1 to n // 2
     by: ArrayLike | None = None,  # what these bins are cut from, shape (n,): the uncertainties
                                   # unless given
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     confidence: float = 0.95,  # share of the simulated values in the interval, in (0, 1)
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -388,6 +381,8 @@ def simulated_reference(
         Bins of equal count for "ence" and "zmse", from 1 to n // 2.
     by : ArrayLike | None, optional
         What these bins are cut from, shape (n,): the uncertainties unless given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     confidence : float, default 0.95
         Share of the simulated values in the interval, in (0, 1).
     rng : int | np.random.Generator | None, optional
@@ -416,6 +411,6 @@ def simulated_reference(
     n = read_vector(uncertainty, "uncertainty", positive=True).size
     sample = Sample(np.zeros(n), uncertainty)  # no errors are needed
     found = references_of((statistic,), sample, (distribution,), along=sample.along(by),
-                          n_mc=n_mc, n_bins=n_bins, confidence=confidence, rng=rng, n_jobs=n_jobs,
-                          progress=progress)
+                          n_mc=n_mc, n_bins=n_bins, ties=ties, confidence=confidence, rng=rng,
+                          n_jobs=n_jobs, progress=progress)
     return found[statistic][distribution_name(distribution)]

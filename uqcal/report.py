@@ -124,8 +124,9 @@ def _interval_picture(score):
 # %% ../nbs/60_report.ipynb #cell-025
 def _reliability_picture(validation):
     "Observed against stated dispersion, bin by bin."
-    bins = conditional_calibration_of(validation.sample, n_bins=validation.settings["n_bins"],
-                                      confidence=validation.settings["confidence"])
+    settings = validation.settings
+    bins = conditional_calibration_of(validation.sample, n_bins=settings["n_bins"],
+                                      ties=settings["ties"], confidence=settings["confidence"])
     table = bins.to_frame()
     over, under = int((table["rmse_low"] > table["rmv"]).sum()), int(
         (table["rmse_high"] < table["rmv"]).sum())

@@ -331,6 +331,12 @@ def _positions(rows, sample):
 class _Named(_Columns):
     "Two columns whose rows can be named in sentences."
 
+    @functools.cached_property
+    def _index(self):
+        "The labels that came with a pandas column; None where only positions count."
+        index = next((rows.index for rows in self._rows.values()), None)
+        return None if index is None or index.equals(pd.RangeIndex(self.n)) else index
+
     def row_label(self,
                   row: int,  # its position, from 0
                   ) -> str:  # such as "line 12" or "label B7"; empty where only positions count
@@ -346,8 +352,7 @@ class _Named(_Columns):
         str
             Such as "line 12" or "label B7"; empty where only positions count.
         """
-        index = next((rows.index for rows in self._rows.values()), None)
-        if index is None or index.equals(pd.RangeIndex(self.n)): return ""
+        if (index := self._index) is None: return ""
         name = "label" if index.name is None else index.name
         return f"{printable(name)[:40]} {printable(index[row])[:40]}"
 

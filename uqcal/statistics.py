@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room', 'rank_correlation_of_products',
-           'numeric_order', 'scaled_error_correlation', 'ence', 'zmse', 'ConditionalCalibration',
-           'conditional_calibration', 'conditional_calibration_of', 'statistic_of', 'skewness_gm', 'kurtosis_cs']
+__all__ = ['TIES', 'NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room',
+           'rank_correlation_of_products', 'numeric_order', 'scaled_error_correlation', 'ence', 'zmse',
+           'tied_bin_means', 'shared_statistics', 'ConditionalCalibration', 'conditional_calibration',
+           'conditional_calibration_of', 'statistic_of', 'skewness_gm', 'kurtosis_cs']
 
 # %% ../nbs/20_statistics.ipynb #cell-007
 def zms(
@@ -478,6 +479,7 @@ def ence(
     n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # is given
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
 ) -> float:  # dimensionless, ≥ 0
     """Expected normalized calibration error: mean over the bins of |RMV − RMSE|/RMV.
 
@@ -491,6 +493,8 @@ def ence(
         Number of bins of equal count, from 1 to n // 2.
     by : ArrayLike | None, optional
         What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
 
     Returns
     -------
@@ -509,7 +513,7 @@ def ence(
     Levi et al. (2022); Pernot (2024), Eq. 11.
     """
     sample = Sample(error, uncertainty)
-    return statistic_of("ence", sample, along=sample.along(by), n_bins=n_bins)
+    return statistic_of("ence", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
 
 # %% ../nbs/20_statistics.ipynb #cell-029b
 def zmse(
@@ -519,6 +523,7 @@ def zmse(
     n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # is given
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
 ) -> float:  # dimensionless, ≥ 0
     """ZMS-based mean calibration error: mean over the bins of |ln ZMS|.
 
@@ -532,6 +537,8 @@ def zmse(
         Number of bins of equal count, from 1 to n // 2.
     by : ArrayLike | None, optional
         What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
 
     Returns
     -------
@@ -548,15 +555,104 @@ def zmse(
     Pernot (2024), Eq. 17.
     """
     sample = Sample(error, uncertainty)
-    return statistic_of("zmse", sample, along=sample.along(by), n_bins=n_bins)
+    return statistic_of("zmse", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
+
+# %% ../nbs/20_statistics.ipynb #cell-ties-2
+TIES = ("share", "order")
+
+
+def tied_bin_means(
+    values: np.ndarray,  # values in the order of the bins, shape (n,)
+    along: Ordering,  # that order, with its runs of equal values
+    start: np.ndarray,  # where each bin begins, then n
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
+) -> np.ndarray:  # shape (bins,)
+    """The mean of the values in each bin, (8).
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Values in the order of the bins, shape (n,).
+    along : Ordering
+        That order, with its runs of equal values.
+    start : np.ndarray
+        Where each bin begins, then n.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+
+    Returns
+    -------
+    np.ndarray
+        Shape (bins,).
+    """
+    if ties == "share":
+        mean = np.add.reduceat(values, along.start[:-1]) / along.counts
+        values = np.repeat(mean, along.counts)
+    return bin_means(values, start)
+
+# %% ../nbs/20_statistics.ipynb #cell-ties-4
+@kernel
+def shared_statistics(
+    count: np.ndarray,  # how often each sorted row is taken, whole numbers, shape (n,)
+    z2: np.ndarray,  # squared scaled errors in this order, shape (n,)
+    e2: np.ndarray,  # squared errors
+    u2: np.ndarray,  # squared uncertainties
+    run: np.ndarray,  # where runs of equal values begin, then n
+    start: np.ndarray,  # where bins of the rows taken begin, then their number
+) -> tuple[float, float, float, float]:  # NaN for a ZMSE whose logarithm is infinite
+    """ZMS, RCE, ENCE and ZMSE of rows taken several times, with ties shared; compiled.
+
+    Parameters
+    ----------
+    count : np.ndarray
+        How often each sorted row is taken, whole numbers, shape (n,).
+    z2 : np.ndarray
+        Squared scaled errors in this order, shape (n,).
+    e2 : np.ndarray
+        Squared errors.
+    u2 : np.ndarray
+        Squared uncertainties.
+    run : np.ndarray
+        Where runs of equal values begin, then n.
+    start : np.ndarray
+        Where bins of the rows taken begin, then their number.
+
+    Returns
+    -------
+    tuple[float, float, float, float]
+        NaN for a ZMSE whose logarithm is infinite.
+    """
+    total, filled = np.zeros(3), np.zeros(3)
+    ence = zmse = 0.0
+    place = b = 0
+    for g in range(run.size - 1):
+        rows, z, e, u = 0, 0.0, 0.0, 0.0
+        for i in range(run[g], run[g + 1]):
+            rows += count[i]
+            z, e, u = z + count[i] * z2[i], e + count[i] * e2[i], u + count[i] * u2[i]
+        left = rows
+        while left > 0:
+            take = min(left, start[b + 1] - place)
+            part = take / rows
+            filled[0], filled[1], filled[2] = (filled[0] + part * z, filled[1] + part * e,
+                                               filled[2] + part * u)
+            place, left = place + take, left - take
+            if place == start[b + 1]:
+                ence += abs(1 - np.sqrt(filled[1] / filled[2]))
+                mean = filled[0] / (start[b + 1] - start[b])
+                zmse += abs(np.log(mean)) if mean > 0 else np.nan
+                for k in range(3): total[k], filled[k] = total[k] + filled[k], 0.0
+                b += 1
+    return total[0] / place, 1 - np.sqrt(total[1] / total[2]), ence / b, zmse / b
 
 # %% ../nbs/20_statistics.ipynb #cell-031
-def _local(sample, along, start):
+def _local(sample, along, start, ties):
     "RMV, RMSE and ZMS of each bin, and squared errors and scaled errors in the order of the bins."
     error, uncertainty = sample.error[along.order], sample.uncertainty[along.order]
     squared, scaled = error**2, (error / uncertainty)**2
-    return (np.sqrt(bin_means(uncertainty**2, start)), np.sqrt(bin_means(squared, start)),
-            bin_means(scaled, start), squared, scaled)
+    u2, e2, z2 = (tied_bin_means(values, along, start, ties)
+                  for values in (uncertainty**2, squared, scaled))
+    return np.sqrt(u2), np.sqrt(e2), z2, squared, scaled
 
 # %% ../nbs/20_statistics.ipynb #cell-031b
 def _ence(rmv, rmse):
@@ -572,12 +668,13 @@ def _zmse(local_zms):
     return float(np.mean(np.abs(np.log(local_zms))))
 
 # %% ../nbs/20_statistics.ipynb #cell-033
-def _log_interval(values, start, confidence):
+def _log_interval(values, along, start, ties, confidence):
     "Limits of each bin's mean of positive values, symmetric in the logarithm."
     scale = values.max() or 1.0          # squares of squares must not overflow
     values = values / scale
-    size, mean = np.diff(start), bin_means(values, start)
-    spread = np.sqrt(np.maximum(bin_means(values**2, start) - mean**2, 0) * size / (size - 1))
+    size = np.diff(start)
+    mean, square = (tied_bin_means(x, along, start, ties) for x in (values, values**2))
+    spread = np.sqrt(np.maximum(square - mean**2, 0) * size / (size - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         half = np.where(mean > 0, scipy.stats.t.ppf((1 + confidence) / 2, size - 1) * spread
                         / (mean * np.sqrt(size)), 0.0)
@@ -679,6 +776,7 @@ def conditional_calibration(
     n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # is given
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
 ) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
     """Stated and observed dispersion in bins of equal count, sorted by the uncertainty or a feature.
@@ -693,6 +791,8 @@ def conditional_calibration(
         Number of bins of equal count, from 1 to n // 2.
     by : ArrayLike | None, optional
         What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     confidence : float, default 0.95
         Level of the bins' intervals, in (0, 1).
 
@@ -713,7 +813,7 @@ def conditional_calibration(
     Levi et al. (2022); Pernot (2024), § II B.
     """
     sample = Sample(error, uncertainty)
-    return conditional_calibration_of(sample, sample.along(by), n_bins=n_bins,
+    return conditional_calibration_of(sample, sample.along(by), n_bins=n_bins, ties=ties,
                                       confidence=confidence)
 
 # %% ../nbs/20_statistics.ipynb #cell-070
@@ -722,6 +822,7 @@ def conditional_calibration_of(
     along: Ordering | None = None,  # from `sample.along`; None for the order of the uncertainties
     *,
     n_bins: int = 20,  # number of bins of equal count, from 1 to n // 2
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
 ) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
     """`conditional_calibration` of a sample that is checked and sorted already.
@@ -734,6 +835,8 @@ def conditional_calibration_of(
         From `sample.along`; None for the order of the uncertainties.
     n_bins : int, default 20
         Number of bins of equal count, from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     confidence : float, default 0.95
         Level of the bins' intervals, in (0, 1).
 
@@ -750,10 +853,10 @@ def conditional_calibration_of(
         For groups.
     """
     along, confidence = numeric_order(sample, along), check_fraction(confidence, "confidence")
-    start = equal_count_bins(sample.n, n_bins)
-    rmv, rmse, zms, squared, scaled = _local(sample, along, start)
-    low, high = _log_interval(squared, start, confidence)
-    zms_low, zms_high = _log_interval(scaled, start, confidence)
+    start, ties = equal_count_bins(sample.n, n_bins), check_choice(ties, "ties", TIES)
+    rmv, rmse, zms, squared, scaled = _local(sample, along, start, ties)
+    (low, high), (zms_low, zms_high) = (_log_interval(values, along, start, ties, confidence)
+                                        for values in (squared, scaled))
     first, last = (along.labels[along.runs[k]] for k in (start[:-1], start[1:] - 1))
     bins = pd.DataFrame({"count": np.diff(start), "by_low": first, "by_high": last, "rmv": rmv,
                          "rmse": rmse, "rmse_low": np.sqrt(low), "rmse_high": np.sqrt(high),
@@ -773,6 +876,7 @@ def statistic_of(
     along: Ordering | None = None,  # `sample.along(by)` for "correlation", "ence", "zmse"; None
                                     # for the order of the uncertainties
     n_bins: int = 20,  # number of bins of equal count for "ence" and "zmse", from 1 to n // 2
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
 ) -> float:  # the statistic
     """A statistic by its name, of a sample that is checked and sorted already.
 
@@ -787,6 +891,8 @@ def statistic_of(
         uncertainties.
     n_bins : int, default 20
         Number of bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
 
     Returns
     -------
@@ -799,12 +905,14 @@ def statistic_of(
         For an unknown name, and what the function of that name raises.
     """
     check_choice(name, "statistic", NAMED)
+    check_choice(ties, "ties", TIES)
     if name == "zms": return sample.zms
     if name in ("nll", "rce", "cc"):
         return {"nll": _nll, "rce": _rce, "cc": _cc}[name](sample)
     along = numeric_order(sample, along)
     if name == "correlation": return _correlation(sample, along)
-    rmv, rmse, local_zms, *_ = _local(sample, along, equal_count_bins(sample.n, n_bins))
+    start = equal_count_bins(sample.n, n_bins)
+    rmv, rmse, local_zms, *_ = _local(sample, along, start, ties)
     return _ence(rmv, rmse) if name == "ence" else _zmse(local_zms)
 
 # %% ../nbs/20_statistics.ipynb #cell-040

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import itertools
 import json
 import textwrap
@@ -20,20 +21,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .bootstrap import BootstrapInterval, intervals_of
-from .causes import Cause, causes_of
+from .causes import Cause, causes_of, read_observed
 from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, by_chance,
                                check_tolerance, conclusions_of, headline_of, mends_for, next_step,
                                planned_resamples, read_features, still_open)
 from .distributions import distribution_name, standard_distribution
 from .groups import LEAST_GROUPS
-from .inputs import check_choices, check_count, check_fraction, check_generator
+from .inputs import check_choice, check_choices, check_count, check_fraction, check_generator
 from .references import SimulatedReference, check_n_mc, references_of, zeta_of
-from .repeats import repeats_of
+from .repeats import Repeats, repeats_of
 from .resampling import affordable
 from .results import (Interval, Result, enumerated, html_table, json_plain, new_axes,
                            three_digits)
-from .sample import Sample, bin_means, equal_count_bins
-from .statistics import skewness_gm
+from .sample import Sample, equal_count_bins
+from .statistics import TIES, skewness_gm, tied_bin_means
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -312,7 +313,7 @@ def _factor(name, estimate, one):
     return float(np.sqrt(max(1 + 2 * (estimate - one.reference), 0)))
 
 # %% ../nbs/51_validation.ipynb #cell-026
-def _cautions(sample, scores, n_bins):
+def _cautions(sample, scores, n_bins, ties):
     "Sentences about conditions that the data do not meet."
     n, found = sample.n, [
         f"{label} has a skewed distribution (robust skewness {beta}), since {_SKEWED[label]}: "
@@ -322,7 +323,7 @@ def _cautions(sample, scores, n_bins):
     if distinct == 1:
         found.append("All uncertainties are equal: there is nothing to rank and nothing to be "
                      "consistent with.")
-    elif distinct < n / 2:
+    elif distinct < n / 2 and ties == "order":
         found.append(f"Stratified uncertainties: only {distinct} distinct values in {n} points; "
                      "bins depend on the order of the rows.")
     defined = [score for score in scores.values() if score.interval is not None]
@@ -408,6 +409,7 @@ class _Validated(Result):
     causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
     cautions: tuple[str, ...]  # conditions that the data do not meet
     warnings: tuple[str, ...] = ()  # in short, those of them on which every answer depends
+    repeats: Repeats | None = None  # whether rows repeat others, as found; None with groups given
     settings: dict[str, Any]  # what it was made with, by name: n, n_bins, tolerance, groups …
 
     @property
@@ -415,7 +417,7 @@ class _Validated(Result):
         "The conclusions, or, where there are none, what the scores say of the same questions."
         return list(self.conclusions.values()) or _answers(self.scores)
 
-    @property
+    @functools.cached_property
     def headline(self) -> str:
         "What was shown, what was excluded and what stays open, and on what condition."
         doubt = by_chance(self.conclusions.values(), 1 - self.settings["confidence"])
@@ -424,9 +426,12 @@ class _Validated(Result):
             doubt = "Yet the file holds something that should be looked at first."
         return " ".join([headline_of(self.answers), *filter(None, [doubt]), *self.warnings])
 
-    sentence = headline  # what every result has
-
     @property
+    def sentence(self) -> str:
+        "The headline."
+        return self.headline
+
+    @functools.cached_property
     def next_step(self) -> str:
         "What to do about it first: a mistake in the file before anything else."
         return _next_step(self)
@@ -450,11 +455,13 @@ class Validation(_Validated):
         Conditions that the data do not meet.
     warnings : tuple[str, ...]
         In short, those of them on which every answer depends.
+    repeats : Repeats | None
+        Whether rows repeat others, as found; None with groups given.
     settings : dict[str, Any]
         What it was made with, by name: n, n_bins, tolerance, groups ….
     """
 
-    @property
+    @functools.cached_property
     def mends(self) -> str:
         "What could put it right, for `uqcal.mend` to try; empty where that is not the next step."
         if self.next_step != next_step(self.answers): return ""  # the file, or its order, first
@@ -520,7 +527,7 @@ def _next_step(result):
         one.factor is not None or one.name in _IN_THE_FILE)), None)
     if cause is not None: return f"{_FIRST} {cause.sentence}"
     if _is_much_alike(result):
-        lag = repeats_of(result.sample).lag
+        lag = result.repeats.lag
         which = "neighbouring rows" if lag <= 3 else f"rows {lag:,} apart"
         return (f"Find out why {which} are so much alike: if they belong together, give their "
                 "groups (--groups) and judge again.")
@@ -535,8 +542,8 @@ def _next_step(result):
 # %% ../nbs/51_validation.ipynb #cell-053b
 def _is_much_alike(result):
     "Whether rows resemble others so much that, were they groups, no answer would stand."
-    if not result.warnings or result.sample.groups is not None: return False
-    found = repeats_of(result.sample)
+    found = result.repeats
+    if found is None or result.sample.groups is not None: return False
     return found.repeats is None and found.is_suspect and found.correlation >= 0.3
 
 # %% ../nbs/51_validation.ipynb #cell-028b
@@ -588,11 +595,17 @@ def _as_json(result):
             "conclusions": _told(result.conclusions, grounds),
             "scores": _told(result.scores, ("status", "sentence")),
             "causes": [{"name": one.name, "strength": one.strength, "sentence": one.sentence,
-                        "rows": one.rows.tolist()} for one in result.causes],
+                        "rows": one.rows.tolist(), "labels": _labels(result.sample, one.rows)}
+                       for one in result.causes],
             "cautions": result.cautions, "settings": result.settings,
             "table": result.to_frame().to_dict("records"), "mends": result.mends,
             "mend_call": result.mend_call, "still_open": result.still_open,
             "parts": parts})
+
+# %% ../nbs/51_validation.ipynb #cell-028c-l
+def _labels(sample, rows):
+    "What rows are called in the file, such as \"line 12\"; none where only positions count."
+    return [label for row in rows.tolist() if (label := sample.row_label(row))]
 
 # %% ../nbs/51_validation.ipynb #cell-029
 def _plot_scores(result, ax):
@@ -626,19 +639,17 @@ def validate(
     *,
     statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # or "rce", "correlation", "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
-    features: Any = None,  # columns to look along: DataFrame or dict of name → column, shape (n,)
-                           # each, numbers or groups as text; two conclusions for each
+    features: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
     groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,), if any do
-    tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
-                              # no harm, > 1; for bias, tolerance − 1 stated uncertainties
+    observed: ArrayLike | None = None,  # observed values, shape (n,), for what may have gone wrong
+    tolerance: float = 1.25,  # largest harmless factor of errors to u, > 1; for bias, tolerance − 1
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
     n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
-    n_boot: int = 5000,  # bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points
-    n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1, fewer above 50,000
-                              # points; "auto": 9,999, and above 10,000 points what settles answers
-    n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2, fewer above 15,000
-                               # points; or "auto": as many as the interval's width asks for
+    ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
+    n_boot: int = 5000,  # bootstrap resamples, ≥ 1; of all draws fewer where points are many
+    n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1; "auto": 9,999, or less
+    n_mc: int | str = 10_000,  # simulated sets for each distribution, ≥ 2; "auto": as needed
     confidence: float = 0.95,  # level of intervals, in (0, 1); tests reject at 1 − confidence
     n_calibration: int | None = None,  # errors to which uncertainties were fitted before, if any
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -658,27 +669,27 @@ def validate(
     conclusions : bool, default True
         Whether to draw conclusions by tests that assume no distribution.
     features : Any, optional
-        Columns to look along: DataFrame or dict of name → column, shape (n,) each, numbers
-        or groups as text; two conclusions for each.
+        DataFrame or dict of columns to look along: numbers, or groups as text.
     groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,), if any do.
+    observed : ArrayLike | None, optional
+        Observed values, shape (n,), for what may have gone wrong.
     tolerance : float, default 1.25
-        Largest factor between the errors' size and the stated one that does no harm, > 1;
-        for bias, tolerance − 1 stated uncertainties.
+        Largest harmless factor of errors to u, > 1; for bias, tolerance − 1.
     distribution : Any, optional
         Of error / uncertainty, if known: "normal", "t6" ….
     distributions : Sequence[Any], default ("normal", "t6")
         Two or more to compare where none is known.
     n_bins : int, default 20
         Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
     n_boot : int, default 5000
-        Bootstrap resamples for the intervals, ≥ 1; fewer above 20,000 points.
+        Bootstrap resamples, ≥ 1; of all draws fewer where points are many.
     n_resamples : int | str, default "auto"
-        Shuffles for each conclusion, ≥ 1, fewer above 50,000 points; "auto": 9,999, and
-        above 10,000 points what settles answers.
+        Shuffles for each conclusion, ≥ 1; "auto": 9,999, or less.
     n_mc : int | str, default 10_000
-        Simulated sets for each distribution, ≥ 2, fewer above 15,000 points; or "auto": as
-        many as the interval's width asks for.
+        Simulated sets for each distribution, ≥ 2; "auto": as needed.
     confidence : float, default 0.95
         Level of intervals, in (0, 1); tests reject at 1 − confidence.
     n_calibration : int | None, optional
@@ -704,11 +715,12 @@ def validate(
     ----------
     Pernot (2024), Fig. 1, App. A.
     """
-    sample, warnings, doubts = _independent(Sample(error, uncertainty, groups))
+    sample, repeats, warnings, doubts = _independent(Sample(error, uncertainty, groups))
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
-    counts, planned, n_mc = _counts(sample.n, n_bins, n_boot, n_resamples, n_mc)
+    observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
+    counts, planned, n_mc = _counts(sample.n, n_bins, ties, n_boot, n_resamples, n_mc)
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
@@ -719,8 +731,9 @@ def validate(
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     return Validation(sample=sample, conclusions=found, settings=settings, warnings=warnings,
-                      causes=causes_of(sample, orders), scores=_beside_a_fit(scores, n_calibration),
-                      cautions=(*doubts, *_cautions(sample, scores, n_bins)))
+                      repeats=repeats, causes=causes_of(sample, orders, observed=observed),
+                      scores=_beside_a_fit(scores, n_calibration),
+                      cautions=(*doubts, *_cautions(sample, scores, n_bins, ties)))
 
 # %% ../nbs/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
@@ -764,15 +777,15 @@ def _check_distributions(distribution, distributions):
 
 # %% ../nbs/51_validation.ipynb #cell-052
 def _independent(sample):
-    """The sample with rows that repeat each other as groups, and what makes one doubt the rest, in
-    short and at length."""
-    if sample.groups is not None: return sample, (), ()
+    """The sample with rows that repeat each other as groups, these as found, and what makes one
+    doubt the rest, in short and at length."""
+    if sample.groups is not None: return sample, None, (), ()
     repeats = repeats_of(sample)
-    if not repeats.is_suspect: return sample, (), ()
+    if not repeats.is_suspect: return sample, repeats, (), ()
     again = f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one"
     if repeats.repeats is not None and repeats.groups is not None:
         counted = "Here they count as one observation; give the groups if you know them."
-        return sample.with_groups(repeats.groups), (f"{again} and count once.",), tuple(
+        return sample.with_groups(repeats.groups), repeats, (f"{again} and count once.",), tuple(
             f"{one} {counted}" for one in repeats.found)
     if repeats.repeats == "uncertainties":
         alike = "Rows that share an uncertainty are alike: if they belong together"
@@ -780,7 +793,7 @@ def _independent(sample):
     elif repeats.lag <= 3: alike = "Neighbouring rows are alike: if they belong together"
     else: alike = f"Rows {repeats.lag:,} apart are alike: if they belong together"
     doubt = "p-values are too small and intervals too short unless the groups are given."
-    return sample, (f"{alike}, give groups (--groups).",), tuple(
+    return sample, repeats, (f"{alike}, give groups (--groups).",), tuple(
         f"{one} If so, {doubt}" for one in repeats.found)
 
 # %% ../nbs/51_validation.ipynb #cell-052b
@@ -789,10 +802,10 @@ def _is_too_few(sample, groups):
     return groups is None and sample.groups is not None and sample.groups.labels.size < LEAST_GROUPS
 
 # %% ../nbs/51_validation.ipynb #cell-052c
-def _counts(n, n_bins, n_boot, n_resamples, n_mc):
+def _counts(n, n_bins, ties, n_boot, n_resamples, n_mc):
     "Numbers of bins and draws, checked; fewer draws where points are many."
-    counts = dict(n_bins=check_count(n_bins, "n_bins"), n_boot=affordable(
-        check_count(n_boot, "n_boot"), n, max(10**8, 999 * n)))
+    counts = dict(n_bins=check_count(n_bins, "n_bins"), ties=check_choice(ties, "ties", TIES),
+                  n_boot=affordable(check_count(n_boot, "n_boot"), n, max(10**8, 999 * n)))
     planned, n_mc = planned_resamples(n_resamples, n), check_n_mc(n_mc)
     if n_mc != "auto": n_mc = affordable(n_mc, n, 15 * 10**7)
     return counts, planned, n_mc
@@ -808,11 +821,11 @@ def _settings(sample, scores, distribution, n_calibration, **given):
             "distribution": None if distribution is None else distribution_name(distribution)}
 
 # %% ../nbs/51_validation.ipynb #cell-034
-def _undefined(sample, n_bins):
+def _undefined(sample, n_bins, ties):
     "Why statistics have no value for these data: a sentence for each of them."
     equal = ("All uncertainties are equal, so there is nothing to {}: only their average size "
              "(ZMS) can be judged.")
-    reasons = _too_few(sample, n_bins)
+    reasons = _too_few(sample, n_bins, ties)
     if sample.by_uncertainty.is_constant:
         reasons |= {"cc": equal.format("rank"), "ence": equal.format("be consistent with"),
                    "zmse": equal.format("be consistent with"),
@@ -825,13 +838,13 @@ def _undefined(sample, n_bins):
     return reasons
 
 # %% ../nbs/51_validation.ipynb #cell-034b
-def _too_few(sample, n_bins):
+def _too_few(sample, n_bins, ties):
     "Why bins tell nothing: too few points, or a bin without an error other than zero."
     if 2 * n_bins > sample.n:
         return dict.fromkeys(("ence", "zmse"), f"{n_bins} bins need {2 * n_bins} points, and there "
                              f"are {sample.n}: ask for fewer bins.")
-    squares = sample.error[sample.by_uncertainty.order]**2
-    empty = np.sum(bin_means(squares, equal_count_bins(sample.n, n_bins)) == 0)
+    along, start = sample.by_uncertainty, equal_count_bins(sample.n, n_bins)
+    empty = np.sum(tied_bin_means(sample.error[along.order]**2, along, start, ties) == 0)
     return {"zmse": f"In {empty} of {n_bins} bins all errors are zero, so that the logarithm of "
                     "their mean square is infinite: ask for fewer bins, or ENCE."} if empty else {}
 
@@ -839,15 +852,15 @@ def _too_few(sample, n_bins):
 def _scores(names, sample, groups, distributions, n_mc, counts, common):
     "Each statistic with its interval, its references and its status."
     if _is_too_few(sample, groups): return {}
-    n_bins = counts["n_bins"]
-    reasons = _undefined(sample, n_bins)
+    n_bins, ties = counts["n_bins"], counts["ties"]
+    reasons = _undefined(sample, n_bins, ties)
     usable = [name for name in names if name not in reasons]
     needed = dict.fromkeys("zms" if name == "nll" else name for name in usable)
     intervals = intervals_of(tuple(needed), sample, **counts, **common) if needed else {}
     if "nll" in usable: intervals["nll"] = _as_nll(intervals["zms"], sample)
     simulated = [name for name in usable if name != "correlation"]
     references = references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,
-                               intervals=intervals, **common)
+                               ties=ties, intervals=intervals, **common)
     heavy = _heavy_tails(sample)
     return {name: Score(statistic=name, status="undecided", sentence=reasons[name],
                         confidence=common["confidence"]) if name in reasons
