@@ -54,7 +54,7 @@ def locked(method: _Method,  # a method that reads or changes the object's state
     return run  # type: ignore[return-value]
 
 # %% ../nbs/18_tickets.ipynb #cell-009
-_FORMAT = "uqcal state 1"
+_FORMAT = "uqcal state 2"
 _BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _CLASSES: dict[str, type] = {}
 
@@ -103,13 +103,19 @@ def _generator(state):
     return np.random.Generator(bits)
 
 # %% ../nbs/18_tickets.ipynb #cell-019b
+def _home_of(name):
+    "The module of uqcal that defines a class of this name; None where none does."
+    from uqcal._modidx import d as exported
+    for module, defined in exported["syms"].items():
+        if f"{module}.{name}" in defined: return module
+    return None
+
+
 def _object(content):
     "An object with its parameters and what it learnt."
     name = content["class"]
-    module = name.rpartition(".")[0]
-    if module.startswith("uqcal."):
-        try: import_module(module)
-        except ModuleNotFoundError: pass  # said below, as for any other class
+    home = _home_of(name)
+    if home: import_module(home)
     if name not in _CLASSES:
         raise ValueError(f"the state holds a {name!r:.80}, which is not known here: import what "
                          "defines it before")
@@ -121,6 +127,12 @@ def _object(content):
 def _checksum(content): return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 # %% ../nbs/18_tickets.ipynb #cell-036
+def _stored_name(cls):
+    "The name of a class in a state: its own if it is one of uqcal's, else with its module."
+    own = cls.__module__.startswith("uqcal.")
+    return cls.__qualname__ if own else f"{cls.__module__}.{cls.__qualname__}"
+
+
 class _Kept(BaseEstimator):
     "What belongs to an object, for a file or a copy: the lock does not."
 
@@ -130,7 +142,7 @@ class _Kept(BaseEstimator):
         learnt = {name: value for name, value in vars(self).items()
                   if name.endswith("_") and not name.startswith("_")}
         name = type(self).__name__
-        return {"class": f"{type(self).__module__}.{type(self).__qualname__}",
+        return {"class": _stored_name(type(self)),
                 **{part: {key: _written(one, f"{name}.{key}") for key, one in values.items()}
                    for part, values in (("parameters", parameters), ("state", learnt))}}
 
@@ -143,7 +155,7 @@ class Storable(_Kept):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        _CLASSES[f"{cls.__module__}.{cls.__qualname__}"] = cls
+        _CLASSES[_stored_name(cls)] = cls
 
     def to_dict(self) -> dict[str, Any]:  # for `json.dump`
         """The whole state, for another process to go on from.
@@ -187,7 +199,8 @@ class Storable(_Kept):
                              f"{type(state).__name__} {state!r:.60}")
         if state["format"] != _FORMAT:
             raise ValueError(f"state must have the format {_FORMAT!r}, got "
-                             f"{state['format']!r:.40}: another release of uqcal wrote it")
+                             f"{state['format']!r:.40}: another release of uqcal wrote it; fit or "
+                             "start anew")
         if _checksum(state.get("content")) != state.get("checksum"):
             raise ValueError("state must be as it was written: its checksum is another one")
         made = _object(state["content"])
