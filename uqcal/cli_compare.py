@@ -335,7 +335,6 @@ def _comparison_in_parts(context):
     columns = differing([params[name] for name in ("response", "score", "group", "weight")])
     sides = params["a"], params["b"]
     _check_sides(*sides, params["everyone"])
-    check_outputs(None, params["jobs"], json=params["json_file"])
     from uqcal.partition_comparison import comparison_of_partitions, comparisons_of_partitions
     named = dict(zip(("response", "score", "group", "weight"), columns),
                  progress=shows_bar(params["progress"]))
@@ -377,7 +376,9 @@ def _comparison_page(frame, sides, result, facts, apart=None):
             "reaches two standard deviations of pure noise either way.")
     if sides is None:
         rows, top = _screening_rows(result, 50), min(3, len(result.table))
-        graphs = [_graph_picture(result.graph(k, method="asymptotic"), (row["a"], row.get("b")),
+        options = dict(n_resamples=99, rng=0) if "cluster" in result.data else dict(
+            method="asymptotic")  # the picture has the p-value of the screen
+        graphs = [_graph_picture(result.graph(k, **options), (row["a"], row.get("b")),
                                  row["kuiper_pvalue"])
                   for k, row in enumerate(result.table.head(top).to_dict("records"))]
         chart = draw_picture(

@@ -28,7 +28,7 @@ import numpy as np
 import typer
 
 from . import __version__
-from .results import enumerated, json_plain
+from .results import enumerated, json_plain, three_digits
 from .tables import Table, display_name, exact_encoding, rows_again
 
 # %% auto #0
@@ -37,8 +37,9 @@ __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', '
            'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups',
            'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places',
            'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'source_twice', 'rows_to', 'write_rows', 'read_model',
-           'restored', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python', 'on_one_line', 'is_mended',
-           'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command', 'transcript']
+           'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python',
+           'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command',
+           'transcript']
 
 # %% ../nbs/66_cli_parts.ipynb #parts-option
 def option(
@@ -822,6 +823,51 @@ def restored(
     try: return kinds[name].from_dict(made)
     except (ValueError, TypeError, KeyError, AttributeError) as wrong:
         raise ValueError(f"--apply {path} is damaged: {wrong}") from None
+
+# %% ../nbs/66_cli_parts.ipynb #parts-span
+def span_of(
+    values: np.ndarray,  # numbers, one or more
+) -> str:
+    """The smallest and the largest of some numbers in words, once where they look the same.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Numbers, one or more.
+
+    Returns
+    -------
+    str
+    """
+    low, high = three_digits(values.min()), three_digits(values.max())
+    return low if low == high else f"{low} to {high}"
+
+# %% ../nbs/66_cli_parts.ipynb #parts-outside
+def outside_words(
+    name: str,  # of the column
+    values: np.ndarray,  # of the rows that are corrected, shape (n,)
+    ends: Sequence[float],  # the smallest and the largest value to which the correction was fitted
+) -> list[str]:  # one sentence; none where all rows lie inside
+    """How many rows lie outside the range of a fit, and which range that is.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    values : np.ndarray
+        Of the rows that are corrected, shape (n,).
+    ends : Sequence[float]
+        The smallest and the largest value to which the correction was fitted.
+
+    Returns
+    -------
+    list[str]
+        One sentence; none where all rows lie inside.
+    """
+    count = int(np.sum((values < ends[0]) | (values > ends[1])))
+    if not count: return []
+    return [f"In {count:,} of {len(values):,} rows {name} lies outside {span_of(np.array(ends))}, "
+            "the range of the fit: there the correction is extrapolated."]
 
 # %% ../nbs/66_cli_parts.ipynb #cell-092g
 MARKS = ("decimal", "thousands", "encoding")  # without them a file has other numbers
