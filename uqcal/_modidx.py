@@ -585,6 +585,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uqcal.cli_parts.aligned': ('cli_parts.html#aligned', 'uqcal/cli_parts.py'),
                                  'uqcal.cli_parts.as_json': ('cli_parts.html#as_json', 'uqcal/cli_parts.py'),
                                  'uqcal.cli_parts.as_keywords': ('cli_parts.html#as_keywords', 'uqcal/cli_parts.py'),
+                                 'uqcal.cli_parts.as_labels': ('cli_parts.html#as_labels', 'uqcal/cli_parts.py'),
                                  'uqcal.cli_parts.asked_facts': ('cli_parts.html#asked_facts', 'uqcal/cli_parts.py'),
                                  'uqcal.cli_parts.check_features': ('cli_parts.html#check_features', 'uqcal/cli_parts.py'),
                                  'uqcal.cli_parts.check_outputs': ('cli_parts.html#check_outputs', 'uqcal/cli_parts.py'),

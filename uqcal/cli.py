@@ -20,14 +20,14 @@ from .cli_compare import comparison_commands
 from .cli_intervals import interval_commands
 from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissing, Encoding,
                              Groups, InParts, Jobs, JsonFile, Progress, Report, Seed, Thousands,
-                             Where, aligned, as_json, as_keywords, asked_facts, check_features,
-                             check_outputs, check_sizes, cores, deliver, differing, first_words,
-                             how_read, in_python, is_mended, mend_command, new_app, on_lines,
-                             on_one_line, open_parts, option, options_in_parts, outside_words,
-                             points_of, read_model, refuse_idle, restored, row_details,
-                             run_command, shows_bar, source_facts, source_twice, span_of,
-                             tell_of_parts, typed, visible, with_groups, with_places, wrapped,
-                             write_rows)
+                             Where, aligned, as_json, as_keywords, as_labels, asked_facts,
+                             check_features, check_outputs, check_sizes, cores, deliver, differing,
+                             first_words, how_read, in_python, is_mended, mend_command, new_app,
+                             on_lines, on_one_line, open_parts, option, options_in_parts,
+                             outside_words, points_of, read_model, refuse_idle, restored,
+                             row_details, run_command, shows_bar, source_facts, source_twice,
+                             span_of, tell_of_parts, typed, visible, with_groups, with_places,
+                             wrapped, write_rows)
 from .cli_streams import stream_commands
 from .tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
                           read_probabilities, read_table)
@@ -224,7 +224,8 @@ def _validated(read, names, feature, groups, **options):
     from uqcal.validation import validate
     errors, stated, table, columns = read
     chosen = {name: columns[name] for name in feature or ()}
-    return validate(errors, stated, features=chosen or None, groups=columns.get(groups), **options,
+    return validate(errors, stated, features=chosen or None,
+                    groups=as_labels(columns.get(groups)), **options,
                     observed=table.columns[names[0]] if len(names) == 3 else None)
 
 # %% ../nbs/70_cli.ipynb #cell-031-idle
@@ -502,7 +503,7 @@ def _mend_errors(source, context, roles, how, options):
     if out is not None: check_new_columns(table, list(_mended_columns(table, 0.0, stated, roles)))
     from uqcal.mending import mend
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
-                 groups=columns.get(groups), **options)
+                 groups=as_labels(columns.get(groups)), **options)
     made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
     kept = [] if model is None else [_write_model(found, names, model, columns)]
     if out is not None: kept.append(write_rows(source, table, made, out, how))
@@ -653,7 +654,7 @@ def _mend_scores(source, columns, out, model, how, options):
     from uqcal.page import write_whole
     from uqcal.probability_mending import mend_probabilities
     try:
-        found = mend_probabilities(y, p, cluster=table.columns.get(cluster), **options)
+        found = mend_probabilities(y, p, cluster=as_labels(table.columns.get(cluster)), **options)
     except ValueError as wrong:
         raise ValueError(str(wrong).replace("y_true", outcome)) from wrong
     rows = [("", "gain in log score", "± ", "near the best", "held-out verdict")]
@@ -751,9 +752,9 @@ def _calibration(
     y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how)
     from uqcal.calibration import calibration_report
     result = calibration_report(
-        y, p, sample_weight=w, cluster=table.columns.get(cluster), n_bins=n_bins, n_boot=n_boot,
-        n_resamples=n_resamples, tolerance=tolerance, rng=seed, confidence=confidence,
-        n_jobs=cores(jobs), progress=shows_bar(progress))
+        y, p, sample_weight=w, cluster=as_labels(table.columns.get(cluster)), n_bins=n_bins,
+        n_boot=n_boot, n_resamples=n_resamples, tolerance=tolerance, rng=seed,
+        confidence=confidence, n_jobs=cores(jobs), progress=shows_bar(progress))
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
     _write_calibration(result, data | source_facts(table) | _contradicted(table, result), seed,

@@ -16,9 +16,9 @@ import typer
 from . import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups, InParts,
                              Jobs, JsonFile, Progress, Report, Seed, Thousands, Where, aligned,
-                             as_json, check_outputs, check_sizes, cores, deliver, differing,
-                             first_words, how_read, in_python, is_mended, new_app, on_lines,
-                             on_one_line, open_parts, option, options_in_parts, points_of,
+                             as_json, as_labels, check_outputs, check_sizes, cores, deliver,
+                             differing, first_words, how_read, in_python, is_mended, new_app,
+                             on_lines, on_one_line, open_parts, option, options_in_parts, points_of,
                              refuse_crossed, row_details, shows_bar, source_facts, tell_of_parts,
                              typed, wrapped)
 from .inputs import printable
@@ -111,8 +111,9 @@ def _read_groups(file, names, labels, how=None):
                          "--cluster") from None
     columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
-    return table, pd.DataFrame(columns | {
-        role: table.columns[name] for role, name in zip(("group", "cluster"), labels)})
+    columns["group"] = table.columns[labels[0]]
+    if labels[1:]: columns["cluster"] = as_labels(table.columns[labels[1]])
+    return table, pd.DataFrame(columns)
 
 # %% ../nbs/69_cli_compare.ipynb #cf59da99
 def _check_sides(a, b, everyone):
@@ -479,7 +480,7 @@ def _compare_models(
     from uqcal.model_comparison import compare_models
     found = compare_models(
         y_true, predictions, score=score, dof=np.inf if dof is None else dof,
-        confidence_level=level, groups=table.columns[groups] if groups else None,
+        confidence_level=level, groups=as_labels(table.columns[groups]) if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
         progress=shows_bar(progress))
     calls = {} if is_mended(table) else _model_calls(found, context)

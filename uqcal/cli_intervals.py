@@ -14,12 +14,12 @@ import typer
 
 from .cli_parts import (FILE, ROWS, AsGroups, Decimal, DropMissing, Encoding, Groups, Jobs,
                              JsonFile, Progress, Report, Seed, Thousands, Where, aligned, as_json,
-                             as_keywords, asked_facts, check_features, check_outputs, check_sizes,
-                             cores, deliver, differing, first_words, how_read, in_python,
-                             is_mended, mend_command, new_app, on_one_line, option, outside_words,
-                             points_of, read_model, refuse_crossed, refuse_idle, restored,
-                             row_details, shows_bar, source_twice, typed, visible, with_groups,
-                             with_places, wrapped, write_rows)
+                             as_keywords, as_labels, asked_facts, check_features, check_outputs,
+                             check_sizes, cores, deliver, differing, first_words, how_read,
+                             in_python, is_mended, mend_command, new_app, on_one_line, option,
+                             outside_words, points_of, read_model, refuse_crossed, refuse_idle,
+                             restored, row_details, shows_bar, source_twice, typed, visible,
+                             with_groups, with_places, wrapped, write_rows)
 from .tables import UnknownColumn, check_new_columns, display_name, read_intervals, read_table
 
 # %% auto #0
@@ -117,9 +117,9 @@ def _intervals(
     result = interval_report(
         y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
         features={name: table.columns[name] for name in feature or ()} or None,
-        groups=table.columns.get(groups), sort_bounds=sort_bounds, n_calibration=n_calibration,
-        tolerance=tolerance, confidence=confidence, n_resamples=n_resamples, rng=seed,
-        n_jobs=cores(jobs), progress=shows_bar(progress))
+        groups=as_labels(table.columns.get(groups)), sort_bounds=sort_bounds,
+        n_calibration=n_calibration, tolerance=tolerance, confidence=confidence,
+        n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
     _tell_intervals(result, table, {**roles, **asked_facts(feature, groups, table)}, seed, report,
                     json_file, None if out or model else context)
     _write_bounds(result, table, stated, source, out, how, json_file == "-")

@@ -35,11 +35,11 @@ from .tables import Table, display_name, exact_encoding, rows_again
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'AsGroups',
            'InParts', 'Jobs', 'Seed', 'Report', 'JsonFile', 'MARKS', 'ROWS', 'option', 'shows_bar', 'how_read',
            'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups',
-           'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places',
-           'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'source_twice', 'rows_to', 'write_rows', 'read_model',
-           'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python',
-           'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command',
-           'transcript']
+           'as_labels', 'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details',
+           'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'source_twice', 'rows_to',
+           'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines',
+           'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts',
+           'new_app', 'run_command', 'transcript']
 
 # %% ../nbs/66_cli_parts.ipynb #parts-option
 def option(
@@ -363,6 +363,27 @@ def with_groups(
     if groups in names:
         raise ValueError(f"--groups must name a column of its own, got {groups!r}")
     return [*(feature or ()), *([groups] if groups and groups not in (feature or ()) else [])]
+
+# %% ../nbs/66_cli_parts.ipynb #parts-labels
+def as_labels(
+    column: np.ndarray | None,  # labels of clusters as they stand in the file; None for none
+) -> np.ndarray | None:  # whole numbers where all labels are, else the same
+    """Labels of clusters as Python reads them, whose order decides which draw belongs to which.
+
+    Parameters
+    ----------
+    column : np.ndarray | None
+        Labels of clusters as they stand in the file; None for none.
+
+    Returns
+    -------
+    np.ndarray | None
+        Whole numbers where all labels are, else the same.
+    """
+    if column is None: return None
+    known, place = np.unique(column.astype(str), return_inverse=True)
+    if not all(re.fullmatch(r"0|-?[1-9]\d{0,17}", one) for one in known.tolist()): return column
+    return known.astype(np.int64)[place]
 
 # %% ../nbs/66_cli_parts.ipynb #cell-104b
 def refuse_crossed(
