@@ -194,3 +194,15 @@ def test_two_questions_of_two_groups_share_their_level():
                                   (0.03, 0.01, "groups a and b differ"), (0.3, 0.2, "no difference between groups a and b is found")):
         graph = SimpleNamespace(kuiper_pvalue=kuiper, scores_may_explain=False, slope=lambda p=average: SimpleNamespace(value=0.1, pvalue=p, confidence_interval=(0.0, 0.2)))
         assert _graph_headline(graph, ("a", "b")).startswith(f"At like scores {said}: a minus b is 0.100 on average")
+
+
+@pytest.mark.parametrize("more", [[], ["--everyone"], ["--a", "a", "--b", "b"]])
+def test_clusters_have_their_report(tmp_path, monkeypatch, capsys, more):
+    "Mutation: the pictures of a screen by the method without clusters, refused after all work."
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"p": rng.uniform(size=240), "g": rng.choice(["a", "b", "c"], 240), "c": np.arange(240) // 6})
+    table.assign(o=(rng.uniform(size=240) < table["p"]).astype(int)).to_csv("t.csv", index=False)
+    run(capsys, "t.csv", "--response", "o", "--score", "p", "--group", "g", "--cluster", "c", "--n-resamples", "99", *more, "--report", "r.html", "--json", "n.json")
+    assert "<svg" in (page := (tmp_path / "r.html").read_text(encoding="utf-8")) or "image/svg" in page
+    assert json.loads((tmp_path / "n.json").read_text(encoding="utf-8"))

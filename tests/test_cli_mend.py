@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from uqcal.cli import main
+from uqcal.results import three_digits
+from uqcal.scaling import Mend
 
 QUICK = ["--n-boot", "99", "--n-resamples", "199", "--jobs", "1"]
 
@@ -179,3 +181,56 @@ def test_columns_are_not_named_where_nothing_was_concluded_or_a_mend_has_written
     assert "Not asked about" not in run(capsys, "validate", "ovens.csv", *columns, "--no-conclusions")[1]
     assert run(capsys, "mend", "ovens.csv", *columns, "--out", "mended.csv")[0] == 0
     assert "Not asked about" not in run(capsys, "validate", "mended.csv", "--error", "mended_error", "--uncertainty", "mended_uncertainty", *QUICK)[1]
+
+
+def shifted(n, seed, low=0.2):
+    "Errors with a bias that grows with u, and a feature that nothing depends on."
+    rng = np.random.default_rng(seed)
+    u = low * np.exp(rng.uniform(0, 2.5, n))
+    return pd.DataFrame({"u": u, "E": 0.8 * u + 0.1 + 1.5 * u * rng.standard_normal(n), "T": rng.uniform(size=n), "yhat": 5.0})
+
+
+@pytest.fixture
+def fitted(capsys):
+    "A correction of predictions and uncertainties, in mend.json."
+    shifted(400, 5).to_csv("old.csv", index=False)
+    assert run(capsys, "mend", "old.csv", "--error", "E", "--uncertainty", "u", "--feature", "T", "--model", "mend.json", *QUICK)[0] == 0
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 0.9), (1.0, 1.05)])
+def test_what_apply_prints_is_of_these_rows(capsys, fitted, low, high):
+    "Mutation: the ends of the shifts of the calibration."
+    rows = shifted(400, 6).query("@low < u < @high")
+    rows.to_csv("new.csv", index=False)
+    code, out, err = run(capsys, "mend", "new.csv", "--apply", "mend.json", "--predicted", "yhat", "--out", "made.csv")
+    made, said = pd.read_csv("made.csv"), " ".join(out.split())
+    shift, factor = made["mended_prediction"] - made["yhat"], made["mended_uncertainty"] / made["u"]
+    words = [three_digits(one.min()) if three_digits(one.min()) == three_digits(one.max()) else f"{three_digits(one.min())} to {three_digits(one.max())}" for one in (shift, factor)]
+    assert (code, err) == (0, "") and f"Recalibrated: {words[0]} added to predictions; uncertainties times {words[1]}." in said and "outside" not in said
+
+
+@pytest.mark.parametrize("u", [0.0022, 900.0])
+def test_rows_outside_the_range_of_a_fit_are_counted_with_the_range(capsys, fitted, u):
+    model, rows = Mend.from_dict(json.loads(Path("mend.json").read_text())["mend"]), shifted(50, 7, 0.5).query("u < 2")
+    rows.assign(u=rows["u"].where(np.arange(len(rows)) != 3, u)).to_csv("new.csv", index=False)
+    low, high = map(three_digits, model.u_range_)
+    said = " ".join(run(capsys, "mend", "new.csv", "--apply", "mend.json", "--out", "made.csv")[1].split())
+    assert f"In 1 of {len(rows)} rows u lies outside {low} to {high}, the range of the fit: there the correction is extrapolated." in said
+    assert model.outside(pd.read_csv("new.csv")["u"]).sum() == 1
+
+
+def test_probabilities_outside_the_range_of_a_fit_are_counted(capsys):
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.1, 0.6, 400)
+    pd.DataFrame({"y": (rng.uniform(size=400) < p**2).astype(int), "p": p}).to_csv("cases.csv", index=False)
+    assert run(capsys, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--model", "mend.json", *QUICK)[0] == 0
+    pd.DataFrame({"p": [0.3, 0.5, 0.9, 0.999]}).to_csv("new.csv", index=False)
+    said = " ".join(run(capsys, "mend", "new.csv", "--apply", "mend.json", "--out", "made.csv")[1].split())
+    assert "In 2 of 4 rows p lies outside 0.1" in said and "Probabilities of these rows: 0.300 to 0.999 before" in said
+
+
+def test_apply_asks_for_no_column_that_the_correction_does_not_use(capsys, fitted):
+    "Mutation: all features of the fit are read."
+    assert json.loads(Path("mend.json").read_text())["columns"] == {"uncertainty": "u", "features": []}
+    shifted(20, 8)[["u"]].to_csv("bare.csv", index=False)
+    assert run(capsys, "mend", "bare.csv", "--apply", "mend.json", "--out", "made.csv")[0] == 0

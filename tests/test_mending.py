@@ -538,3 +538,26 @@ def test_blocks_of_a_stacked_file_stay_in_one_fold_and_are_called_that():
     z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
     found = mend(2 * u * z, u, rng=0, **QUICK)
     assert "Rows that lie 200 apart resemble each other" in found.sentence and found.sentence.endswith("Such rows stay in one fold.") and "None" not in found.sentence
+
+
+@pytest.mark.parametrize("order", [slice(None, None, -1), [1, 0, *range(2, 40)]])
+@pytest.mark.parametrize("bare", [True, False])
+def test_labels_of_predictions_and_features_in_another_order_are_refused(order, bare):
+    "Mutation: predictions are held against the uncertainties alone, which may have no labels."
+    rng = np.random.default_rng(3)
+    features, u = pd.DataFrame({"kind": rng.choice(["a", "b"], 40)}, index=[f"m{k}" for k in range(40)]), np.exp(rng.normal(size=40))
+    model = Mend(FactorScaling(), [StepShift("kind")]).fit(u, u * rng.standard_normal(40), features)
+    prediction = pd.Series(np.arange(40.0), index=features.index)
+    stated = u if bare else pd.Series(u, index=features.index)
+    assert np.isfinite(model.apply(prediction, stated, features)[0]).all()
+    with pytest.raises(ValueError, match="same order"): model.apply(prediction.iloc[order], stated, features)
+    with pytest.raises(ValueError, match="same order"): model.apply(prediction, stated if bare else stated.iloc[order], features.iloc[order])
+
+
+@pytest.mark.parametrize(("u", "t", "outside"), [([1.0, 0.01, 99.0], [0.5, 0.5, 0.5], [False, True, True]), ([1.0, 1.0, 1.0], [0.5, -2.0, 7.0], [False, True, True])])
+def test_rows_outside_the_range_of_the_fit_are_marked(u, t, outside):
+    rng = np.random.default_rng(3)
+    x, stated = rng.uniform(size=80), np.exp(rng.uniform(-1, 1, 80))
+    model = Mend(FactorScaling(), [LinearShift("T")]).fit(stated, stated * rng.standard_normal(80) + x, {"T": x})
+    assert model.outside(u, {"T": t}).tolist() == outside
+    assert Mend.from_dict(json.loads(json.dumps(model.to_dict()))).outside(u, {"T": t}).tolist() == outside

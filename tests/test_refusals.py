@@ -421,7 +421,7 @@ TABLE = {
 
     # maps of uncertainties
     **{f"scaling.{type(one).__name__}.{method}": Row("errors", of=lambda one=one: clone(one).fit(U, E, {"x": X}), kinds={"groups": "free", "prediction": "numbers"}, given={"prediction": E})
-       for one in SCALINGS for method in ("fit", "predict" if hasattr(one, "predict") else "transform", *(["apply", "shift"] if isinstance(one, Mend) else []))},
+       for one in SCALINGS for method in ("fit", "predict" if hasattr(one, "predict") else "transform", *(["apply", "shift", "outside"] if isinstance(one, Mend) else []))},
     **{f"scaling.GroupScaling.{method}": Row("errors", of=lambda: GroupScaling().fit(U, E, {"x": KINDS}), given={"features": {"x": KINDS}}, kinds={"groups": "free", "features": "free"})
        for method in ("fit", "transform")},
     **rows("mending", "mend", "errors", nan=True),

@@ -10,7 +10,6 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -21,13 +20,14 @@ from .cli_compare import comparison_commands
 from .cli_intervals import interval_commands
 from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissing, Encoding,
                              Groups, InParts, Jobs, JsonFile, Progress, Report, Seed, Thousands,
-                             Where, aligned, as_json, as_keywords, asked_facts, check_features,
-                             check_outputs, check_sizes, cores, deliver, differing, first_words,
-                             how_read, in_python, is_mended, mend_command, new_app, on_lines,
-                             on_one_line, open_parts, option, options_in_parts, points_of,
+                             Where, aligned, as_json, as_keywords, as_labels, asked_facts,
+                             check_features, check_outputs, check_sizes, cores, deliver, differing,
+                             first_words, how_read, in_python, is_mended, mend_command, new_app,
+                             on_lines, on_one_line, open_parts, option, options_in_parts,
+                             outside_words, points_of, read_model, refuse_idle, restored,
                              row_details, run_command, shows_bar, source_facts, source_twice,
-                             tell_of_parts, typed, visible, with_groups, with_places, wrapped,
-                             write_rows)
+                             span_of, tell_of_parts, typed, visible, with_groups, with_places,
+                             wrapped, write_rows)
 from .cli_streams import stream_commands
 from .tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
                           read_probabilities, read_table)
@@ -192,12 +192,12 @@ def _validate(
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto", n_mc: Annotated[str, _N_MC] = "10000",
     confidence: Annotated[float, option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
     n_calibration: _Fitted = None, seed: Seed = 0,
-    jobs: Jobs = -1, in_parts: InParts = False,
-    report: Report = None, json_file: JsonFile = None,
+    jobs: Jobs = -1, in_parts: InParts = False, report: Report = None, json_file: JsonFile = None,
     fail_on: Annotated[str | None, _FAIL] = None, as_groups: AsGroups = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     if in_parts: return _validation_in_parts(context)
+    _refuse_idle_here(context, demo, no_conclusions)
     source = _source("validate", file, demo, error, observed, predicted, uncertainty, feature,
                      groups)
     names = ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
@@ -224,8 +224,15 @@ def _validated(read, names, feature, groups, **options):
     from uqcal.validation import validate
     errors, stated, table, columns = read
     chosen = {name: columns[name] for name in feature or ()}
-    return validate(errors, stated, features=chosen or None, groups=columns.get(groups), **options,
+    return validate(errors, stated, features=chosen or None,
+                    groups=as_labels(columns.get(groups)), **options,
                     observed=table.columns[names[0]] if len(names) == 3 else None)
+
+# %% ../nbs/70_cli.ipynb #cell-031-idle
+def _refuse_idle_here(context, demo, no_conclusions):
+    "Refuse options that do nothing with --demo, which reads no file, or without conclusions."
+    if demo: refuse_idle(context, "--demo brings its own data", ROWS)
+    if no_conclusions: refuse_idle(context, "--no-conclusions draws none", ["tolerance"])
 
 # %% ../nbs/70_cli.ipynb #cell-031
 def _source(command, file, demo, *columns):
@@ -442,6 +449,10 @@ _HARMLESS = option("Factor between errors and uncertainties that does no harm, >
                    "probabilities the mean difference.  [default: 1.25; 0.05]", "NUMBER")
 
 # %% ../nbs/70_cli.ipynb #cell-095
+_APPLIED = {"file", "apply_file", "out", "demo", "error", "observed", "predicted", "uncertainty",
+            "score", "jobs", "progress", *ROWS}  # what --apply has a use for
+
+
 @app.command("mend", help=_MEND)
 def _mend(
     context: typer.Context, file: Annotated[str | None, FILE] = None, error: _Error = None,
@@ -455,18 +466,15 @@ def _mend(
     seed: Seed = 0, jobs: Jobs = -1, as_groups: AsGroups = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
+    if apply_file is not None: refuse_idle(context, "--apply fits nothing", only=_APPLIED)
     check_features(feature, False, as_groups)
     roles = dict(error=error, observed=observed, predicted=predicted, uncertainty=uncertainty)
     file = _source("mend", file, demo, *roles.values(), feature, groups, outcome, score, cluster,
                    apply_file)
-    check_outputs(file, jobs, out=None if out == "-" else out, model=model)
+    check_outputs(file, jobs, apply_file=apply_file, out=None if out == "-" else out, model=model)
     file = source_twice(file, out)
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
-    if apply_file is not None:
-        if model or feature or groups or outcome or cluster:
-            raise ValueError("--apply fits nothing: give it without --model, --feature, --groups, "
-                             "--outcome and --cluster; the file names the features")
-        return _applied(file, apply_file, roles, score, out, how)
+    if apply_file is not None: return _applied(context, file, roles, how)
     options = _checked_options("zms", None, n_resamples=n_resamples)
     del options["statistics"]
     options |= dict(n_boot=n_boot, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
@@ -495,9 +503,9 @@ def _mend_errors(source, context, roles, how, options):
     if out is not None: check_new_columns(table, list(_mended_columns(table, 0.0, stated, roles)))
     from uqcal.mending import mend
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
-                 groups=columns.get(groups), **options)
+                 groups=as_labels(columns.get(groups)), **options)
     made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
-    kept = [] if model is None else [_write_model(found, names, feature, model, columns)]
+    kept = [] if model is None else [_write_model(found, names, model, columns)]
     if out is not None: kept.append(write_rows(source, table, made, out, how))
     data = {"columns": names} | asked_facts(feature, groups, table)
     text, later = _mending_text(found, table), _later(found, data, context)
@@ -549,11 +557,10 @@ def _later(found, data, context):
     return f"{apply}\n{judge}\n{line}\n"
 
 # %% ../nbs/70_cli.ipynb #cell-096b-b
-def _write_model(found, names, feature, path, table):
+def _write_model(found, names, path, table):
     from uqcal.page import write_whole
-    kinds = {name: sorted({*table[name]}, key=str) for name in feature or ()
-             if table[name].dtype.kind == "O"}
-    columns = {"uncertainty": names[-1], "features": feature or []}
+    kinds = {name: sorted({*table[name]}, key=str) for name in found.model.grouped_}
+    columns = {"uncertainty": names[-1], "features": found.model.names_}
     write_whole(as_json(format="uqcal mend 1", sentence=found.model.sentence,
                         n_calibration=found.n_calibration, columns=columns, kinds=kinds,
                         mend=found.model.to_dict()), path)
@@ -576,32 +583,55 @@ def _mended_columns(table, shift, uncertainty, roles):
     return made | {"mended_uncertainty": uncertainty}
 
 # %% ../nbs/70_cli.ipynb #cell-097c
-def _applied(source, path, roles, score, out, how):
-    "Bring the mend in a file to the rows of another one."
+_MENDS = {"uqcal mend 1": {"columns.uncertainty": str, "kinds": dict, "mend": dict},
+          "uqcal probability mend 1": {"score": str, "range": list, "mend": (dict, type(None))}}
+
+
+def _applied(context, source, roles, how):
+    "Bring the correction in a file to the rows of another one."
     from uqcal.scaling import Mend
+    path, out = context.params["apply_file"], context.params["out"]
     if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
-    try: state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError: state = None
-    known = state.get("format") if isinstance(state, dict) else None
-    if known == "uqcal probability mend 1": return _applied_scores(source, state, score, out, how)
-    if known != "uqcal mend 1":
-        raise ValueError(f"--apply {path} is no file that uqcal mend --model wrote")
-    model, columns = Mend.from_dict(state["mend"]), state["columns"]
+    state = read_model(path, "uqcal mend", _MENDS)
+    if state["format"] != "uqcal mend 1": return _applied_scores(context, source, state, how)
+    refuse_idle(context, f"{path} corrects uncertainties", ["score"])
     if roles["observed"] and not roles["predicted"]:
         raise ValueError("--observed needs --predicted: the error is the difference of the two")
-    uncertainty = roles["uncertainty"] or columns["uncertainty"]
-    numbers = list(filter(None, (roles[role] for role in ("error", "observed", "predicted"))))
-    named = [name for name in columns["features"] if name not in state["kinds"]]
-    table = read_table(source, [*numbers, uncertainty], features=named, **how | {
-        "groups": list(state["kinds"])}, kinds={
-            uncertainty: "uncertainty", **dict.fromkeys([*numbers, *named], "number")})
+    if roles["observed"] and roles["error"]:
+        raise ValueError("give either --error, or --observed and --predicted, not both")
+    model = restored({"Mend": Mend}, state, path)
+    uncertainty = roles["uncertainty"] or state["columns"]["uncertainty"]
+    given = list(filter(None, (roles[role] for role in ("error", "observed", "predicted"))))
+    differing([*given, uncertainty])
+    numbers = [name for name in model.names_ if name not in model.grouped_]
+    table = read_table(source, [*given, uncertainty], features=numbers, **how | {
+        "groups": list(model.grouped_)}, kinds={
+            uncertainty: "uncertainty", **dict.fromkeys([*given, *numbers], "number")})
     u, features = table.columns[uncertainty], {name: table.columns[name]
-                                               for name in columns["features"]} or None
+                                               for name in model.names_} or None
     shift, mended = model.shift(u, features), model.transform(u, features)
     kept = [write_rows(source, table, _mended_columns(table, shift, mended, roles), out, how)]
-    told = [f"Mended: {model.sentence}.", *_never_seen(model, state["kinds"], features)]
+    told = [_done(shift, mended / u), *_beyond(model, uncertainty, u, features),
+            *_never_seen(model, state["kinds"], features)]
     _end_mend(first_words(table, points_of(mended.size)) + "\n\n"
               + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)
+
+# %% ../nbs/70_cli.ipynb #cell-097d
+def _done(shift, factor):
+    "What was done to the rows of a file, by their own numbers."
+    told = [f"{span_of(shift)} added to predictions"] if shift.any() else []
+    told.append("uncertainties unchanged" if (factor == 1).all()
+                else f"uncertainties times {span_of(factor)}")
+    return f"Recalibrated: {'; '.join(told)}."
+
+# %% ../nbs/70_cli.ipynb #cell-097e
+def _beyond(model, uncertainty, u, features):
+    "Rows beyond what a correction was fitted to, by column; none where it changes nothing."
+    from uqcal.scaling import AsStated
+    if not model.shifts_ and isinstance(model.scaling_, AsStated): return []
+    told = outside_words(uncertainty, u, model.u_range_)
+    for name, ends in model.ranges_.items(): told += outside_words(name, features[name], ends)
+    return told
 
 # %% ../nbs/70_cli.ipynb #cell-097b
 def _never_seen(model, kinds, features):
@@ -624,7 +654,7 @@ def _mend_scores(source, columns, out, model, how, options):
     from uqcal.page import write_whole
     from uqcal.probability_mending import mend_probabilities
     try:
-        found = mend_probabilities(y, p, cluster=table.columns.get(cluster), **options)
+        found = mend_probabilities(y, p, cluster=as_labels(table.columns.get(cluster)), **options)
     except ValueError as wrong:
         raise ValueError(str(wrong).replace("y_true", outcome)) from wrong
     rows = [("", "gain in log score", "± ", "near the best", "held-out verdict")]
@@ -642,24 +672,32 @@ def _mend_scores(source, columns, out, model, how, options):
     if model is not None:
         state = None if found.model is None else found.model.to_dict()
         write_whole(as_json(format="uqcal probability mend 1", sentence=found.sentence, n=found.n,
-                            score=score, kind=type(found.model).__name__, mend=state), model)
+                            score=score, kind=type(found.model).__name__,
+                            range=[p.min(), p.max()], mend=state), model)
         kept.append(f"Model: {display_name(model)}")
     _end_mend("\n\n".join([*parts, aligned(rows, (1, 2))]), kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-098d
-def _applied_scores(source, state, score, out, how):
+def _applied_scores(context, source, state, how):
     "Bring a map of probabilities to the rows of another table."
     from uqcal.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
-    score = score or state["score"]
+    path, out = context.params["apply_file"], context.params["out"]
+    refuse_idle(context, f"{path} corrects probabilities",
+                ["error", "observed", "predicted", "uncertainty"])
+    score = context.params["score"] or state["score"]
+    kinds = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
+    made = None if state["mend"] is None else restored(kinds, state, path)
     table = read_table(source, [score], kinds={score: "probability"}, **how)
-    p, done = table.columns[score], "Left as stated"
-    if state["mend"] is not None:
-        kind = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
-        made = kind[state["kind"]].from_dict(state["mend"])
-        p, done = made.predict(p), f"Mended: {made.sentence}"
+    stated = p = table.columns[score]
+    told = ["Left as stated."]
+    if made is not None:
+        p = made.predict(stated)
+        told = [f"Mended: {made.sentence}.", f"Probabilities of these rows: {span_of(stated)} "
+                f"before, {span_of(p)} after.",
+                *outside_words(score, stated, state["range"])]
     kept = [write_rows(source, table, {"mended_probability": p}, out, how)]
     _end_mend(first_words(table, f"{p.size:,} cases") + "\n\n"
-              + wrapped(f"{done}.") + "\n", kept, out)
+              + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)
 
 # %% ../nbs/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
@@ -714,9 +752,9 @@ def _calibration(
     y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how)
     from uqcal.calibration import calibration_report
     result = calibration_report(
-        y, p, sample_weight=w, cluster=table.columns.get(cluster), n_bins=n_bins, n_boot=n_boot,
-        n_resamples=n_resamples, tolerance=tolerance, rng=seed, confidence=confidence,
-        n_jobs=cores(jobs), progress=shows_bar(progress))
+        y, p, sample_weight=w, cluster=as_labels(table.columns.get(cluster)), n_bins=n_bins,
+        n_boot=n_boot, n_resamples=n_resamples, tolerance=tolerance, rng=seed,
+        confidence=confidence, n_jobs=cores(jobs), progress=shows_bar(progress))
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
     _write_calibration(result, data | source_facts(table) | _contradicted(table, result), seed,
@@ -809,7 +847,7 @@ def _write_calibration(result, data, seed, report, json_file, points, step):
 # %% ../nbs/70_cli.ipynb #cell-116c
 def _calibration_in_parts(context, columns):
     "Judge probabilities of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "outcome", "score", "n_bins", "n_boot")
+    params = options_in_parts(context, "outcome", "score", "n_bins", "n_boot", "seed")
     columns = differing(columns)
     from uqcal.calibration import shown_numbers
     from uqcal.partitions import calibration_of_partitions
@@ -842,7 +880,6 @@ def _validation_in_parts(context):
     if params["fail_on"] is not None:
         from uqcal.inputs import check_choice
         check_choice(params["fail_on"], "--fail-on", ("invalid", "undecided"))
-    check_outputs(None, params["jobs"], json=params["json_file"])
     columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
                                                    "uncertainty")))
     from uqcal.partitions import errors_of_partitions

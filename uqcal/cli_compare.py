@@ -16,9 +16,9 @@ import typer
 from . import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups, InParts,
                              Jobs, JsonFile, Progress, Report, Seed, Thousands, Where, aligned,
-                             as_json, check_outputs, check_sizes, cores, deliver, differing,
-                             first_words, how_read, in_python, is_mended, new_app, on_lines,
-                             on_one_line, open_parts, option, options_in_parts, points_of,
+                             as_json, as_labels, check_outputs, check_sizes, cores, deliver,
+                             differing, first_words, how_read, in_python, is_mended, new_app,
+                             on_lines, on_one_line, open_parts, option, options_in_parts, points_of,
                              refuse_crossed, row_details, shows_bar, source_facts, tell_of_parts,
                              typed, wrapped)
 from .inputs import printable
@@ -111,8 +111,9 @@ def _read_groups(file, names, labels, how=None):
                          "--cluster") from None
     columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
-    return table, pd.DataFrame(columns | {
-        role: table.columns[name] for role, name in zip(("group", "cluster"), labels)})
+    columns["group"] = table.columns[labels[0]]
+    if labels[1:]: columns["cluster"] = as_labels(table.columns[labels[1]])
+    return table, pd.DataFrame(columns)
 
 # %% ../nbs/69_cli_compare.ipynb #cf59da99
 def _check_sides(a, b, everyone):
@@ -335,7 +336,6 @@ def _comparison_in_parts(context):
     columns = differing([params[name] for name in ("response", "score", "group", "weight")])
     sides = params["a"], params["b"]
     _check_sides(*sides, params["everyone"])
-    check_outputs(None, params["jobs"], json=params["json_file"])
     from uqcal.partition_comparison import comparison_of_partitions, comparisons_of_partitions
     named = dict(zip(("response", "score", "group", "weight"), columns),
                  progress=shows_bar(params["progress"]))
@@ -377,7 +377,9 @@ def _comparison_page(frame, sides, result, facts, apart=None):
             "reaches two standard deviations of pure noise either way.")
     if sides is None:
         rows, top = _screening_rows(result, 50), min(3, len(result.table))
-        graphs = [_graph_picture(result.graph(k, method="asymptotic"), (row["a"], row.get("b")),
+        options = dict(n_resamples=99, rng=0) if "cluster" in result.data else dict(
+            method="asymptotic")  # the picture has the p-value of the screen
+        graphs = [_graph_picture(result.graph(k, **options), (row["a"], row.get("b")),
                                  row["kuiper_pvalue"])
                   for k, row in enumerate(result.table.head(top).to_dict("records"))]
         chart = draw_picture(
@@ -478,7 +480,7 @@ def _compare_models(
     from uqcal.model_comparison import compare_models
     found = compare_models(
         y_true, predictions, score=score, dof=np.inf if dof is None else dof,
-        confidence_level=level, groups=table.columns[groups] if groups else None,
+        confidence_level=level, groups=as_labels(table.columns[groups]) if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
         progress=shows_bar(progress))
     calls = {} if is_mended(table) else _model_calls(found, context)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -15,11 +14,12 @@ import typer
 
 from .cli_parts import (FILE, ROWS, AsGroups, Decimal, DropMissing, Encoding, Groups, Jobs,
                              JsonFile, Progress, Report, Seed, Thousands, Where, aligned, as_json,
-                             as_keywords, asked_facts, check_features, check_outputs, check_sizes,
-                             cores, deliver, first_words, how_read, in_python, is_mended,
-                             mend_command, new_app, on_one_line, option, points_of, refuse_crossed,
-                             row_details, shows_bar, source_twice, typed, visible, with_groups,
-                             with_places, wrapped, write_rows)
+                             as_keywords, as_labels, asked_facts, check_features, check_outputs,
+                             check_sizes, cores, deliver, differing, first_words, how_read,
+                             in_python, is_mended, mend_command, new_app, on_one_line, option,
+                             outside_words, points_of, read_model, refuse_crossed, refuse_idle,
+                             restored, row_details, shows_bar, source_twice, typed, visible,
+                             with_groups, with_places, wrapped, write_rows)
 from .tables import UnknownColumn, check_new_columns, display_name, read_intervals, read_table
 
 # %% auto #0
@@ -70,6 +70,8 @@ _ApplyBounds = Annotated[str | None, option(
 _FailOnFault = Annotated[str | None, option(
     "With invalid: end with exit code 1 if a fault is shown; with undecided, also if that is "
     "not decided.", "STATUS", "--fail-on")]
+_APPLIED = {"file", "apply_file", "lower", "upper", "out", "jobs", "progress",
+            *ROWS}  # what --apply has a use for
 _FewFitted = Annotated[int | None, option(
     "Points on which a conformal method calibrated the intervals; asks about the method, not "
     "these very intervals.", "NUMBER", "--n-calibration")]
@@ -94,16 +96,16 @@ def _intervals(
                                         "NUMBER", default=True)] = 0.95,
     n_resamples: Annotated[int, option("Shuffles for each question.", "NUMBER",
                                        default=True)] = 9999,
-    seed: Seed = 0, jobs: Jobs = -1,
-    report: Report = None, json_file: JsonFile = None,
+    seed: Seed = 0, jobs: Jobs = -1, report: Report = None, json_file: JsonFile = None,
     fail_on: _FailOnFault = None, out: _MendedBounds = None, model: _BoundsModel = None,
     apply_file: _ApplyBounds = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
-    check_outputs(file, jobs, report=report, json=json_file, out=out, model=model)
+    check_outputs(file, jobs, apply_file=apply_file, report=report, json=json_file, out=out,
+                  model=model)
     source = source_twice(file, out)
-    if apply_file is not None: return _bounds_applied(source, apply_file, lower, upper, out, how)
+    if apply_file is not None: return _bounds_applied(context, source, how)
     _check_asked(level, fail_on, feature, as_groups, n_resamples)
     roles = _stated_columns(observed, lower, upper, set_columns, sets, predicted,
                             sort_bounds or out or model)
@@ -115,13 +117,13 @@ def _intervals(
     result = interval_report(
         y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
         features={name: table.columns[name] for name in feature or ()} or None,
-        groups=table.columns.get(groups), sort_bounds=sort_bounds, n_calibration=n_calibration,
-        tolerance=tolerance, confidence=confidence, n_resamples=n_resamples, rng=seed,
-        n_jobs=cores(jobs), progress=shows_bar(progress))
+        groups=as_labels(table.columns.get(groups)), sort_bounds=sort_bounds,
+        n_calibration=n_calibration, tolerance=tolerance, confidence=confidence,
+        n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
     _tell_intervals(result, table, {**roles, **asked_facts(feature, groups, table)}, seed, report,
                     json_file, None if out or model else context)
     _write_bounds(result, table, stated, source, out, how, json_file == "-")
-    _write_bounds_model(result, roles, as_groups, model, json_file == "-")
+    _write_bounds_model(result, stated, roles, as_groups, model, json_file == "-")
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/67_cli_intervals.ipynb #cell-088
@@ -279,7 +281,7 @@ def _write_bounds(result, table, stated, source, out, how, is_quiet):
         " (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
 
 # %% ../nbs/67_cli_intervals.ipynb #cell-103c
-def _write_bounds_model(result, roles, as_groups, model, is_quiet):
+def _write_bounds_model(result, stated, roles, as_groups, model, is_quiet):
     "What would mend the intervals, where it was asked for."
     from uqcal.page import write_whole
     if model is None: return
@@ -289,8 +291,9 @@ def _write_bounds_model(result, roles, as_groups, model, is_quiet):
     by = result.mend.by
     columns = {"lower": roles["stated"][0], "upper": roles["stated"][1], "by": by,
                "as_groups": by in (as_groups or ())}
+    widths = np.abs(np.diff(stated, axis=1))
     write_whole(as_json(format="uqcal intervals 1", sentence=result.mend.sentence, columns=columns,
-                        mend=result.mend.to_dict()), model)
+                        widths=[widths.min(), widths.max()], mend=result.mend.to_dict()), model)
     typer.echo(f"Model: {visible(display_name(model))}", err=is_quiet)
 
 # %% ../nbs/67_cli_intervals.ipynb #cell-103d
@@ -298,25 +301,32 @@ def _bound_columns(bounds):
     return {"mended_lower": bounds[:, 0], "mended_upper": bounds[:, 1]}
 
 # %% ../nbs/67_cli_intervals.ipynb #cell-104
-def _bounds_applied(source, path, lower, upper, out, how):
+_BOUNDS_PARTS = {"columns.lower": str, "columns.upper": str, "columns.by": (str, type(None)),
+                 "columns.as_groups": bool, "widths": list, "mend": dict}
+
+
+def _bounds_applied(context, source, how):
     "Bring the mend in a file to the bounds of another one."
     from uqcal.conformal import ConformalBounds
+    refuse_idle(context, "--apply fits nothing", only=_APPLIED)
+    path, lower, upper, out = (context.params[name] for name in (
+        "apply_file", "lower", "upper", "out"))
     if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
-    try: state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError: state = None
-    if not isinstance(state, dict) or state.get("format") != "uqcal intervals 1":
-        raise ValueError(f"--apply {path} is no file that uqcal intervals --model wrote")
+    state = read_model(path, "uqcal intervals", {"uqcal intervals 1": _BOUNDS_PARTS})
+    mend = restored({"ConformalBounds": ConformalBounds}, state, path)
     columns, by = state["columns"], state["columns"]["by"]
     names = [lower or columns["lower"], upper or columns["upper"]]
+    differing(names)
     table = read_table(source, names, kinds=dict.fromkeys(names, "bound"), **how, **{
         "groups" if columns["as_groups"] else "features": [by] if by else []})
     bounds = np.column_stack([table.columns[name] for name in names])
     refuse_crossed(table, names)
-    mend = ConformalBounds.from_dict(state["mend"])
     made = mend.predict(bounds, {by: table.columns[by]} if by else None)
     rows = write_rows(source, table, _bound_columns(made), out, how)
     open_ends = int((np.isinf(made) & np.isfinite(bounds)).any(axis=1).sum())
     told = f"; {open_ends:,} of groups that it does not know get no limits" if open_ends else ""
-    typer.echo(visible(first_words(table, points_of(len(made))) + "\n\n" + wrapped(
-        f"Mended: {mend.sentence}{told}.")))
+    said = [f"Mended: {mend.sentence}{told}.",
+            *outside_words("the width", bounds[:, 1] - bounds[:, 0], state["widths"])]
+    typer.echo(visible("\n\n".join([first_words(table, points_of(len(made))),
+                                    *(wrapped(one) for one in said)])))
     typer.echo(visible(rows))

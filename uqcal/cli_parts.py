@@ -21,23 +21,25 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from . import __version__
-from .results import json_plain
+from .results import enumerated, json_plain, three_digits
 from .tables import Table, display_name, exact_encoding, rows_again
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'AsGroups',
            'InParts', 'Jobs', 'Seed', 'Report', 'JsonFile', 'MARKS', 'ROWS', 'option', 'shows_bar', 'how_read',
-           'check_outputs', 'check_sizes', 'cores', 'differing', 'check_features', 'with_groups', 'refuse_crossed',
-           'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places', 'aligned',
-           'wrapped', 'visible', 'as_json', 'deliver', 'source_twice', 'rows_to', 'write_rows', 'typed', 'as_keywords',
-           'on_lines', 'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts',
-           'tell_of_parts', 'new_app', 'run_command', 'transcript']
+           'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups',
+           'as_labels', 'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details',
+           'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'source_twice', 'rows_to',
+           'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines',
+           'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts',
+           'new_app', 'run_command', 'transcript']
 
 # %% ../nbs/66_cli_parts.ipynb #parts-option
 def option(
@@ -154,10 +156,18 @@ Report = Annotated[str | None, option("Write an HTML report with pictures.", "FI
 JsonFile = Annotated[str | None, option(
     "Write all numbers to this file; - prints them in place of the table.", "FILE", "--json")]
 
+# %% ../nbs/66_cli_parts.ipynb #cell-014-b
+def _matching(source):
+    "The files that a pattern names, in order."
+    import glob
+    return sorted(glob.glob(source or ""))
+
 # %% ../nbs/66_cli_parts.ipynb #cell-014
 def check_outputs(
     source: str | None,  # the data, which no output may replace; None where that can't happen
     jobs: int = 1,  # number of cores, -1 for all
+    *,
+    apply_file: str | None = None,  # what `--apply` reads, which no output may replace either
     **targets: str | None,  # by option, without its dashes: the file to write, None where none is
 ) -> None:
     """Make sure that all outputs can be written, without destroying the input or each other.
@@ -168,6 +178,8 @@ def check_outputs(
         The data, which no output may replace; None where that can't happen.
     jobs : int, default 1
         Number of cores, -1 for all.
+    apply_file : str | None, optional
+        What `--apply` reads, which no output may replace either.
     **targets : str | None
         By option, without its dashes: the file to write, None where none is.
 
@@ -188,9 +200,12 @@ def check_outputs(
     if len(set(written.values())) < len(written):
         raise ValueError(f"{' and '.join(f'--{option}' for option in written)} must name different "
                          "files")
+    read = {one: "the data" for one in [*filter(None, [source]), *_matching(source)]}
+    if apply_file: read[apply_file] = "which --apply reads"
     for option, path in written.items():
-        if source and path.exists() and os.path.exists(source) and path.samefile(source):
-            raise ValueError(f"--{option} would overwrite {source}, the data")
+        for one, what in read.items():
+            if path.exists() and os.path.exists(one) and path.samefile(one):
+                raise ValueError(f"--{option} would overwrite {one}, {what}")
 
 # %% ../nbs/66_cli_parts.ipynb #cell-018
 def check_sizes(
@@ -229,6 +244,37 @@ def cores(
         -1 for all of them.
     """
     return min(jobs, os.cpu_count() or 1)
+
+# %% ../nbs/66_cli_parts.ipynb #parts-idle
+def refuse_idle(
+    context: typer.Context,  # of the command that runs
+    reason: str,  # why options do nothing, such as "--apply fits nothing"
+    idle: Iterable[str] = (),  # parameters that do nothing
+    *,
+    only: Iterable[str] | None = None,  # in place of them: the parameters that do something
+) -> None:
+    """Make sure that no option was typed that would do nothing.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    reason : str
+        Why options do nothing, such as "--apply fits nothing".
+    idle : Iterable[str], default ()
+        Parameters that do nothing.
+    only : Iterable[str] | None, optional
+        In place of them: the parameters that do something.
+
+    Raises
+    ------
+    ValueError
+        Where one was, with the names of all.
+    """
+    given = [option.opts[0] for option in context.command.params
+             if context.get_parameter_source(option.name).name == "COMMANDLINE"
+             and (option.name in set(idle) if only is None else option.name not in set(only))]
+    if given: raise ValueError(f"{reason}: leave out {enumerated(given)}")
 
 # %% ../nbs/66_cli_parts.ipynb #cell-116c-b
 def differing(
@@ -317,6 +363,27 @@ def with_groups(
     if groups in names:
         raise ValueError(f"--groups must name a column of its own, got {groups!r}")
     return [*(feature or ()), *([groups] if groups and groups not in (feature or ()) else [])]
+
+# %% ../nbs/66_cli_parts.ipynb #parts-labels
+def as_labels(
+    column: np.ndarray | None,  # labels of clusters as they stand in the file; None for none
+) -> np.ndarray | None:  # whole numbers where all labels are, else the same
+    """Labels of clusters as Python reads them, whose order decides which draw belongs to which.
+
+    Parameters
+    ----------
+    column : np.ndarray | None
+        Labels of clusters as they stand in the file; None for none.
+
+    Returns
+    -------
+    np.ndarray | None
+        Whole numbers where all labels are, else the same.
+    """
+    if column is None: return None
+    known, place = np.unique(column.astype(str), return_inverse=True)
+    if not all(re.fullmatch(r"0|-?[1-9]\d{0,17}", one) for one in known.tolist()): return column
+    return known.astype(np.int64)[place]
 
 # %% ../nbs/66_cli_parts.ipynb #cell-104b
 def refuse_crossed(
@@ -597,8 +664,8 @@ def deliver(
     from uqcal.page import write_whole
     quiet = json_file == "-"
     typer.echo(numbers if quiet else visible(text), nl=not quiet)
-    if report is not None: write_report(report)
     if json_file is not None and not quiet: write_whole(numbers, json_file)
+    if report is not None: write_report(report)
     files = {"Report": report, "Numbers": json_file}
     lines = [f"{name}: {visible(display_name(path))}" for name, path in files.items()
              if path is not None]
@@ -701,6 +768,127 @@ def write_rows(
     with rows_to(out, lambda text: text.encode(exact)) as write:
         for rows in rows_again(source, table, added, encoding): write(rows)
     return f"Rows: {display_name(out)}" if out != "-" else None
+
+# %% ../nbs/66_cli_parts.ipynb #parts-model
+def read_model(
+    path: str,  # file that `--apply` names
+    command: str,  # that writes such files with `--model`
+    parts: Mapping[str, Mapping[str, Any]],  # by format: the type of each part by its name, with
+                                             # points between the names of parts within parts
+) -> dict[str, Any]:  # by name
+    """What `--model` has written, with all parts that are needed.
+
+    Parameters
+    ----------
+    path : str
+        File that `--apply` names.
+    command : str
+        That writes such files with `--model`.
+    parts : Mapping[str, Mapping[str, Any]]
+        By format: the type of each part by its name, with points between the names of parts
+        within parts.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name.
+
+    Raises
+    ------
+    ValueError
+        For another file, and where a part is missing or of another kind.
+    """
+    try: state = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError: state = None
+    known = state.get("format") if isinstance(state, dict) else None
+    if not isinstance(known, str) or known not in parts:
+        raise ValueError(f"--apply {path} is no file that {command} --model wrote")
+    for name, kind in parts[known].items():
+        part = state
+        for step in name.split("."): part = part.get(step, ...) if isinstance(part, dict) else ...
+        if not isinstance(part, kind):
+            raise ValueError(f"--apply {path} is damaged: its part {name} is "
+                             f"{'missing' if part is ... else 'of another kind'}; write it again "
+                             f"with {command} --model")
+    return state
+
+# %% ../nbs/66_cli_parts.ipynb #parts-model-b
+def restored(
+    kinds: Mapping[str, Any],  # classes that the file may hold, by name
+    state: Mapping[str, Any],  # as `read_model` gives it
+    path: str,  # where it was read
+) -> Any:
+    """The object of one of these classes that a file holds.
+
+    Parameters
+    ----------
+    kinds : Mapping[str, Any]
+        Classes that the file may hold, by name.
+    state : Mapping[str, Any]
+        As `read_model` gives it.
+    path : str
+        Where it was read.
+
+    Returns
+    -------
+    Any
+
+    Raises
+    ------
+    ValueError
+        Where it is damaged, or of another class.
+    """
+    made, content = state["mend"], state["mend"].get("content")
+    name = str(content.get("class") if isinstance(content, dict) else None).rpartition(".")[2]
+    if name not in kinds: raise ValueError(f"--apply {path} holds a {name!r:.40}, which is unknown")
+    try: return kinds[name].from_dict(made)
+    except (ValueError, TypeError, KeyError, AttributeError) as wrong:
+        raise ValueError(f"--apply {path} is damaged: {wrong}") from None
+
+# %% ../nbs/66_cli_parts.ipynb #parts-span
+def span_of(
+    values: np.ndarray,  # numbers, one or more
+) -> str:
+    """The smallest and the largest of some numbers in words, once where they look the same.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Numbers, one or more.
+
+    Returns
+    -------
+    str
+    """
+    low, high = three_digits(values.min()), three_digits(values.max())
+    return low if low == high else f"{low} to {high}"
+
+# %% ../nbs/66_cli_parts.ipynb #parts-outside
+def outside_words(
+    name: str,  # of the column
+    values: np.ndarray,  # of the rows that are corrected, shape (n,)
+    ends: Sequence[float],  # the smallest and the largest value to which the correction was fitted
+) -> list[str]:  # one sentence; none where all rows lie inside
+    """How many rows lie outside the range of a fit, and which range that is.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    values : np.ndarray
+        Of the rows that are corrected, shape (n,).
+    ends : Sequence[float]
+        The smallest and the largest value to which the correction was fitted.
+
+    Returns
+    -------
+    list[str]
+        One sentence; none where all rows lie inside.
+    """
+    count = int(np.sum((values < ends[0]) | (values > ends[1])))
+    if not count: return []
+    return [f"In {count:,} of {len(values):,} rows {name} lies outside {span_of(np.array(ends))}, "
+            "the range of the fit: there the correction is extrapolated."]
 
 # %% ../nbs/66_cli_parts.ipynb #cell-092g
 MARKS = ("decimal", "thousands", "encoding")  # without them a file has other numbers
@@ -870,15 +1058,15 @@ def is_mended(
                 "mended_probability"}.isdisjoint(table.header)
 
 # %% ../nbs/66_cli_parts.ipynb #cell-116
-_KEPT = {"file", "in_parts", "jobs", "seed", "json_file", "fail_on", "progress", "weight",
-         "confidence", "tolerance"}
+_KEPT = {"file", "in_parts", "jobs", "json_file", "fail_on", "progress", "weight", "confidence",
+         "tolerance"}
 
 # %% ../nbs/66_cli_parts.ipynb #parts-only
 def options_in_parts(
     context: typer.Context,  # of the command that runs
     *names: str,  # parameters of it that a table in parts can keep, beside those of all commands
 ) -> dict[str, Any]:  # all parameters of the command, by name
-    """Options of a command that reads a table in parts.
+    """Options of a command that reads a table in parts, whose output can be written.
 
     Parameters
     ----------
@@ -896,18 +1084,20 @@ def options_in_parts(
     ------
     ValueError
         For one that can't be kept, by the name that was typed.
+    ValueError
+        As `check_outputs`.
     """
     for option in context.command.params:
         source = context.get_parameter_source(option.name)
         if source.name == "COMMANDLINE" and option.name not in _KEPT.union(names):
             raise ValueError(f"{option.opts[0]} can't be had with --dask")
+    check_outputs(context.params["file"], context.params["jobs"], json=context.params["json_file"])
     return context.params
 
 # %% ../nbs/66_cli_parts.ipynb #cell-116b
 def _named_files(file):
     "The files that a pattern names, and the mark between cells; None in parquet."
-    import glob
-    found = sorted(glob.glob(file or ""))
+    found = _matching(file)
     if not found: raise ValueError(f"no file is named {file}" if file else "give a FILE")
     kinds = {None if one.endswith((".parquet", ".pq")) or os.path.isdir(one) else
              "\t" if one.endswith(".tsv") else "," for one in found}

@@ -19,7 +19,7 @@ import typer
 
 from . import __version__
 from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, check_outputs, new_app,
-                             option, rows_to, shows_bar)
+                             option, refuse_idle, rows_to, shows_bar)
 from .tables import NumberReader, check_encoding, display_name, encoding_of, open_table
 
 # %% auto #0
@@ -106,9 +106,10 @@ stream_commands = new_app()
 # %% ../nbs/68_cli_streams.ipynb #cell-010
 @stream_commands.command("recalibrate", help=_RECALIBRATE)
 def _recalibrate(
-    file: Annotated[str, FILE], outcome: _Outcome = None, score: _Score = None,
-    uncertainty: _StreamU = None, error: _StreamError = None, lower: _StreamBound = None,
-    upper: _StreamBound = None, observed: _StreamTruth = None, level: _StreamLevel = None,
+    context: typer.Context, file: Annotated[str, FILE], outcome: _Outcome = None,
+    score: _Score = None, uncertainty: _StreamU = None, error: _StreamError = None,
+    lower: _StreamBound = None, upper: _StreamBound = None, observed: _StreamTruth = None,
+    level: _StreamLevel = None,
     method: Annotated[str | None, _METHOD] = None, out: Annotated[str, _OUT] = "-",
     name: Annotated[str, option("Name of the column that is added; of two, what they begin with.",
                                 "NAME", default=True)] = "recalibrated", seed: _StreamSeed = None,
@@ -129,6 +130,7 @@ def _recalibrate(
                          f"{name!r}")
     _check_stream(file, out, where, encoding)
     _check_state(state, every, resume, on_error, run_length)
+    if state is None: refuse_idle(context, "no state is kept without --state", ["every"])
     NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
     check_outputs(file, report=report, out=None if out == "-" else out, state=state)
     label = "standard input" if file == "-" else display_name(Path(file).name)
@@ -167,6 +169,8 @@ def _stream_kind(columns, options):
             raise ValueError(f"{what} is for {whose}: rows with {kind} have no use for it")
     known = _METHODS[kind]
     method = check_choice(options["method"] or known[0], "--method", known)
+    if options["rng"] is not None and method not in ("hops", "hobs"):
+        raise ValueError(f"--seed is for the draws of hops and hobs: {method} draws nothing")
     found = {name: columns[name] or name for name in _KINDS[kind]}
     if kind == "probabilities":
         if options["on_alarm"] is not None:

@@ -176,11 +176,12 @@ class _Fitted(Storable):
         self.names_ = list(names)
         self.grouped_ = [name for name in names if columns[name].dtype.kind == "O"]
 
-    def _given(self, uncertainty, features):
-        "Uncertainties and features of other points, checked."
+    def _given(self, uncertainty, features, **others):
+        "Uncertainties and features of other points, checked, and labels of others against theirs."
         check_is_fitted(self)
         u = read_vector(uncertainty, "uncertainty", positive=True)
-        columns = read_columns(features, u.size, uncertainty=uncertainty)
+        check_labels_agree(**others, uncertainty=uncertainty)
+        columns = read_columns(features, u.size, **others, uncertainty=uncertainty)
         missing = [name for name in self.names_ if name not in columns]
         if missing:
             raise ValueError(f"features must hold {enumerated(list(map(repr, missing)))}, which "
@@ -913,8 +914,47 @@ class StepShift(_Shift):
                 np.interp(x, self.place_, self.mean_[:-1]))
         return mean * uncertainty if self.per_u else mean
 
+# %% ../nbs/19_scaling.ipynb #cell-048-ranges
+class _Ranged(_Fitted):
+    "What remembers between which values it was fitted."
+
+    def _remember_ranges(self, uncertainty, columns):
+        "Ends of the uncertainties, and of the numbers that the fit uses."
+        used = {name: columns[name] for name in self.names_ if name not in self.grouped_}
+        self.u_range_ = [float(uncertainty.min()), float(uncertainty.max())]
+        self.ranges_ = {name: [float(x.min()), float(x.max())] for name, x in used.items()}
+
+    def outside(self,
+                uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
+                features: Any = None,  # the features of the fit for these points
+                ) -> np.ndarray:  # truth values, shape (m,)
+        """Whether each row lies outside the range of the fit, in u or in a feature that it uses.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Stated standard uncertainties, shape (m,), > 0.
+        features : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Truth values, shape (m,).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument.
+        """
+        u, columns = self._given(uncertainty, features)
+        found = (u < self.u_range_[0]) | (u > self.u_range_[1])
+        for name, (low, high) in self.ranges_.items():
+            found |= (columns[name] < low) | (columns[name] > high)
+        return found
+
 # %% ../nbs/19_scaling.ipynb #cell-049
-class _Steps(_Fitted):
+class _Steps(_Ranged):
     "Shifts one after the other, then a scaling."
 
     def fit_of(self,
@@ -947,6 +987,7 @@ class _Steps(_Fitted):
         self.scaling_ = clone(self.scaling).fit_of(sample, columns)
         self._remember(dict.fromkeys(name for one in [*self.shifts_, self.scaling_]
                                      for name in one.names_), columns)
+        self._remember_ranges(sample.uncertainty, columns)
         return self
 
     def apply_of(self,
@@ -1072,7 +1113,6 @@ class Mend(_Steps):
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        u, columns = self._given(uncertainty, features)
-        check_labels_agree(prediction=prediction, uncertainty=uncertainty)
+        u, columns = self._given(uncertainty, features, prediction=prediction)
         shift, mended = self.apply_of(u, columns)
         return check_column(prediction, u.size, "prediction") + shift, mended
