@@ -73,12 +73,12 @@ def test_whole_numbers_in_parquet_are_labels_to_the_last_digit(capsys):
     assert f"groups {2**62} and {2**62 + 1}" in " ".join(run(capsys, "compare", "made.parquet").split())
 
 
-def test_a_question_mark_among_numbers_is_refused_unless_groups_are_meant(capsys):
+def test_a_word_among_numbers_is_refused_unless_groups_are_meant(capsys):
     mass = ["1", "2", "3"] * 20
-    mass[40] = "?"
+    mass[40] = "high"
     errors(mass=mass).to_csv("made.csv", index=False)
     args = ["validate", "made.csv", "--feature", "mass", *QUICK]
-    assert run(capsys, *args, code=2) == "uqcal: made.csv, line 42: column 'mass' holds numbers, and here '?'; say --as-groups mass if its cells are names of groups\n"
+    assert run(capsys, *args, code=2) == "uqcal: made.csv, line 42: column 'mass' holds numbers, and here 'high'; say --as-groups mass if its cells are names of groups\n"
     assert "mass" in run(capsys, *args, "--as-groups", "mass")
     assert "give --feature kind with it" in run(capsys, *args, "--as-groups", "kind", code=2)
 

@@ -252,7 +252,7 @@ def test_infinite_bounds_are_read_and_other_infinite_numbers_refused():
         with open("made.csv", "w") as file: file.write("value,lower,upper\n" + text)
         assert read_intervals("made.csv")[1].tolist() == [[-np.inf, np.inf], [0, 2]]
     assert read_intervals("made.csv", where="lower > -inf")[1].tolist() == [[0, 2]]
-    assert fault("value,lower,upper\n-inf,0,2\n1,,2\n", read=read_intervals) == "made.csv, line 2: column 'value' is infinite (-inf); line 3: column 'lower' has no value"
+    assert fault("value,lower,upper\n-inf,0,2\n1,,2\n", read=read_intervals) == "made.csv, line 2: column 'value' is infinite (-inf); line 3: column 'lower' has no value; drop_missing leaves out rows without a value"
     assert "line 2: 'lower' is above 'upper'" in fault("value,lower,upper\n1,inf,-inf\n", read=read_intervals)
     assert fault("E,uE\ninf,1\n", read=read_errors, error="E", uncertainty="uE") == "made.csv, line 2: column 'E' is infinite (inf)"
 
