@@ -155,3 +155,12 @@ def test_what_is_wrong_is_said_in_one_line(capsys, args, message):
 def test_help_names_every_option(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0 and all(name in out for name in ("--sort-bounds", "--sets", "--set ", "--level", "--as-groups", "--n-calibration", "--report"))
+
+
+def test_widths_outside_the_range_of_a_fit_are_counted(capsys):
+    table = pd.read_csv("stated.csv")
+    assert run(capsys, "stated.csv", "--observed", "y", "--lower", "low", "--upper", "hi", "--level", "0.9", *QUICK, "--model", "mend.json")[0] == 0
+    table.assign(hi=table["hi"].where(np.arange(len(table)) > 1, table["hi"] + 1000)).to_csv("new.csv", index=False)
+    said = " ".join(run(capsys, "new.csv", "--apply", "mend.json", "--out", "made.csv")[1].split())
+    assert f"In 2 of {len(table)} rows the width lies outside" in said
+    assert "outside" not in run(capsys, "stated.csv", "--apply", "mend.json", "--out", "again.csv")[1]

@@ -583,7 +583,8 @@ def _mended_columns(table, shift, uncertainty, roles):
     return made | {"mended_uncertainty": uncertainty}
 
 # %% ../nbs/70_cli.ipynb #cell-097c
-_MENDS = {"uqcal mend 1": {"columns.uncertainty": str, "kinds": dict, "mend": dict},
+_MENDS = {"uqcal mend 1": {"columns.uncertainty": str, "kinds": dict, "mend": dict,
+                           "mend.content.state.u_range_": list},
           "uqcal probability mend 1": {"score": str, "range": list, "mend": (dict, type(None))}}
 
 

@@ -292,6 +292,7 @@ def _write_bounds_model(result, stated, roles, as_groups, model, is_quiet):
     columns = {"lower": roles["stated"][0], "upper": roles["stated"][1], "by": by,
                "as_groups": by in (as_groups or ())}
     widths = np.abs(np.diff(stated, axis=1))
+    widths = widths[np.isfinite(widths)]
     write_whole(as_json(format="uqcal intervals 1", sentence=result.mend.sentence, columns=columns,
                         widths=[widths.min(), widths.max()], mend=result.mend.to_dict()), model)
     typer.echo(f"Model: {visible(display_name(model))}", err=is_quiet)
