@@ -1133,8 +1133,13 @@ def _plot_report(report, axes):
     left, right = plt.subplots(1, 2, figsize=(11, 4.6),
                                layout="constrained")[1] if axes is None else axes
     report.diagram.plot(left)
-    report.walk.plot(right)
+    report.walk.plot(right, test=_test_of_band(report))
     return left, right
+
+# %% ../nbs/52_calibration.ipynb #cell-013cb
+def _test_of_band(report):
+    "The test that a walk's band belongs to; None where it is not defined."
+    return next((one for one in report.tests if one.name == "kolmogorov_smirnov"), None)
 
 # %% ../nbs/52_calibration.ipynb #cell-015
 _SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one side",
@@ -1169,7 +1174,7 @@ def _report_page(report, path, details):
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
         width=4.4, height=4.4,
         caption="Dots on the diagonal are calibrated; the bars show where the points are.")
-    walk = draw_picture(report.walk.plot,
+    walk = draw_picture(lambda ax: report.walk.plot(ax, test=_test_of_band(report)),
                         "Cumulative outcome minus probability along the scores, with the band of "
                         "calibrated walks.", width=5, height=4.4,
                         caption="The slope is the error of the probabilities at that place; "

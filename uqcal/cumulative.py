@@ -222,7 +222,7 @@ class _Shown:
              expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
                                                           # known expectations
              ) -> Axes:
-        """The graph with its triangle at the origin: score below, share above.
+        """The graph, its triangle at the origin, and the band that 95 % of graphs without difference keep.
 
         Parameters
         ----------
@@ -377,6 +377,8 @@ def _score_ticks(graph):
 # %% ../nbs/43_cumulative.ipynb #cell-017
 def _plot_graph(graph, ax, expectation):
     ax = new_axes(ax, 6.4, 4.8)
+    half = kolmogorov_smirnov_null.isf(0.05) * graph.null_scale
+    ax.axhspan(-half, half, color="0.93", zorder=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.fill([0, 0.04, 0], [-2 * graph.null_scale, 0, 2 * graph.null_scale], fc="0.35", ec="none",
             alpha=0.8, zorder=1.5)
@@ -389,8 +391,11 @@ def _plot_graph(graph, ax, expectation):
     if np.isfinite(graph.scale):
         ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":",
                 zorder=1.4)
+    at, side = (0.97, "top") if 2 * graph.ordinate[-1] < low + high else (0.03, "bottom")
+    ax.annotate("grey: 95 % of graphs stay in it\nif nothing differs; Kuiper's test: "
+                f"p = {graph.kuiper_pvalue:.2g}", (0.06, at), xycoords="axes fraction", va=side,
+                color="0.35")
     if expectation is not None:
-        at, side = (0.97, "top") if 2 * graph.ordinate[-1] < low + high else (0.03, "bottom")
         ax.annotate("dashed: expectation", (0.98, at), xycoords="axes fraction", ha="right",
                     va=side, color="#A66F00")
     words = {"calibration": "cumulative (outcome − stated)",

@@ -915,7 +915,8 @@ def _plot_walk(walk, ax, test):
     shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]
     ax.plot(shown["share"], shown["cumulative"], color="#0072B2", lw=1.3)
     if np.isfinite(band):
-        ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4),
+        pvalue = "" if test is None else f" (Kolmogorov–Smirnov: p = {test.pvalue:.2g})"
+        ax.annotate(f"95 % of calibrated walks stay in here{pvalue}", (0.02, band), xytext=(0, -4),
                     textcoords="offset points", va="top", color="0.35", fontsize=9)
     shares = np.linspace(0, 1, 6)
     places = np.searchsorted(frame["share"].to_numpy(), shares).clip(0, len(frame) - 1)
