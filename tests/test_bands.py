@@ -48,9 +48,8 @@ def test_whole_graphs_stay_in_the_band_that_is_drawn(kind):
         rng = np.random.default_rng([k, 3])
         s, g = rng.random(150), rng.random(150) < 0.4
         y = 1.0 * (rng.random(150) < s)
-        graph = {"comparison": lambda: comparison_graph(y[g], s[g], y[~g], s[~g], method="asymptotic"),
-                 "subpopulation": lambda: subpopulation_graph(y, s, g, method="asymptotic"),
-                 "calibration": lambda: calibration_graph(y, s, method="asymptotic")}[kind]()
+        graph = (comparison_graph(y[g], s[g], y[~g], s[~g], method="asymptotic") if kind == "comparison" else
+                 subpopulation_graph(y, s, g, method="asymptotic") if kind == "subpopulation" else calibration_graph(y, s, method="asymptotic"))
         inside += stays(graph.ordinate, unit * graph.null_scale)
     assert FEWEST <= inside <= MOST
 

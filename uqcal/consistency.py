@@ -806,7 +806,8 @@ def _plot_groups(test, ax):
     quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
                 else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
     ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for u ← 0 → large; band: "
-           f"95 % for all groups at once; p = {test.pvalue:.2g})", ylabel="group (points)" if n_groups == len(graph)
+           f"95 % for all groups at once; p = {test.pvalue:.2g})",
+           ylabel="group (points)" if n_groups == len(graph)
            else f"{len(graph)} of {n_groups} groups, farthest from the band")
     return ax
 
