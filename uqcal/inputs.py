@@ -295,7 +295,8 @@ def _refuse_shape(values, shape, name):
         hint = "; of two columns use the probabilities of 1, " + (
             ".iloc[:, 1]" if columns else "[:, 1]")
     elif name == "y_prob" and len(shape) == 2 and shape[1] > 2: hint = _FOR_CLASSES
-    elif name == "y_true" and len(shape) == 2 and shape[1] > 1 and np.isin(np.asarray(values), (0, 1)).all():
+    elif (name == "y_true" and len(shape) == 2 and shape[1] > 1
+          and np.isin(np.asarray(values), (0, 1)).all()):
         hint = "; of one-hot columns take .argmax(axis=1), the number of the class"
     elif len(columns) == 1: hint = f"; select its column, [{columns[0]!r}]"
     elif columns: hint = f"; select one of its {len(columns)} columns, or {members}"
