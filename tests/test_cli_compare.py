@@ -82,7 +82,7 @@ def test_what_can_be_wrong(table, capsys, options, said):
 
 
 @pytest.mark.parametrize("change, said", [
-    (lambda t: t.assign(w=0), "line 2: column 'w' is not positive (0)"), (lambda t: t.assign(arm="one"), "at least two groups"),
+    (lambda t: t.assign(w=0), "column 'w' must hold a weight above zero"), (lambda t: t.assign(arm="one"), "at least two groups"),
     (lambda t: t.assign(healed=np.nan), "column 'healed' has no value"), (lambda t: t.assign(arm=t.arm.where(t.index > 3)), "column 'arm' has no value"),
     (lambda t: t.assign(arm=np.where(t.propensity < 0.5, "low", "high")), "never interleave"),
 ])

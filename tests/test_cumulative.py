@@ -489,7 +489,7 @@ GOOD = dict(response_a=[0, 1, 1, 0], score_a=[0.1, 0.3, 0.5, 0.7], response_b=[1
 
 
 @pytest.mark.parametrize("options, match", [
-    (dict(weight_a=[1, 1, 1, 1]), "together"), (dict(weight_a=[1, 0, 1, 1], weight_b=[1] * 4), "weight_a.*1 of 4"),
+    (dict(weight_a=[1, 1, 1, 1]), "together"), (dict(weight_a=[1, -1, 1, 1], weight_b=[1] * 4), "weight_a.*1 of 4"),
     (dict(method="exact"), "method"),
 ])
 def test_comparison_refuses_bad_options(options, match):
@@ -498,7 +498,7 @@ def test_comparison_refuses_bad_options(options, match):
 
 @pytest.mark.parametrize("call, match", [
     (lambda: calibration_graph([0, 3], [0.1, 0.2], method="exact"), "method"),
-    (lambda: calibration_graph([0, 1], [0.1, 0.2], sample_weight=[1, 0]), "sample_weight"),
+    (lambda: calibration_graph([0, 1], [0.1, 0.2], sample_weight=[1, -1]), "sample_weight"),
     (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [0, 0, 0]), "member"), (lambda: subpopulation_graph([0, 1, 1], [1, 2, 3], [1, 1, 1]), "member"),
     (lambda: comparison_graph(**GOOD, rng=0).slope(0.9, 1.0), "low and high"), (lambda: comparison_graph(**GOOD, rng=0).slope(0.5, 0.4), "low and high"),
     (lambda: comparison_graph(**GOOD, rng=0).steepest(1.5), "share"), (lambda: comparison_graph(**GOOD, rng=0).slope(0, 1, confidence=1), "confidence"),

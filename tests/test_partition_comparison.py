@@ -164,7 +164,7 @@ def arrays(group=("a", "b", "a", "b"), chunks=3, **columns):
     (arrays(group=["a"] * 4), "b must be one of 'a', got 'b'"),
     (arrays(group=["a", "a", "b", "b"]), "never interleave"),
     (arrays(group=[], response=[], score=[]), "at least one row"),
-    (arrays(weight=[1.0, 0, 1, 1]), r"weight must be positive.*position 1 \(0.0\) \(in partition 0"),
+    (arrays(weight=[1.0, -1, 1, 1]), r"weight must not be negative.*position 1 \(-1.0\) \(in partition 0"),
     (arrays(weight=[1e-160, 1, 1, 1]), "within a factor 1e150"),
     ({"response": da.zeros(3), "score": da.zeros(3)}, "frame must have a column 'group'"),
 ])

@@ -64,9 +64,9 @@ WORLDS = {
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
     "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
     "two rates": {"outcome_a": ("outcomes", Y), "outcome_b": ("outcomes", Y[::-1]), "weight_a": WEIGHTS, "weight_b": WEIGHTS},
-    "two": {"response_a": ("numbers", Y), "score_a": ("numbers", P), "response_b": ("numbers", Y[::-1]), "score_b": ("numbers", P[::-1]),
+    "two": {"response_a": ("numbers -booleans", Y), "score_a": ("numbers", P), "response_b": ("numbers -booleans", Y[::-1]), "score_b": ("numbers", P[::-1]),
             "weight_a": WEIGHTS, "weight_b": WEIGHTS},
-    "groups": {"response": ("numbers", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
+    "groups": {"response": ("numbers -booleans", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
     "single": {},
 }
 
@@ -83,8 +83,9 @@ OPTIONS = {
     **dict.fromkeys(["strategy", "distribution"], ("choice", NOT_STATED)), "distributions": ("choices", NOT_STATED), "statistics": ("choices", ("zms", "ence")),
     "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
     "classes": ("array -shorter -None", np.arange(3.0)), "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
-    "name": ("text", NOT_STATED), "groups": ("free", NOT_STATED), "tolerance": ("free", NOT_STATED),
+    "name": ("text", NOT_STATED), "remedy": ("text", NOT_STATED), "groups": ("free", NOT_STATED), "tolerance": ("free", NOT_STATED),
     **dict.fromkeys(["cluster", "cluster_a", "cluster_b", "replicate_weights", "replicate_factor"], ("free", NOT_STATED)),
+    "pos_label": ("label", NOT_STATED),
 }
 NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
 NO_FRACTION = {"zero": 0, "one": 1, "negative": -0.5, "percent": 95, "NaN": np.nan, "infinite": np.inf, "True": True, "text": "0.9", "None": None, "list": [0.5, "x"]}
@@ -100,6 +101,7 @@ NO_OPTION = {
     "choice": {"unknown": "nonsense", "empty": "", "number": 3, "None": None, "list": ["x"]},
     "choices": {"unknown": ("nonsense", "zms"), "number": 3, "None": None, "empty": (), "numbers": (3, 4)},
     "pair": {"scalar": 1.0, "three": (1, 1, 1), "zero": (1, 0), "negative": (-1, 1), "NaN": (np.nan, 1), "text": "11"},
+    "label": {"unknown": "nonsense", "list": [0, 1], "array": np.array([1]), "pair": (0, 1), "NaN": np.nan},
     "flag": {},
     "text": {},
     "free": {},
@@ -255,6 +257,7 @@ TABLE = {
     **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free", "other": "free"}),
     **rows("inputs", "place_labels", "classes", given={"n_classes": 3}, kinds={"n_classes": "free", "y_true": "labels -shorter -longer"}),
     **rows("inputs", "check_labels+numbers", "classes", given=NUMBERED | {"n": N, "n_classes": 3}, kinds=FREE_CLASSES | {"n": "free", "n_classes": "free", "other": "free"}),
+    **rows("inputs", "read_responses", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers -booleans"}),
     **rows("inputs", "read_vector", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers", "positive": "flag"}),
     **rows("inputs", "plain_array", "single", given={"values": E, "name": "values", "expected": "numbers"}, kinds={"values": "masks", "expected": "text"}),
     **rows("inputs", "read_labels", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
@@ -365,12 +368,12 @@ TABLE = {
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
     **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
-    **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
+    **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
     **rows("cumulative", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
     **rows("cumulative", "subpopulation_graph+cluster", "groups", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
     **rows("cumulative", "comparison_graph+cluster", "two", given={"cluster_a": np.arange(N) % 8, "cluster_b": np.arange(N) % 9},
            kinds={"cluster_a": "array", "cluster_b": "array"}),
-    **rows("cumulative", "calibration_graph+cluster", "binary", given={"cluster": np.arange(N) % 8}, kinds={"y_true": "numbers", "cluster": "array -None"}),
+    **rows("cumulative", "calibration_graph+cluster", "binary", given={"cluster": np.arange(N) % 8}, kinds={"y_true": "numbers -booleans", "cluster": "array -None"}),
     **{f"calibration_tests.{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"})
        for name in ("kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test", "binary_calibration_tests")},
     **{f"{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}, **({"nan": True} if name.endswith("report") else {}))

@@ -50,7 +50,9 @@ def test_scores_on_edges_belong_to_the_bin_below(m):
     edges = np.arange(m + 1) / m
     for b in range(1, m + 1):
         assert rel._bin(b / m, edges, True) == rel._bin(b / m, edges, False) == b - 1
-        if b < m: assert rel._bin(np.nextafter(b / m, 1), edges, True) == rel._bin(np.nextafter(b / m, 1), edges, False) == b
+        for near in (np.nextafter(b / m, 1), np.nextafter(b / m, 0)):  # a decimal but for rounding
+            assert rel._bin(near, edges, True) == rel._bin(near, edges, False) == b - 1
+        if b < m: assert rel._bin(b / m * (1 + 2e-12), edges, True) == rel._bin(b / m * (1 + 2e-12), edges, False) == b
     assert rel._bin(0.0, edges, True) == rel._bin(0.0, edges, False) == 0
     assert rel._bin(5e-324, edges, True) == 0 and rel._bin(np.nextafter(1, 0), edges, True) == m - 1
 

@@ -222,10 +222,10 @@ def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
 @kernel
 def _reweighted(n_resamples, state, residual, group, n_groups, start, block, first, last,
                 mean, square, met, share):
-    """For each set of weights a row: Kuiper's range, the largest |t|, and the running sum at each
-    inner end of a block."""
-    out, weight = np.zeros((n_resamples, block.size)), np.empty(n_groups)
-    path, inner = np.empty(start.size - 1), np.searchsorted(start, block[1:-1]) - 1
+    """For each set of weights a row: Kuiper's range, the largest |t|, and the largest distance of
+    the running sums from zero."""
+    out, weight = np.zeros((n_resamples, 3)), np.empty(n_groups)
+    path = np.empty(start.size - 1)
     for r in range(n_resamples):
         _draw_weights(weight, state)
         _bridged(path, start, residual, group, weight)
@@ -233,7 +233,7 @@ def _reweighted(n_resamples, state, residual, group, n_groups, start, block, fir
         if first.size:
             out[r, 1] = _largest_t(residual, group, weight, block, first, last, mean, square,
                                    met, share)
-            out[r, 2:] = path[inner]
+        out[r, 2] = np.max(np.abs(path))
     return out
 
 # %% ../nbs/26_bias.ipynb #cell-045
@@ -358,8 +358,9 @@ class _BiasFields(SignificanceTest):
     # the limits hold for all rows at once
     graph: pd.DataFrame = field(repr=False, compare=False)  # by, count, share, cumulative of Z less
     # its mean per point, for each distinct value of u or `by`
-    band: pd.DataFrame = field(repr=False, compare=False)  # share and half-width of the band that
-    # holds 95 % of the graphs of errors whose mean does not change; no rows for groups
+    band: pd.DataFrame = field(repr=False, compare=False)  # share and half-width of the band that,
+    # at `confidence`, the whole graph of errors whose mean does not change stays in; no rows for
+    # groups
     along: Ordering = field(repr=False, compare=False)  # the order of the points
 
 # %% ../nbs/26_bias.ipynb #84406ff3
@@ -466,8 +467,8 @@ class BiasTest(_BiasNumbers):
         By, count, share, cumulative of Z less its mean per point, for each distinct value
         of u or `by`.
     band : pd.DataFrame
-        Share and half-width of the band that holds 95 % of the graphs of errors whose mean
-        does not change; no rows for groups.
+        Share and half-width of the band that, at `confidence`, the whole graph of errors
+        whose mean does not change stays in; no rows for groups.
     along : Ordering
         The order of the points.
     """
@@ -624,11 +625,12 @@ def _plot_graph(test, ax):
     ax, graph = new_axes(ax), test.graph
     share, path = (np.concatenate([[0], graph[name]]) for name in ("share", "cumulative"))
     fine = np.linspace(0, 1, 201)
-    half = np.sqrt(np.interp(fine, test.band["share"], test.band["half"]**2))
-    ax.fill_between(fine, -half, half, color="0.88", lw=0)
+    half = np.interp(fine, test.band["share"], test.band["half"])
+    is_drawn = np.isfinite(half).all()  # not where there are too few draws
+    if is_drawn: ax.fill_between(fine, -half, half, color="0.88", lw=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.plot(share, path, color="#0072B2", lw=1.2)
-    edge = 1.45 * max(np.abs(path).max(), half.max(), 1e-12)
+    edge = 1.45 * max(np.abs(path).max(), half.max() if is_drawn else 0, 1e-12)
     at = test.stretch
     if test.bias_changes and at is not None:
         by = graph["by"].to_numpy()
@@ -640,7 +642,9 @@ def _plot_graph(test, ax):
                     "elsewhere", ((0.02, middle, 0.98)[side], edge), xytext=(0, -6),
                     textcoords="offset points", ha=("left", "center", "right")[side], va="top",
                     color="#D55E00")
-    ax.annotate("grey: 95 % of sets whose mean does not change", (0.02, 0.03),
+    grey = (f"grey: {100 * test.confidence:g} % of the graphs stay in it if the mean does not "
+            "change\n") if is_drawn else ""
+    ax.annotate(f"{grey}Kuiper's test of a change: p = {test.pvalue:.2g}", (0.02, 0.03),
                 xycoords="axes fraction", color="0.35")
     ticks = np.linspace(0, 1, 5)
     value = graph["by"].to_numpy()[np.minimum(np.searchsorted(
@@ -793,7 +797,7 @@ def bias_of(
     n_resamples = affordable(n_resamples, n, 5 * 10**8)
     rows = run_chunks(_rows, n_resamples, chunk_size(n, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="weights")
-    rows[:, [0, *range(2, rows.shape[1])]] *= unit
+    rows[:, [0, -1]] *= unit
     null = rows[:, 0]
     sd, sd_error = _spread(z)
     return BiasTest(
@@ -805,7 +809,7 @@ def bias_of(
         along=along, skewness=_skewness(z),
         n_groups=None if sample.groups is None else n_groups, graph=_graph(residual, along),
         stretches=_group_table(z, group, along, confidence) if along.kind == "groups" else
-        _stretch_table(plan, rows[:, 1], along, mean, confidence), band=_band(rows, plan[0]))
+        _stretch_table(plan, rows[:, 1], along, mean, confidence), band=_band(rows, confidence))
 
 # %% ../nbs/26_bias.ipynb #cell-062
 def _skewness(z):
@@ -849,10 +853,12 @@ def _graph(residual, along):
                          "cumulative": np.cumsum(part) / along.n})
 
 # %% ../nbs/26_bias.ipynb #cell-062e
-def _band(rows, block):
-    "Half-width of 95 % of the weighted graphs at each end of a block."
-    half = np.concatenate([[0], 1.96 * rows[:, 2:].std(axis=0), [0]])
-    return pd.DataFrame({"share": block / block[-1], "half": half})
+def _band(rows, confidence):
+    "Half-width of the band that this share of the weighted graphs never leave; infinite for few."
+    if rows.shape[1] < 3: return pd.DataFrame({"share": [], "half": []})
+    far, place = np.sort(rows[:, 2]), int(np.ceil(round(confidence * (len(rows) + 1), 9))) - 1
+    return pd.DataFrame({"share": [0.0, 1.0],
+                         "half": float(far[place]) if place < far.size else np.inf})
 
 # %% ../nbs/26_bias.ipynb #cell-062f
 def _spread(z):

@@ -79,6 +79,7 @@ def brier_decomposition(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
 ) -> BrierDecomposition:  # `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`
     """The Brier score in three parts, by isotonic regression.
 
@@ -90,6 +91,8 @@ def brier_decomposition(
         Stated probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
@@ -105,7 +108,7 @@ def brier_decomposition(
     ----------
     Dimitriadis, Gneiting & Jordan (2021).
     """
-    return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight)))
+    return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
 
 # %% ../nbs/52_calibration.ipynb #cell-007c
 def brier_of(walk: Walk,  # outcomes along their stated probabilities
@@ -329,6 +332,7 @@ def largest_difference(
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the limit, in (0, 1)
 ) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
     """The largest mean of outcome minus probability over any stretch of scores with a fifth of the points, with a limit that holds for all of them.
@@ -343,6 +347,8 @@ def largest_difference(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
         Level of the limit, in (0, 1).
 
@@ -361,7 +367,7 @@ def largest_difference(
     Hoeffding (1956) for sums of unequal indicators, Fay & Feuer (1997) for weights,
     Dinkelbach (1967) for the search.
     """
-    walk = Walk.of(y_true, y_prob, sample_weight, cluster)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
 # %% ../nbs/52_calibration.ipynb #cell-049b
@@ -734,6 +740,7 @@ def calibration_report(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm, in
                               # (0, 1)
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
@@ -761,6 +768,8 @@ def calibration_report(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     tolerance : float, default 0.05
         Mean difference over a fifth of the points that does no harm, in (0, 1).
     confidence : float, default 0.95
@@ -788,8 +797,8 @@ def calibration_report(
     ValueError, TypeError
         For bad input.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
-    y, p, w = check_binary(y_true, y_prob, sample_weight)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     cluster, note = _counted_together(y, p, cluster, method)
     tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w, cluster)
@@ -807,10 +816,9 @@ def calibration_report(
     diagram = reliability_diagram(y, p, confidence=confidence, **bins)
     return CalibrationReport(
         conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
-        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence,
-        tolerance=tolerance, null=null,
+        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence, tolerance=tolerance,
         mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
-        and not conclusion.rows and not _too_few(walk) else None, diagram=diagram)
+        and not conclusion.rows and not _too_few(walk) else None, diagram=diagram, null=null)
 
 # %% ../nbs/52_calibration.ipynb #cell-012
 def _concluded(walk, pvalue, error, null, largest, ratio, tolerance, rows):
@@ -1133,8 +1141,13 @@ def _plot_report(report, axes):
     left, right = plt.subplots(1, 2, figsize=(11, 4.6),
                                layout="constrained")[1] if axes is None else axes
     report.diagram.plot(left)
-    report.walk.plot(right)
+    report.walk.plot(right, test=_test_of_band(report))
     return left, right
+
+# %% ../nbs/52_calibration.ipynb #cell-013cb
+def _test_of_band(report):
+    "The test that a walk's band belongs to; None where it is not defined."
+    return next((one for one in report.tests if one.name == "kolmogorov_smirnov"), None)
 
 # %% ../nbs/52_calibration.ipynb #cell-015
 _SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one side",
@@ -1169,7 +1182,7 @@ def _report_page(report, path, details):
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
         width=4.4, height=4.4,
         caption="Dots on the diagonal are calibrated; the bars show where the points are.")
-    walk = draw_picture(report.walk.plot,
+    walk = draw_picture(lambda ax: report.walk.plot(ax, test=_test_of_band(report)),
                         "Cumulative outcome minus probability along the scores, with the band of "
                         "calibrated walks.", width=5, height=4.4,
                         caption="The slope is the error of the probabilities at that place; "

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field, fields
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -147,6 +147,7 @@ def kolmogorov_smirnov_test(
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -165,6 +166,8 @@ def kolmogorov_smirnov_test(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
         "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
     n_resamples : int, default 9999
@@ -191,9 +194,9 @@ def kolmogorov_smirnov_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster), ("kolmogorov_smirnov",),
-                    method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
-                    progress=progress)[0]
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label),
+                    ("kolmogorov_smirnov",), method=method, n_resamples=n_resamples, rng=rng,
+                    n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../nbs/42_calibration_tests.ipynb #cell-026b
 def kuiper_test(
@@ -202,6 +205,7 @@ def kuiper_test(
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -220,6 +224,8 @@ def kuiper_test(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
         "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
     n_resamples : int, default 9999
@@ -246,7 +252,7 @@ def kuiper_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster), ("kuiper",),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label), ("kuiper",),
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
 
@@ -259,6 +265,7 @@ def spiegelhalter_test(
     alternative: str = "two-sided",  # "two-sided", "greater" (Brier score too large: overconfident)
                                      # or "less"
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -279,6 +286,8 @@ def spiegelhalter_test(
         "two-sided", "greater" (Brier score too large: overconfident) or "less".
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
         "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes).
     n_resamples : int, default 9999
@@ -305,7 +314,7 @@ def spiegelhalter_test(
     ----------
     Spiegelhalter (1986).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label),
                     ("spiegelhalter",), alternative=alternative, method=method,
                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
@@ -380,6 +389,7 @@ def binary_calibration_tests(
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -398,6 +408,8 @@ def binary_calibration_tests(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
         "auto", "asymptotic" or "exact".
     n_resamples : int, default 9999
@@ -420,7 +432,7 @@ def binary_calibration_tests(
     ValueError
         For scores without variance and for bad input.
     """
-    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label)
     found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
                      rng=rng, n_jobs=n_jobs, progress=progress)
     return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},

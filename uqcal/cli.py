@@ -19,15 +19,15 @@ from . import __version__
 from .cli_compare import comparison_commands
 from .cli_intervals import interval_commands
 from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissing, Encoding,
-                             Groups, InParts, Jobs, JsonFile, Progress, Report, Seed, Thousands,
-                             Where, aligned, as_json, as_keywords, as_labels, asked_facts,
-                             check_features, check_outputs, check_sizes, cores, deliver, differing,
-                             first_words, how_read, in_python, is_mended, mend_command, new_app,
-                             on_lines, on_one_line, open_parts, option, options_in_parts,
-                             outside_words, points_of, read_model, refuse_idle, restored,
-                             row_details, run_command, shows_bar, source_facts, source_twice,
-                             span_of, tell_of_parts, typed, visible, with_groups, with_places,
-                             wrapped, write_rows)
+                             Groups, InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
+                             Thousands, Where, aligned, as_json, as_keywords, as_labels,
+                             asked_facts, check_features, check_outputs, check_sizes, cores,
+                             deliver, differing, first_words, how_read, in_python, is_mended,
+                             mend_command, new_app, on_lines, on_one_line, open_parts, option,
+                             options_in_parts, outcomes_of, outside_words, points_of, read_model,
+                             refuse_idle, restored, row_details, run_command, shows_bar,
+                             source_facts, source_twice, span_of, tell_of_parts, typed, visible,
+                             with_groups, with_places, wrapped, write_rows)
 from .cli_streams import stream_commands
 from .tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
                           read_probabilities, read_table)
@@ -459,6 +459,7 @@ def _mend(
     observed: _Observed = None, predicted: _Predicted = None, uncertainty: _Uncertainty = None,
     feature: _Used = None, demo: _Demo = False, groups: Groups = None,
     outcome: _Outcome = None, score: _Score = None, cluster: Cluster = None,
+    positive: Positive = None,
     out: _Mended = None, model: _Model = None, apply_file: _Apply = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
     n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
@@ -479,14 +480,14 @@ def _mend(
     del options["statistics"]
     options |= dict(n_boot=n_boot, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
     if tolerance is not None: options["tolerance"] = tolerance
-    if not (outcome or score or cluster):
+    if not (outcome or score or cluster or positive):
         if demo: roles |= dict(error="E", uncertainty="uE")
         return _mend_errors(file, context, roles, how, options)
     if any(roles.values()) or feature or groups:
         raise ValueError("--outcome, --score and --cluster mend probabilities: give them without "
                          "columns of errors, uncertainties, features and groups")
     if options["n_resamples"] == "auto": del options["n_resamples"]
-    columns = (outcome or "outcome", score or "score", cluster)
+    columns = (outcome or "outcome", score or "score", cluster, positive)
     return _mend_scores(file, columns, out, model, how, options)
 
 # %% ../nbs/70_cli.ipynb #cell-095b
@@ -649,8 +650,8 @@ def _never_seen(model, kinds, features):
 # %% ../nbs/70_cli.ipynb #cell-098b
 def _mend_scores(source, columns, out, model, how, options):
     "Recalibrate probabilities: the whole of `uqcal mend --outcome --score`."
-    outcome, score, cluster = columns
-    y, p, _, table = _read_scores(source, outcome, score, None, cluster, how)
+    outcome, score, cluster, positive = columns
+    y, p, _, table = _read_scores(source, outcome, score, None, cluster, how, positive)
     if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal.page import write_whole
     from uqcal.probability_mending import mend_probabilities
@@ -726,7 +727,7 @@ def _calibration(
     score: Annotated[str, option("Column of the stated probabilities of outcome 1.", "NAME",
                                  default=True)] = "score",
     weight: Annotated[str | None, option("Column of weights.  [default: all 1]", "NAME")] = None,
-    cluster: Cluster = None,
+    cluster: Cluster = None, positive: Positive = None,
     n_bins: Annotated[int, option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
     n_boot: Annotated[int, option("Sets of noise drawn for the lower end of its interval.",
                                   "NUMBER", default=True)] = 5000,
@@ -750,7 +751,7 @@ def _calibration(
         raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     if in_parts: return _calibration_in_parts(context, (outcome, score, weight))
-    y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how)
+    y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how, positive)
     from uqcal.calibration import calibration_report
     result = calibration_report(
         y, p, sample_weight=w, cluster=as_labels(table.columns.get(cluster)), n_bins=n_bins,
@@ -764,18 +765,27 @@ def _calibration(
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../nbs/70_cli.ipynb #cell-037
-def _read_scores(source, outcome, score, weight, cluster=None, how=None):
+def _read_scores(source, outcome, score, weight, cluster=None, how=None, positive=None):
     """Outcomes, probabilities and weights from a file, and the table, which holds clusters too;
     with messages on lines."""
     names = [*filter(None, (outcome, score, weight, cluster))]
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
+    labels, how = [cluster] if cluster else [], how or {}
     try:
-        return read_probabilities(source, outcome=outcome, score=score, weight=weight,
-                                  groups=[cluster] if cluster else [], **(how or {}))
+        if positive is None:
+            return read_probabilities(source, outcome=outcome, score=score, weight=weight,
+                                      groups=labels, **how)
+        kinds = {score: "probability"} | ({weight: "weight"} if weight else {})
+        table = read_table(source, [*kinds], groups=[outcome, *labels], kinds=kinds, **how)
     except UnknownColumn as error:
         raise ValueError(
             f"{error}; name them with --outcome, --score, --weight and --cluster") from None
+    except ValueError as error:
+        hint = "; --positive names the label of 1" if "say that it came true" in str(error) else ""
+        raise ValueError(f"{error}{hint}") from None
+    return (outcomes_of(table.columns[outcome], outcome, positive), table.columns[score],
+            table.columns.get(weight), table)
 
 # %% ../nbs/70_cli.ipynb #cell-037b
 def _contradicted(table, result):
@@ -802,17 +812,17 @@ def _scores_step(result, context, columns):
         words = "To mend it"
         named = [one for one in named if not one.startswith("--weight ")]  # all are alike
         command = mend_command(f"uqcal mend {source}", [*named, *typed(
-            context, *ROWS, "tolerance", "seed")])
+            context, *ROWS, "positive", "tolerance", "seed")])
     elif "tolerance=" in call:
         words, given = "With another tolerance", call.split("tolerance=")[1].rstrip(")")
         command = on_lines([f"uqcal calibration {source}", *named, *typed(
-            context, *ROWS, "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
+            context, *ROWS, "positive", "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
             f"--tolerance {given}"])
     elif call.startswith("screen"):
         words = "To compare groups, with the column they are in"
         named = [one.replace("--outcome ", "--response ", 1) for one in named]
-        command = on_lines([f"uqcal compare {source}", *named, *typed(context, *ROWS, "seed"),
-                            "--group COLUMN"])
+        command = on_lines([f"uqcal compare {source}", *named,
+                            *typed(context, *ROWS, "positive", "seed"), "--group COLUMN"])
     if not call or rows: return ""
     home = "screening" if call.startswith("screen") else (
         "calibration" if "tolerance=" in call else "probability_mending" if command

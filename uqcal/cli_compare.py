@@ -15,12 +15,12 @@ import typer
 
 from . import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups, InParts,
-                             Jobs, JsonFile, Progress, Report, Seed, Thousands, Where, aligned,
-                             as_json, as_labels, check_outputs, check_sizes, cores, deliver,
-                             differing, first_words, how_read, in_python, is_mended, new_app,
-                             on_lines, on_one_line, open_parts, option, options_in_parts, points_of,
-                             refuse_crossed, row_details, shows_bar, source_facts, tell_of_parts,
-                             typed, wrapped)
+                             Jobs, JsonFile, Positive, Progress, Report, Seed, Thousands, Where,
+                             aligned, as_json, as_labels, check_outputs, check_sizes, cores,
+                             deliver, differing, first_words, how_read, in_python, is_mended,
+                             new_app, on_lines, on_one_line, open_parts, option, options_in_parts,
+                             outcomes_of, points_of, refuse_crossed, row_details, shows_bar,
+                             source_facts, tell_of_parts, typed, wrapped)
 from .inputs import printable
 from .tables import UnknownColumn, read_table
 
@@ -59,8 +59,8 @@ def _compare(
     score: Annotated[str, option("Column of the scores.", "NAME", default=True)] = "score",
     group: Annotated[str, option("Column of the groups, text or numbers.", "NAME",
                                  default=True)] = "group",
-    weight: Annotated[str | None, option("Column of weights above zero.", "NAME")] = None,
-    cluster: Cluster = None,
+    weight: Annotated[str | None, option("Column of weights, not negative.", "NAME")] = None,
+    cluster: Cluster = None, positive: Positive = None,
     a: Annotated[str | None, _GROUP_A] = None,
     b: Annotated[str | None, option("Group to compare --a with.", "LABEL", "--b")] = None,
     everyone: Annotated[bool, option("Compare each group with everyone, not with each other.",
@@ -78,7 +78,7 @@ def _compare(
     check_sizes(n_resamples=n_resamples)
     table, frame = _read_groups(
         file, [response, score, *filter(None, [weight])], [group, *filter(None, [cluster])],
-        how_read(decimal, thousands, encoding, where, drop_missing, progress))
+        how_read(decimal, thousands, encoding, where, drop_missing, progress), positive)
     sides = _compared_groups(frame["group"], a, b, everyone)
     options = dict(n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs),
                    progress=shows_bar(progress))
@@ -98,22 +98,31 @@ def _compare(
             lambda path: write_whole(_comparison_page(frame, sides, result, details, apart), path))
 
 # %% ../nbs/69_cli_compare.ipynb #cell-051
-def _read_groups(file, names, labels, how=None):
+def _read_groups(file, names, labels, how=None, positive=None):
     """The table of a file, and a frame of responses, scores, groups as text and, if any, weights
     and clusters."""
     import pandas as pd
     if len({*names, *labels}) < len(names) + len(labels):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names + labels))}")
-    kinds = dict.fromkeys([*names[:2], *labels], "number") | dict.fromkeys(names[2:], "positive")
-    try: table = read_table(file, names, groups=labels, kinds=kinds, **(how or {}))
+    kinds = dict.fromkeys([*names[:2], *labels], "number") | dict.fromkeys(names[2:], "weight")
+    kinds[names[0]] = "response"
+    numbers, texts = (names, labels) if positive is None else (names[1:], [names[0], *labels])
+    try: table = read_table(file, numbers, groups=texts, kinds=kinds, **(how or {}))
     except UnknownColumn as error:
         raise ValueError(f"{error}; name them with --response, --score, --group, --weight and "
                          "--cluster") from None
     columns = {role: table.columns[name]
                for role, name in zip(("response", "score", "weight"), names)}
+    if positive is not None:
+        columns["response"] = outcomes_of(columns["response"], names[0], positive)
     columns["group"] = table.columns[labels[0]]
     if labels[1:]: columns["cluster"] = as_labels(table.columns[labels[1]])
-    return table, pd.DataFrame(columns)
+    frame = pd.DataFrame(columns)
+    if "weight" in frame:
+        if not frame["weight"].any():
+            raise ValueError(f"column {names[2]!r} must hold a weight above zero")
+        frame = frame[frame["weight"] > 0].reset_index(drop=True)
+    return table, frame
 
 # %% ../nbs/69_cli_compare.ipynb #cf59da99
 def _check_sides(a, b, everyone):

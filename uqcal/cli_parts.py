@@ -32,14 +32,14 @@ from .results import enumerated, json_plain, three_digits
 from .tables import Table, display_name, exact_encoding, rows_again
 
 # %% auto #0
-__all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'AsGroups',
-           'InParts', 'Jobs', 'Seed', 'Report', 'JsonFile', 'MARKS', 'ROWS', 'option', 'shows_bar', 'how_read',
-           'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups',
-           'as_labels', 'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details',
-           'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'source_twice', 'rows_to',
-           'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines',
-           'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts',
-           'new_app', 'run_command', 'transcript']
+__all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
+           'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'JsonFile', 'MARKS', 'ROWS', 'option', 'shows_bar',
+           'how_read', 'outcomes_of', 'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing',
+           'check_features', 'with_groups', 'as_labels', 'refuse_crossed', 'points_of', 'first_words', 'source_facts',
+           'asked_facts', 'row_details', 'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver',
+           'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed',
+           'as_keywords', 'on_lines', 'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts',
+           'open_parts', 'tell_of_parts', 'new_app', 'run_command', 'transcript']
 
 # %% ../nbs/66_cli_parts.ipynb #parts-option
 def option(
@@ -142,6 +142,9 @@ Groups = Annotated[str | None, option(
 Cluster = Annotated[str | None, option(
     "Column of labels of rows that belong together (one patient, one household).  "
     "[default: each row by itself]", "NAME")]
+Positive = Annotated[str | None, option(
+    "Which of two labels in the column of outcomes counts as 1.  [default: it holds 0 and 1]",
+    "LABEL", "--positive")]
 AsGroups = Annotated[list[str] | None, option(
     "Read this feature as names of groups, whatever its cells are; may be repeated.", "NAME",
     "--as-groups")]
@@ -155,6 +158,38 @@ Seed = Annotated[int, option("Seed of the random numbers; the same seed gives th
 Report = Annotated[str | None, option("Write an HTML report with pictures.", "FILE")]
 JsonFile = Annotated[str | None, option(
     "Write all numbers to this file; - prints them in place of the table.", "FILE", "--json")]
+
+# %% ../nbs/66_cli_parts.ipynb #parts-positive
+def outcomes_of(labels: Any,  # as a file holds them, text, shape (n,)
+                name: str,  # their column
+                positive: str,  # the label that counts as 1
+                ) -> Any:  # float64, shape (n,), 0 and 1
+    """Outcomes from a column of two labels.
+
+    Parameters
+    ----------
+    labels : Any
+        As a file holds them, text, shape (n,).
+    name : str
+        Their column.
+    positive : str
+        The label that counts as 1.
+
+    Returns
+    -------
+    Any
+        `float64`, shape (n,), 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        Where the label is none of the two.
+    """
+    from uqcal.inputs import check_outcomes
+    try: return check_outcomes(labels, name, positive)
+    except ValueError as wrong:
+        told = str(wrong).split("; type ")[0].replace("pos_label", "--positive")
+        raise ValueError(told) from wrong
 
 # %% ../nbs/66_cli_parts.ipynb #cell-014-b
 def _matching(source):

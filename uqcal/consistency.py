@@ -177,6 +177,40 @@ def _shuffled_groups(values, n_shuffles, state, start):
         out[r] = total
     return out
 
+# %% ../nbs/23_consistency.ipynb #cell-018c
+@kernel
+def _shuffled_distance(values, n_shuffles, state, is_end):
+    "Largest distance of the cumulative sums from zero, as above."
+    out = np.empty(n_shuffles + 1)
+    for r in range(out.size):
+        if r > 0:
+            shuffle(values, state)
+        total = far = 0.0
+        for i in range(values.size):
+            total += values[i]
+            if is_end[i]:
+                far = max(far, abs(total))
+        out[r] = far
+    return out
+
+# %% ../nbs/23_consistency.ipynb #cell-018d
+@kernel
+def _shuffled_farthest(values, n_shuffles, state, start, spread):
+    "Largest of the groups' absolute sums in units of their spread, as above."
+    out = np.empty(n_shuffles + 1)
+    for r in range(out.size):
+        if r > 0:
+            shuffle(values, state)
+        far = 0.0
+        for g in range(spread.size):
+            part = 0.0
+            for i in range(start[g], start[g + 1]):
+                part += values[i]
+            if spread[g] > 0:
+                far = max(far, abs(part) / spread[g])
+        out[r] = far
+    return out
+
 # %% ../nbs/23_consistency.ipynb #cell-020
 def binned_plan(
     statistic: str,  # "zmse" or "ence"
@@ -586,25 +620,31 @@ class ConsistencyTest(SignificanceTest):
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
 
 # %% ../nbs/23_consistency.ipynb #cell-013
-def _chance(excess, sample, along):
-    "How far the graph, or the mean of each of a feature's groups, strays in 95 of 100 cases."
-    share = along.counts / sample.n
-    is_cumulative = along.kind != "groups"
+def _group_spread(excess, sample, along):
+    "Standard deviation of the sum over each of a feature's groups, equation (10)."
     if sample.groups is not None:
-        group = sample.groups.codes[along.order]
-        spread = sign_spread(excess, group, along.start, cumulative=is_cumulative)
-        return 1.96 * spread / (sample.n if is_cumulative else along.counts)
-    spread = excess.std()
-    if not is_cumulative: return 1.96 * spread * np.sqrt((1 / share - 1) / (sample.n - 1))
-    share = np.cumsum(share)
-    return 1.96 * spread * np.sqrt(np.maximum(share * (1 - share), 0) / (sample.n - 1))
+        return sign_spread(excess, sample.groups.codes[along.order], along.start, cumulative=False)
+    share = along.counts / sample.n
+    return along.counts * excess.std() * np.sqrt((1 / share - 1) / (sample.n - 1))
+
+# %% ../nbs/23_consistency.ipynb #cell-013b
+def _band(excess, sample, along):
+    """Half-width of the band that 95 % of the graphs never leave; for a feature's groups that of
+    each mean, for all groups at once."""
+    if along.kind == "groups":
+        spread = _group_spread(excess, sample, along)
+        plan, unit = (_shuffled_farthest, excess, (along.start, spread)), spread / along.counts
+    else: plan, unit = (_shuffled_distance, excess, (along.is_end,)), 1 / sample.n
+    far = under_hypothesis(plan, sample, along.order, _hypothesis(sample, "kuiper"),
+                           affordable(999, sample.n, 2 * 10**7), rng=0)
+    return unit * np.sort(far)[int(np.ceil(0.95 * (far.size + 1))) - 1]
 
 # %% ../nbs/23_consistency.ipynb #cell-037
 def _graph(name, sample, along):
-    """Running sums of the excess with the band of shuffles; for groups the mean excess of each, the
-    largest first."""
+    """Running sums of the excess with their band; for groups the mean excess of each, the largest
+    first."""
     excess, counts, n = _excess(name, sample, along), along.counts, sample.n
-    total, half = np.add.reduceat(excess, along.start[:-1]), _chance(excess, sample, along)
+    total, half = np.add.reduceat(excess, along.start[:-1]), _band(excess, sample, along)
     if along.kind == "groups":
         table = pd.DataFrame({"group": along.labels, "count": counts, "excess": total / counts,
                               "null_low": -half, "null_high": half})
@@ -715,13 +755,13 @@ def _plot_test(test, ax):
 # %% ../nbs/23_consistency.ipynb #cell-040
 def _plot_graph(test, ax):
     ax, graph = new_axes(ax), test.graph
-    share, path, half = (np.concatenate([[0], graph[column]])
-                         for column in ("share", "cumulative", "null_high"))
+    share, path = (np.concatenate([[0], graph[column]]) for column in ("share", "cumulative"))
+    half = graph["null_high"].iloc[0]
     shown = visible_points(share, path)
-    ax.fill_between(share[shown], -half[shown], half[shown], color="0.88", lw=0)
+    ax.axhspan(-half, half, color="0.88", lw=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.plot(share[shown], path[shown], color="#0072B2", lw=1.2)
-    edge = 1.45 * max(np.abs(path).max(), half.max())
+    edge = 1.45 * max(np.abs(path).max(), half)
     if test.pvalue <= 0.05:
         first, last = _climb(graph)
         inside, climbs = shown[(shown >= first) & (shown <= last + 1)], path[last + 1] > path[first]
@@ -734,7 +774,9 @@ def _plot_graph(test, ax):
                     ((share[first] + share[last + 1]) / 2, edge), xytext=(0, -6),
                     textcoords="offset points", ha="center", va="top", color="#D55E00",
                     annotation_clip=False)
-    ax.annotate("grey: 95 % of shuffles", (0.02, 0.03), xycoords="axes fraction", color="0.35")
+    ax.annotate("grey: 95 % of the graphs stay in it if nothing depends on "
+                f"{_WHAT[test.by]}\n{_TITLES[test.name]}: p = {test.pvalue:.2g}", (0.02, 0.03),
+                xycoords="axes fraction", color="0.35")
     ticks = np.linspace(0, 1, 5)
     value = graph["by"].to_numpy()[np.minimum(np.searchsorted(graph["share"].to_numpy(),
                                                               ticks - 1e-12), len(graph) - 1)]
@@ -764,7 +806,8 @@ def _plot_groups(test, ax):
     quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
                 else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
     ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for u ← 0 → large; band: "
-           "95 % of shuffles)", ylabel="group (points)" if n_groups == len(graph)
+           f"95 % for all groups at once; p = {test.pvalue:.2g})",
+           ylabel="group (points)" if n_groups == len(graph)
            else f"{len(graph)} of {n_groups} groups, farthest from the band")
     return ax
 

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,8 @@ from scipy.special import ndtri
 from .brownian import kolmogorov_smirnov_null, kuiper_null
 from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_fraction, check_generator,
-                          check_labels_agree, check_outcomes, check_ratio, plain_array, read_labels,
-                          read_vector)
+                          check_labels_agree, check_outcomes, check_ratio, plain_array, read_array,
+                          read_labels, read_responses, read_vector, refuse)
 from .kernels import kernel
 from .rates import MatchedAverages, cases_of, matched_difference
 from .resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
@@ -222,7 +222,7 @@ class _Shown:
              expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
                                                           # known expectations
              ) -> Axes:
-        """The graph with its triangle at the origin: score below, share above.
+        """The graph, its triangle at the origin, and the band that 95 % keep if nothing differs.
 
         Parameters
         ----------
@@ -377,6 +377,8 @@ def _score_ticks(graph):
 # %% ../nbs/43_cumulative.ipynb #cell-017
 def _plot_graph(graph, ax, expectation):
     ax = new_axes(ax, 6.4, 4.8)
+    half = kolmogorov_smirnov_null.isf(0.05) * graph.null_scale
+    ax.axhspan(-half, half, color="0.93", zorder=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.fill([0, 0.04, 0], [-2 * graph.null_scale, 0, 2 * graph.null_scale], fc="0.35", ec="none",
             alpha=0.8, zorder=1.5)
@@ -389,8 +391,11 @@ def _plot_graph(graph, ax, expectation):
     if np.isfinite(graph.scale):
         ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":",
                 zorder=1.4)
+    at, side = (0.97, "top") if 2 * graph.ordinate[-1] < low + high else (0.03, "bottom")
+    ax.annotate("grey: 95 % of graphs stay in it\nif nothing differs; Kuiper's test: "
+                f"p = {graph.kuiper_pvalue:.2g}", (0.06, at), xycoords="axes fraction", va=side,
+                color="0.35")
     if expectation is not None:
-        at, side = (0.97, "top") if 2 * graph.ordinate[-1] < low + high else (0.03, "bottom")
         ax.annotate("dashed: expectation", (0.98, at), xycoords="axes fraction", ha="right",
                     va=side, color="#A66F00")
     words = {"calibration": "cumulative (outcome − stated)",
@@ -408,8 +413,9 @@ def calibration_graph(
     y_prob: ArrayLike,  # what was stated, shape (n,): probabilities for outcomes 0/1, otherwise
                         # expected values
     *,
-    sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds numbers
     method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated;
                            # for outcomes 0/1), or "auto", whichever serves
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
@@ -427,9 +433,11 @@ def calibration_graph(
         What was stated, shape (n,): probabilities for outcomes 0/1, otherwise expected
         values.
     sample_weight : ArrayLike | None, optional
-        Weights, shape (n,), > 0.
+        Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds numbers.
     method : str, default "auto"
         P-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated; for outcomes
         0/1), or "auto", whichever serves.
@@ -462,9 +470,11 @@ def calibration_graph(
     """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    y, p, w = _columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"))
-    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    y, p, w = _columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"),
+                       pos_label)
     if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
+    if w.size: y, p, cluster, w = _kept(w, y, p, cluster)
     w = w / w.max() if w.size else np.ones(y.size)
     if np.all((y == 0) | (y == 1)):
         if p.min() < 0 or p.max() > 1:
@@ -609,18 +619,38 @@ def _shares(weight):
     return shares / shares[-1]
 
 # %% ../nbs/43_cumulative.ipynb #cell-021
-def _columns(response, score, weight, names):
+def _columns(response, score, weight, names, pos_label=()):
     "Responses, scores and weights as vectors of one length; no weights are an empty vector."
     check_labels_agree(**dict(zip(map(str, names), (response, score, weight))))
-    columns = [read_vector(values, name) for values, name in zip((response, score), names)]
-    w = np.empty(0) if weight is None else read_vector(weight, names[2], positive=True)
-    if w.size: check_ratio(w, names[2])
+    columns = [read_responses(response, names[0], pos_label), read_vector(score, names[1])]
+    w = np.empty(0) if weight is None else read_vector(weight, names[2])
     for values, name in ((columns[1], names[1]), (w, names[2])):
         if values.size not in (columns[0].size,
                                0 if values is w and weight is None else columns[0].size):
             raise ValueError(f"{names[0]} and {name} must have the same length: {columns[0].size} "
                              f"and {values.size}")
+    if w.size:
+        refuse(names[2], "not be negative", w < 0, "negative", w)
+        if not w.any():
+            raise ValueError(f"{names[2]} must be positive somewhere: all {w.size} are zero")
+        check_ratio(w, names[2])
     return *columns, w
+
+# %% ../nbs/43_cumulative.ipynb #cell-021k
+def _kept(w, *columns):
+    "Columns and weights without the rows of weight zero; a column may be None."
+    if w.all(): return *columns, w
+    return *(None if one is None else one[w > 0] for one in columns), w[w > 0]
+
+# %% ../nbs/43_cumulative.ipynb #cell-021r
+def _kept_replicates(replicates, weights):
+    "Replicate weights without the rows whose own weight is zero."
+    if replicates is None or all(w.all() for w in weights): return replicates
+    if len(weights) == 1: replicates = (replicates,)
+    held = [plain_array(one, "replicate_weights", "an array of shape (n, replicates)")
+            for one in replicates]
+    held = [one[w > 0] if w.size and len(one) == w.size else one for one, w in zip(held, weights)]
+    return held[0] if len(weights) == 1 else tuple(held)
 
 # %% ../nbs/43_cumulative.ipynb #cell-025
 _A, _B, _TIED = 0, 1, 2
@@ -1082,8 +1112,8 @@ def comparison_graph(
     response_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
     score_b: ArrayLike,  # their scores, shape (n_b,), on the same scale
     *,
-    weight_a: ArrayLike | None = None,  # weights, shape (n_a,), > 0; for both groups or for neither
-    weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
+    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
+    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
     cluster_a: ArrayLike | None = None,  # labels of rows that belong together, shape (n_a,)
     cluster_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
     replicate_weights: tuple[ArrayLike, ArrayLike] | None = None,  # replicate weights of a and of
@@ -1091,6 +1121,7 @@ def comparison_graph(
                                                                    # shapes (n_a, R), (n_b, R)
     replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
                                             # None finds it by equation (15a)
+    pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     ties: str = "merge",  # equal scores: "merge", or "perturb" into a random order
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
@@ -1114,9 +1145,9 @@ def comparison_graph(
     score_b : ArrayLike
         Their scores, shape (n_b,), on the same scale.
     weight_a : ArrayLike | None, optional
-        Weights, shape (n_a,), > 0; for both groups or for neither.
+        Weights ≥ 0, shape (n_a,); for both groups or for neither.
     weight_b : ArrayLike | None, optional
-        Weights, shape (n_b,), > 0.
+        Weights ≥ 0, shape (n_b,).
     cluster_a : ArrayLike | None, optional
         Labels of rows that belong together, shape (n_a,).
     cluster_b : ArrayLike | None, optional
@@ -1127,6 +1158,8 @@ def comparison_graph(
     replicate_factor : float | None, optional
         What the sum of the R squares is multiplied by, > 0; None finds it by equation
         (15a).
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
     ties : str, default "merge"
         Equal scores: "merge", or "perturb" into a random order.
     method : str, default "auto"
@@ -1163,15 +1196,24 @@ def comparison_graph(
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if (weight_a is None) != (weight_b is None):
         raise ValueError("weight_a and weight_b must be given together: both or neither")
-    a = _group(response_a, score_a, weight_a, "_a", cluster_a)
-    b = _group(response_b, score_b, weight_b, "_b", cluster_b)
-    design = _design_of((score_a, score_b), (weight_a, weight_b), (cluster_a, cluster_b),
-                        replicate_weights, replicate_factor, ties, method)
+    response_a, response_b = _told_apart((response_a, response_b), pos_label)
+    groups = (_read_group(response_a, score_a, weight_a, "_a", cluster_a),
+              _read_group(response_b, score_b, weight_b, "_b", cluster_b))
+    return _comparison_of(groups, replicate_weights, replicate_factor, ties,
+                          _Shuffles(method, n_resamples, rng, n_jobs, progress))
+
+# %% ../nbs/43_cumulative.ipynb #cell-039b
+def _comparison_of(groups, replicates, factor, ties, asked):
+    "The graph of two groups that were read, without their rows of weight zero."
+    replicates = _kept_replicates(replicates, [one[-1] for one in groups])
+    responses, scores, clusters, weights = zip(*(_kept(one[-1], *one[:3]) for one in groups))
+    design = _design_of(scores, [w if w.size else None for w in weights], clusters, replicates,
+                        factor, ties, asked.method)
+    a, b = map(_group, responses, scores, weights)
     low, high = _range_of(a.response, b.response)
     (a, b), unit = _in_units(*_unweighted_if_equal(a, b))
-    if ties == "perturb": a, b = _perturbed(a, b, rng)
-    return _graph_of(a, b, unit, low >= 0 and high <= 1, high - low,
-                     _Shuffles(method, n_resamples, rng, n_jobs, progress), design)
+    if ties == "perturb": a, b = _perturbed(a, b, asked.rng)
+    return _graph_of(a, b, unit, low >= 0 and high <= 1, high - low, asked, design)
 
 # %% ../nbs/43_cumulative.ipynb #cell-040
 class _Group(NamedTuple):
@@ -1182,13 +1224,29 @@ class _Group(NamedTuple):
     weight: np.ndarray  # empty where all are equal
 
 # %% ../nbs/43_cumulative.ipynb #cell-040b
-def _group(response, score, weight, suffix, cluster=None):
-    check_labels_agree(**{f"response{suffix}": response, f"score{suffix}": score,
-                          f"cluster{suffix}": cluster})
-    response, score, weight = _columns(response, score, weight,
-                                       [name + suffix for name in ("response", "score", "weight")])
+def _read_group(response, score, weight, suffix, cluster=None):
+    "Checked responses, scores, labels of clusters and weights of a group."
+    names = [name + suffix for name in ("response", "score", "weight", "cluster")]
+    check_labels_agree(**dict(zip(names, (response, score, weight, cluster))))
+    y, s, w = _columns(response, score, weight, names[:3])
+    return y, s, None if cluster is None else read_labels(cluster, y.size, names[3]), w
+
+# %% ../nbs/43_cumulative.ipynb #cell-040bs
+def _group(response, score, weight):
+    "A group in the order of its scores."
     score, response, weight = sort_by_score(score, response, weight)
     return _Group(score, score, response, weight)
+
+# %% ../nbs/43_cumulative.ipynb #cell-040bt
+def _told_apart(responses, pos_label):
+    "Responses of two groups as 0 and 1, where a label says what counts as 1."
+    if pos_label is None: return responses
+    labels = [read_array(one, name).astype(object)
+              for one, name in zip(responses, ("response_a", "response_b"))]
+    flags = check_outcomes(np.concatenate(labels), "response_a and response_b", pos_label)
+    parts = np.split(flags, [labels[0].size])
+    return [pd.Series(part, index=one.index) if isinstance(one, pd.Series) else part
+            for part, one in zip(parts, responses)]
 
 # %% ../nbs/43_cumulative.ipynb #cell-040c
 def _in_units(*groups):
@@ -1753,12 +1811,13 @@ def subpopulation_graph(
     score: ArrayLike,  # their scores, shape (n,)
     member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
     *,
-    sample_weight: ArrayLike | None = None,  # weights, shape (n,), > 0
+    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     replicate_weights: ArrayLike | None = None,  # replicate weights as a survey publishes them,
                                                  # shape (n, R)
     replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
                                             # None finds it by equation (15a)
+    pos_label: Any = None,  # which of two labels in response counts as 1, unless it holds numbers
     method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
                            # takes the limit from 500 effective steps on, and below permutations,
                            # or signs where there are weights (where events are few too, the
@@ -1779,7 +1838,7 @@ def subpopulation_graph(
     member : ArrayLike
         True, or 1, for members of the subpopulation, shape (n,).
     sample_weight : ArrayLike | None, optional
-        Weights, shape (n,), > 0.
+        Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     replicate_weights : ArrayLike | None, optional
@@ -1787,6 +1846,8 @@ def subpopulation_graph(
     replicate_factor : float | None, optional
         What the sum of the R squares is multiplied by, > 0; None finds it by equation
         (15a).
+    pos_label : Any, optional
+        Which of two labels in response counts as 1, unless it holds numbers.
     method : str, default "auto"
         P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
         from 500 effective steps on, and below permutations, or signs where there are
@@ -1818,13 +1879,18 @@ def subpopulation_graph(
     """
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"))
     check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member,
                        cluster=cluster, replicate_weights=replicate_weights)
+    y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"),
+                       pos_label)
     member = _members(member, y.size)
+    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
+    replicate_weights = _kept_replicates(replicate_weights, [w])
+    y, s, member, cluster, w = _kept(w, y, s, member, cluster)
     everyone, order = _population(y, s, w)
     design = None if cluster is replicate_weights is replicate_factor is None else _ordered_design(
-        [order], [sample_weight], [cluster], replicate_weights, replicate_factor, "merge", method)
+        [order], [w if w.size else None], [cluster], replicate_weights, replicate_factor, "merge",
+        method)
     return _subpopulation_of(everyone, member[order], _Shuffles(method, n_resamples, rng, n_jobs,
                                                                 progress), design)
 
@@ -2413,8 +2479,8 @@ def paired_reliability(
     n_bins: int = 10,  # number of bins for each group
     strategy: str = "uniform",  # "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal
                                 # counts without weights
-    weight_a: ArrayLike | None = None,  # weights, shape (n_a,), > 0
-    weight_b: ArrayLike | None = None,  # weights, shape (n_b,), > 0
+    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,)
+    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
 ) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
@@ -2434,9 +2500,9 @@ def paired_reliability(
         "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
         weights.
     weight_a : ArrayLike | None, optional
-        Weights, shape (n_a,), > 0.
+        Weights ≥ 0, shape (n_a,).
     weight_b : ArrayLike | None, optional
-        Weights, shape (n_b,), > 0.
+        Weights ≥ 0, shape (n_b,).
 
     Returns
     -------
@@ -2454,8 +2520,10 @@ def paired_reliability(
     """
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
-    groups = _group(response_a, score_a, weight_a, "_a"), _group(response_b, score_b, weight_b,
-                                                                 "_b")
+    groups = []
+    for columns in ((response_a, score_a, weight_a, "_a"), (response_b, score_b, weight_b, "_b")):
+        response, score, _, weight = _read_group(*columns)
+        groups.append(_group(*_kept(weight, response, score)))
     edges = np.linspace(min(group.score[0] for group in groups),
                         max(group.score[-1] for group in groups), n_bins + 1)
     rows = []

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 # %% auto #0
 __all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
            'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
-           'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'place_labels', 'check_count',
-           'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator']
+           'read_responses', 'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'place_labels',
+           'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator']
 
 # %% ../nbs/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -35,6 +35,7 @@ def refuse(
     wrong: np.ndarray,  # booleans, shape (n,), True where a value fails
     fault: str,  # what a failing value is, such as "≤ 0"
     values: np.ndarray | None = None,  # the values, shape (n,), where the first wrong one is shown
+    hint: str = "",  # what to do about it
 ) -> None:
     """Count the values that fail, and name the first.
 
@@ -50,6 +51,8 @@ def refuse(
         What a failing value is, such as "≤ 0".
     values : np.ndarray | None, optional
         The values, shape (n,), where the first wrong one is shown.
+    hint : str, default ""
+        What to do about it.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def refuse(
     shown = "" if values is None else f" ({float(values[first])})"
     verb = "is" if count == 1 else "are"
     raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, "
-                     f"the first at position {first}{shown}")
+                     f"the first at position {first}{shown}{hint and '; '}{hint}")
 
 # %% ../nbs/00_inputs.ipynb #cell-040
 def printable(text: Any,  # a name from data
@@ -275,6 +278,10 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
                         f"{error}{'' if is_list else hint}") from error
 
 # %% ../nbs/00_inputs.ipynb #cell-013
+_FOR_CLASSES = ("; for all classes at once use multiclass_calibration_tests, classwise_ece or "
+                "top_label_ece")
+
+
 def _refuse_shape(values, shape, name):
     "Raise the error for what is not one-dimensional, with a hint where one step is enough."
     if len(shape) == 0:
@@ -287,6 +294,10 @@ def _refuse_shape(values, shape, name):
     if name == "y_prob" and shape[1:] == (2,):  # what a binary classifier's predict_proba returns
         hint = "; of two columns use the probabilities of 1, " + (
             ".iloc[:, 1]" if columns else "[:, 1]")
+    elif name == "y_prob" and len(shape) == 2 and shape[1] > 2: hint = _FOR_CLASSES
+    elif (name == "y_true" and len(shape) == 2 and shape[1] > 1
+          and np.isin(np.asarray(values), (0, 1)).all()):
+        hint = "; of one-hot columns take .argmax(axis=1), the number of the class"
     elif len(columns) == 1: hint = f"; select its column, [{columns[0]!r}]"
     elif columns: hint = f"; select one of its {len(columns)} columns, or {members}"
     elif sorted(shape)[:-1] == [1] * (len(shape) - 1): hint = "; flatten it with .ravel()"
@@ -639,9 +650,49 @@ def check_ratio(weight: np.ndarray,  # weights ≥ 0, shape (n,), one of them po
     refuse(name, "be zero or within a factor 1e150 of the largest, so that squares do not vanish",
            (weight < smallest) & (weight > 0), "smaller", weight)
 
+# %% ../nbs/00_inputs.ipynb #cell-026r
+def _remedy(low, high, remedy):
+    "What makes probabilities of values from low to high."
+    if low >= -1e-6 and high <= 1 + 1e-6: return "clip rounding errors, np.clip(values, 0, 1)"
+    if high <= 0: return "if these are logarithms of probabilities, take np.exp"
+    if low < 0: return f"if these are log-odds (logits), take {remedy}"
+    if 2 < high <= 100: return "if these are per cents, divide by 100"
+    return ""
+
+# %% ../nbs/00_inputs.ipynb #cell-026n
+def _is_named(pos_label):
+    "Whether a label was given; () stands for a caller that has no such option."
+    return pos_label is not None and not (isinstance(pos_label, tuple) and not pos_label)
+
+# %% ../nbs/00_inputs.ipynb #cell-026p
+def _which_label(array, name, pos_label):
+    "What to type where outcomes are labels: the comparison with one of them, or the option."
+    try: found = np.unique(read_labels(array, array.size, name)).tolist()
+    except (TypeError, ValueError): return ""
+    is_number = all(isinstance(one, (int, float)) and one == np.rint(one) for one in found)
+    if not (isinstance(found[-1], str) or is_number and len(found) <= 1000): return ""
+    shown = ", ".join(f"{one!r:.40}" for one in found[:5]) + ", …" * (len(found) > 5)
+    option = "" if pos_label is not None or len(found) > 2 else f", or pos_label={found[-1]!r:.40}"
+    return (f"; which label is 1, of {shown}? type {name} == {found[-1]!r:.40}{option}"
+            + _FOR_CLASSES * (len(found) > 2 and name == "y_true"))
+
+# %% ../nbs/00_inputs.ipynb #cell-026q
+def _is_positive(y_true, name, pos_label):
+    "1 where the label is the positive one, 0 where it is the other."
+    labels = read_labels(y_true, read_array(y_true, name).size, name)
+    found = np.unique(labels).tolist()
+    shown = ", ".join(f"{one!r:.40}" for one in found[:5]) + ", …" * (len(found) > 5)
+    if len(found) > 2:
+        raise ValueError(f"pos_label needs two labels, and {name} holds {len(found)} ({shown}); "
+                         f"type {name} == {pos_label!r:.40} for one against all others")
+    if np.ndim(pos_label) or pos_label not in found:
+        raise ValueError(f"pos_label must be a label of {name} ({shown}), got {pos_label!r:.40}")
+    return (labels == found[found.index(pos_label)]).astype(np.float64)
+
 # %% ../nbs/00_inputs.ipynb #cell-026
 def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 1]
                      name: str = "y_prob",  # what the caller calls them
+                     remedy: str = "scipy.special.expit",  # what makes probabilities of log-odds
                      ) -> np.ndarray:  # float64, shape (n,)
     """Stated probabilities as a vector.
 
@@ -651,6 +702,8 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
         Probabilities, shape (n,), in [0, 1].
     name : str, default "y_prob"
         What the caller calls them.
+    remedy : str, default "scipy.special.expit"
+        What makes probabilities of log-odds.
 
     Returns
     -------
@@ -667,21 +720,30 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
     probability = _floats(y_prob, name)
     if not (probability.min() >= 0 and probability.max() <= 1):
         _refuse_limits(probability, name)
-        refuse(name, "lie in [0, 1]", (probability < 0) | (probability > 1), "outside", probability)
+        wrong = (probability < 0) | (probability > 1)
+        refuse(name, "lie in [0, 1]", wrong, "outside", probability,
+               _remedy(probability.min(), probability.max(), remedy))
     return probability
 
 # %% ../nbs/00_inputs.ipynb #cell-026b
-def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
-                name: str = "y_true",  # what the caller calls them
-                ) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
+def check_outcomes(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans; or two
+                         # labels, with pos_label
+    name: str = "y_true",  # what the caller calls them
+    pos_label: Any = (),  # the label that counts as 1; None where it was not named; () where the
+                          # caller has no such option
+) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
     """Outcomes as a vector of 0 and 1.
 
     Parameters
     ----------
     y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1, or booleans.
+        Outcomes, shape (n,), each 0 or 1, or booleans; or two labels, with pos_label.
     name : str, default "y_true"
         What the caller calls them.
+    pos_label : Any, default ()
+        The label that counts as 1; None where it was not named; () where the caller has no
+        such option.
 
     Returns
     -------
@@ -691,19 +753,58 @@ def check_outcomes(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or b
     Raises
     ------
     TypeError, ValueError
-        As `read_vector`.
+        As `read_vector` and `read_labels`.
     ValueError
         For other values.
     """
-    array = read_array(y_true, name)
+    if _is_named(pos_label): return _is_positive(y_true, name, pos_label)
+    given = read_array(y_true, name)
+    array = given
     if array.dtype.kind == "b": array = array.astype(np.float64)
     elif array.dtype.kind == "O":
         array = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in array]
-    outcome = _floats(array, name)
+    try: outcome = _floats(array, name)
+    except TypeError as wrong:
+        raise TypeError(f"{wrong}{_which_label(given, name, pos_label)}") from None
     if np.count_nonzero(outcome == 0) + np.count_nonzero(outcome == 1) < outcome.size:
         _refuse_limits(outcome, name)
-        refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
+        refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome,
+               _which_label(given, name, pos_label)[2:])
     return outcome
+
+# %% ../nbs/00_inputs.ipynb #cell-026s
+def read_responses(
+    values: ArrayLike,  # responses, shape (n,): numbers in any unit, truth values, or two labels
+    name: str,  # what the caller calls them
+    pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
+) -> np.ndarray:  # float64, shape (n,); truth values and labels as 0 and 1
+    """Responses as numbers: those of an event, true or false, as 0 and 1.
+
+    Parameters
+    ----------
+    values : ArrayLike
+        Responses, shape (n,): numbers in any unit, truth values, or two labels.
+    name : str
+        What the caller calls them.
+    pos_label : Any, default ()
+        The label that counts as 1; as for `check_outcomes`.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,); truth values and labels as 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector` and `check_outcomes`.
+    """
+    array = plain_array(values, name)
+    kinds = set(map(type, array)) if array.dtype.kind == "O" and array.ndim == 1 else set()
+    is_event = array.dtype.kind in "bUST" or bool(kinds & {bool, np.bool_, str, np.str_, bytes})
+    if is_event or _is_named(pos_label):
+        return check_outcomes(values, name, pos_label)
+    return read_vector(values, name)
 
 # %% ../nbs/00_inputs.ipynb #cell-026c
 def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,); None for equal ones
@@ -743,9 +844,11 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
 
 # %% ../nbs/00_inputs.ipynb #cell-027
 def check_binary(
-    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans; or two
+                         # labels, with pos_label
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
+    pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
                                                  # shape (n,)
     """Outcomes with their probabilities and weights.
@@ -753,11 +856,13 @@ def check_binary(
     Parameters
     ----------
     y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1, or booleans.
+        Outcomes, shape (n,), each 0 or 1, or booleans; or two labels, with pos_label.
     y_prob : ArrayLike
         Stated probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,); None for equal ones.
+    pos_label : Any, default ()
+        The label that counts as 1; as for `check_outcomes`.
 
     Returns
     -------
@@ -773,11 +878,32 @@ def check_binary(
         For different lengths.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-    outcome, probability = check_outcomes(y_true), check_probabilities(y_prob)
+    outcome = check_outcomes(y_true, pos_label=pos_label)
+    probability = check_probabilities(y_prob)
     if outcome.size != probability.size:
         raise ValueError(f"y_true and y_prob must have the same length: {outcome.size} and "
                          f"{probability.size}")
     return outcome, probability, check_weights(sample_weight, outcome.size)
+
+# %% ../nbs/00_inputs.ipynb #cell-030a
+def _decimals(prob):
+    "To how many decimals all values are rounded; None for more than six, and for whole numbers."
+    if np.all(prob == np.rint(prob)): return None
+    return next((k for k in range(1, 7)
+                 if np.abs(prob * 10**k - np.rint(prob * 10**k)).max() < 1e-6), None)
+
+# %% ../nbs/00_inputs.ipynb #cell-030r
+def _refuse_sums(prob, total):
+    "Refuse rows that sum to something else than 1 by more than rounding explains."
+    k, n_classes = _decimals(prob), prob.shape[1]
+    units = 0 if k is None else n_classes // 2 if k > 1 else (n_classes - 1) // 2  # in ties, too
+    reach = max(1e-3, min(0.5, units / 10**(k or 0)))
+    why = "" if reach == 1e-3 else (f" (what {k} decimal{'s' * (k > 1)} of {n_classes} classes "
+                                    "explain)")
+    refuse("y_prob", f"sum to 1 in each row, to {reach:g}{why}",
+           np.abs(total - 1) > reach * (1 + 1e-9) + 1e-12, "further off", total.round(12),
+           "where each row has one class, divide it by its sum: "
+           "y_prob / y_prob.sum(axis=1, keepdims=True)")
 
 # %% ../nbs/00_inputs.ipynb #cell-030
 def check_multiclass(
@@ -815,9 +941,10 @@ def check_multiclass(
     if prob.ndim != 2 or 0 in prob.shape:
         raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
     if prob.shape[1] == 1: _refuse_shape(y_prob, prob.shape, "y_prob")
-    prob = check_probabilities(prob.ravel(), "y_prob (row by row)").reshape(prob.shape)
-    refuse("y_prob", "sum to 1 in each row, to 1e-3", np.abs(prob.sum(axis=1) - 1) > 1e-3,
-           "something else", prob.sum(axis=1))
+    prob = check_probabilities(prob.ravel(), "y_prob (row by row)",
+                               "scipy.special.softmax(y_prob, axis=1)").reshape(prob.shape)
+    total = prob.sum(axis=1)
+    if not np.abs(total - 1).max() <= 1e-3: _refuse_sums(prob, total)
     return check_labels(y_true, *prob.shape, classes), prob
 
 # %% ../nbs/00_inputs.ipynb #cell-030b

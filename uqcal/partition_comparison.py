@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.stats import false_discovery_control
 
 from .brownian import kolmogorov_smirnov_null, kuiper_null
-from .inputs import (check_choice, check_column, printable, read_labels, read_vector, refuse)
+from .inputs import check_choice, check_column, printable, read_labels, read_responses, refuse
 from .kernels import kernel
 from .partitions import bars_of_parts, in_part, over_parts, parts_of
 from .rates import MatchedAverages, matched_difference
@@ -437,16 +437,21 @@ def _counted(rows):
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-032b
 def _read(columns, place, names):
-    "Responses, scores, labels, the label of each row, weights of a part; None without rows."
+    """Responses, scores, labels, the label of each row, weights of a part, without rows of weight
+    zero; None without rows."""
     response, score, group, weight = names
     if not len(columns[response]): return None
     with in_part(place):
-        y = read_vector(columns[response], response)
+        y = read_responses(columns[response], response)
         s = check_column(columns[score], y.size, score)
         labels, code = _coded(columns[group], y.size, group)
         w = np.ones(y.size) if weight is None else check_column(columns[weight], y.size, weight)
-        refuse(weight, "be positive", w <= 0, "≤ 0", w)
-    return y, s + 0.0, labels, code, w
+        refuse(weight, "not be negative", w < 0, "negative", w)
+    if w.all(): return y, s + 0.0, labels, code, w
+    kept = w > 0
+    if not kept.any(): return None
+    used, code = np.unique(code[kept], return_inverse=True)
+    return y[kept], s[kept] + 0.0, [labels[k] for k in used], code, w[kept]
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-032c
 def _coded(column, n, name):
@@ -736,10 +741,18 @@ def _row_of(found):
 # %% ../nbs/65_partition_comparison.ipynb #cell-041
 def _plot_comparison(found, ax):
     ax, graph = new_axes(ax, 6.4, 4.8), found.graph
+    half = kolmogorov_smirnov_null.isf(0.05) * found.null_scale
+    ax.axhspan(-half, half, color="0.93", zorder=0)
     ax.axhline(0, color="0.6", lw=0.8)
     ax.fill([0, 0.04, 0], [-2 * found.null_scale, 0, 2 * found.null_scale], fc="0.35", ec="none",
             alpha=0.8, zorder=1.5)
     ax.plot([0, *graph["share"]], [0, *graph["cumulative"]], color="#0072B2", lw=1.2)
+    side = "top" if 2 * found.average_difference < sum(ax.get_ylim()) else "bottom"
+    pvalue = "" if found.kuiper_pvalue is None else (
+        f"; Kuiper's test: p = {found.kuiper_pvalue:.2g}")
+    ax.annotate(f"grey: 95 % of graphs stay in it\nif nothing differs{pvalue}",
+                (0.06, 0.97 if side == "top" else 0.03), xycoords="axes fraction", va=side,
+                color="0.35")
     at = np.linspace(0.05, 0.95, 6)
     shown = [f"{score:.2g}".replace("-", "−") for score in np.interp(at, graph["share"],
                                                                     graph["score"])]
@@ -871,7 +884,7 @@ def comparison_of_partitions(
     response: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
     group: str = "group",  # the column of labels: text, whole numbers, truth values
-    weight: str | None = None,  # the column of weights > 0; None for equal ones
+    weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparison:  # `.sentence`, `.kuiper`, `.confidence_interval`, `.plot()`
     """Cumulative differences between two groups of a table that no memory holds, or between one and everyone.
@@ -892,7 +905,7 @@ def comparison_of_partitions(
     group : str, default "group"
         The column of labels: text, whole numbers, truth values.
     weight : str | None, optional
-        The column of weights > 0; None for equal ones.
+        The column of weights ≥ 0; None for equal ones.
     progress : bool, default False
         Show bars on standard error.
 
@@ -1010,7 +1023,7 @@ def comparisons_of_partitions(
     response: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
     group: str = "group",  # the column of labels, at most 50 different ones
-    weight: str | None = None,  # the column of weights > 0; None for equal ones
+    weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparisons:  # `.sentence`, `.to_frame()`, `.comparisons`
@@ -1027,7 +1040,7 @@ def comparisons_of_partitions(
     group : str, default "group"
         The column of labels, at most 50 different ones.
     weight : str | None, optional
-        The column of weights > 0; None for equal ones.
+        The column of weights ≥ 0; None for equal ones.
     against : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
     progress : bool, default False

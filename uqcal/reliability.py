@@ -58,17 +58,24 @@ def _counted(y, p, w, *others):
 # %% ../nbs/40_reliability.ipynb #cell-009c
 @kernel
 def _bin(p, edges, regular):
-    "The b with edges[b] < p ≤ edges[b + 1]; 0 for p = 0."
+    "The b with edges[b] < p ≤ edges[b + 1], but for rounding; 0 for p = 0."
+    near = 1 + 1e-12  # 3 · 0.1 is 0.3
     one = np.uintp(1)  # without a sign, no index need be looked at for being negative
     if regular:
         b = np.uintp(min(int(p * (edges.size - 1)), edges.size - 2))
-        return b - np.uintp(b > 0) if p <= edges[b] else b + np.uintp(p > edges[b + one])
+        if p <= edges[b] * near: return b - np.uintp(b > 0)
+        return b + np.uintp(p > edges[b + one] * near)
     low, high = np.uintp(0), np.uintp(edges.size - 2)
     while low < high:
         middle = (low + high) >> one
-        if p <= edges[middle + one]: high = middle
+        if p <= edges[middle + one] * near: high = middle
         else: low = middle + one
     return low
+
+# %% ../nbs/40_reliability.ipynb #cell-009cd
+def _upper(edges):
+    "The upper edges of the bins with their margin for rounding, as `_bin` has it."
+    return edges[1:] * (1 + 1e-12)
 
 # %% ../nbs/40_reliability.ipynb #cell-011
 @kernel
@@ -98,10 +105,10 @@ def _bin_sums(p, y, w, group, n_groups, edges, regular):
 _ONE_GROUP, _NO_WEIGHTS = np.empty(0, np.int64), np.empty(0)
 
 
-def _columns_of(y_true, y_prob, sample_weight, cluster):
+def _columns_of(y_true, y_prob, sample_weight, cluster, pos_label):
     "The checked columns without points that do not count; clusters as numbers, or None."
-    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
-    y, p, w = check_binary(y_true, y_prob, sample_weight)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     if cluster is None: return *_counted(y, p, w), None
     code = np.unique(read_labels(cluster, y.size, "cluster"), return_inverse=True)[1]
     y, p, w, code = _counted(y, p, w, code)
@@ -213,6 +220,7 @@ def reliability_diagram(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
     interval: str = "wilson",  # "wilson" or "clopper-pearson"
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
@@ -232,6 +240,8 @@ def reliability_diagram(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
         Level of the bins' intervals, in (0, 1).
     interval : str, default "wilson"
@@ -247,7 +257,7 @@ def reliability_diagram(
     ValueError
         For edges that do not run from 0 to 1, and for bad input.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
     edges, regular = _edges(p, n_bins, strategy)
@@ -320,7 +330,7 @@ def diagram_of(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
 # %% ../nbs/40_reliability.ipynb #cell-061
 def _cluster_squares(p, values, code, edges):
     "Sums over clusters of the square of their total, in each bin that holds points."
-    bin_of = np.unique(np.searchsorted(edges[1:], p), return_inverse=True)[1]
+    bin_of = np.unique(np.searchsorted(_upper(edges), p), return_inverse=True)[1]
     pairs, member = np.unique(bin_of * (code.max() + 1) + code, return_inverse=True)
     return np.bincount(pairs // (code.max() + 1), np.bincount(member, values)**2)
 
@@ -364,6 +374,7 @@ def _top_label(y_true, y_prob, sample_weight, classes=None, guess=True):
     "Whether the most probable class was right, its probability, weights, and which class it was."
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
+    plain = plain and y_prob.shape[1] > 1
     chosen, top, good = _tops(y_prob) if plain else (None, None, False)
     if good: label = check_labels(y_true, *y_prob.shape, classes)
     else:
@@ -386,6 +397,7 @@ def expected_calibration_error(
     norm: str = "l1",  # "l1", "l2" or "max"
     classes: ArrayLike | None = None,  # the label of each column; needed where y_true holds only 0
                                        # and 1, which might mean wrong and right
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, beside a vector y_prob
 ) -> float:  # from 0 to 1
     """Mean distance between stated and observed shares over bins; with a column for each class, of the most probable class.
 
@@ -407,6 +419,8 @@ def expected_calibration_error(
     classes : ArrayLike | None, optional
         The label of each column; needed where y_true holds only 0 and 1, which might mean
         wrong and right.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, beside a vector y_prob.
 
     Returns
     -------
@@ -426,10 +440,14 @@ def expected_calibration_error(
     """
     check_choice(norm, "norm", _NORMS)
     if _is_matrix(y_prob):
+        if pos_label is not None:
+            raise ValueError("pos_label must be left out where y_prob has a column for each class; "
+                             "classes names them")
         if classes is None and getattr(getattr(y_true, "dtype", None), "kind", "") == "b":
             _check_meaning(y_true, np.shape(y_prob)[1])
         y, p, w, _ = _top_label(y_true, y_prob, sample_weight, classes, guess=False)
-    elif classes is None: y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
+    elif classes is None:
+        y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight, pos_label))
     else: raise ValueError("classes must be left out where y_prob has no column for each class")
     if sample_weight is None: w = _NO_WEIGHTS
     return float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy)), norm)[0])
@@ -706,6 +724,8 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
              sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
              cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+             pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                     # and 1
              norm: str = "l1",  # "l1", "l2" or "max"
              n_resamples: int = 9999,  # sets of outcomes drawn; fewer where the points are many
              rng: int | np.random.Generator | None = None,  # seed or generator
@@ -728,6 +748,8 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     norm : str, default "l1"
         "l1", "l2" or "max".
     n_resamples : int, default 9999
@@ -749,7 +771,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ValueError, TypeError
         For bad input.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
     check_choice(norm, "norm", _NORMS)
     n_resamples = check_count(n_resamples, "n_resamples")
     edges, regular = _edges(p, n_bins, strategy)
@@ -772,7 +794,7 @@ def _null_of(y, p, w, edges, norm, n_resamples):
     bins that hold points, and how it is drawn."""
     if _is_counted(p, w, edges, n_resamples):
         p = np.sort(p)
-        end = np.unique(np.searchsorted(p, edges[1:], side="right"))
+        end = np.unique(np.searchsorted(p, _upper(edges), side="right"))
         bins = [one for one in np.split(p, end[:-1]) if one.size]
         expected, size = ([count(one) for one in bins] for count in (np.sum, len))
         return functools.partial(_counted_null_task, [_number_of_ones(one) for one in bins],
@@ -811,7 +833,7 @@ def _clustered_null_task(columns, weight, norm, n, rng):
 def _by_bin(p, edges):
     "The points in the order of their bins, and one past the last point of each bin that holds any."
     order = stable_order(p)
-    end = np.unique(np.searchsorted(p[order], edges[1:], side="right"))
+    end = np.unique(np.searchsorted(p[order], _upper(edges), side="right"))
     return order, end[end > 0]
 
 # %% ../nbs/40_reliability.ipynb #cell-035
@@ -833,6 +855,7 @@ def debiased_squared_error(
     n_bins: int = 15,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
 ) -> float:  # mean zero for a perfect model; may be negative
     """Squared calibration error without the bias of finite bins, equation (5).
 
@@ -848,6 +871,8 @@ def debiased_squared_error(
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
@@ -863,7 +888,7 @@ def debiased_squared_error(
     ----------
     Kumar, Liang & Ma (2019).
     """
-    y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight))
+    y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight, pos_label))
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0]
     if not _has_pairs(sums):
         raise ValueError("n_bins must leave two points of comparable weight in some bin: "
@@ -875,7 +900,7 @@ def _debiased_by_cluster(sums, y, p, w, code, edges):
     "The same where the variance of each bin is that of sums over clusters; None without any."
     held = sums[:, 1] > 0
     _, weight, sum_p, sum_y, _ = sums[held].T
-    bin_of = np.unique(np.searchsorted(edges[1:], p), return_inverse=True)[1]
+    bin_of = np.unique(np.searchsorted(_upper(edges), p), return_inverse=True)[1]
     left = w * (y - (sum_y / weight)[bin_of])
     number = np.bincount(np.unique(np.column_stack([bin_of, code]), axis=0)[:, 0])
     used = number > 1
@@ -1141,6 +1166,7 @@ def calibration_error_interval(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
     n_boot: int = 5000,  # sets of noise drawn for the lower ends
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -1163,6 +1189,8 @@ def calibration_error_interval(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
         Level of the intervals and of the limit, in (0, 1).
     n_boot : int, default 5000
@@ -1188,7 +1216,7 @@ def calibration_error_interval(
     ----------
     Hoeffding (1956) and Gleser (1975) for the sums of unequal indicators.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
     edges = _edges(p, n_bins, strategy)

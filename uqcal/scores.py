@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -254,6 +255,9 @@ def _read_bounds(y_true, y_pred_low, y_pred_up):
 # %% ../nbs/32_scores.ipynb #cell-048
 def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                 y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+                *,
+                pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
+                                        # holds 0 and 1
                 ) -> np.ndarray:  # for each point, shape (n,), from 0 to 1
     """The squared difference of outcome and probability; smaller is better.
 
@@ -263,6 +267,8 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
         Stated probabilities of 1, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
@@ -278,12 +284,15 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Brier (1950).
     """
-    y, p, _ = check_binary(y_true, y_prob)
+    y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     return OutcomeScoring("brier").points(y, p)
 
 # %% ../nbs/32_scores.ipynb #cell-048b
 def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+             *,
+             pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                     # and 1
              ) -> np.ndarray:  # for each point, shape (n,), ≥ 0; infinite where 0 or 1 was stated
                                # and the other happened
     """Minus the log of the probability that was stated for what happened; smaller is better.
@@ -294,6 +303,8 @@ def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
         Stated probabilities of 1, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
@@ -310,7 +321,7 @@ def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Good (1952).
     """
-    y, p, _ = check_binary(y_true, y_prob)
+    y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     return OutcomeScoring("log loss").points(y, p)
 
 # %% ../nbs/32_scores.ipynb #cell-052

@@ -21,7 +21,8 @@ from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
                               kuiper_by_scores, least_scale, scores_explain, subpopulation_graph)
 from .groups import LEAST_GROUPS
 from .inputs import (check_choice, check_count, check_generator, check_jobs,
-                          check_labels_agree, check_ratio, printable, read_labels, read_vector)
+                          check_labels_agree, check_weights, printable, read_labels, read_responses,
+                          read_vector)
 from .repeats import related_members
 from .resampling import holm, shuffle_state
 from .results import (Result, as_text, enumerated, html_table, new_axes, plain_text,
@@ -242,8 +243,9 @@ def screen(
     response: str,  # name of the column of responses
     score: str,  # name of the column of scores
     groups: str,  # name of the column of group labels: text, integers, booleans
-    weight: str | None = None,  # name of a column of weights > 0
+    weight: str | None = None,  # name of a column of weights ≥ 0
     cluster: str | None = None,  # name of a column of labels of rows that belong together
+    pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
                              # ("all")
     method: str = "auto",  # "asymptotic" for all p-values; "auto" shuffles small rows that seem
@@ -268,9 +270,11 @@ def screen(
     groups : str
         Name of the column of group labels: text, integers, booleans.
     weight : str | None, optional
-        Name of a column of weights > 0.
+        Name of a column of weights ≥ 0.
     cluster : str | None, optional
         Name of a column of labels of rows that belong together.
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
     against : str, default "pairs"
         Compare every pair of groups ("pairs") or each group with everyone ("all").
     method : str, default "auto"
@@ -305,11 +309,8 @@ def screen(
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     names = dict(response=response, score=score, group=groups, weight=weight, cluster=cluster)
-    columns, note = _counted_once(_screen_columns(frame, names), method)
-    labels, codes = np.unique(columns["group"], return_inverse=True)
-    if labels.size < 2:
-        raise ValueError(f"groups must hold at least two different labels, got {labels.size} "
-                         f"({labels[0]!r})")
+    columns, note = _counted_once(_screen_columns(frame, names, pos_label), method)
+    labels, codes = _several(columns["group"])
     groups = compared_groups(columns["response"], columns["score"], codes,
                              columns.get("weight", np.empty(0)), _clusters(columns, method),
                              against=against)
@@ -322,8 +323,17 @@ def screen(
     return Screening(table=_with_likeness(_correct_pvalues(table), data, against),
                      skipped=skipped, against=against, data=data, note=note)
 
+# %% ../nbs/47_screen.ipynb #cell-005g
+def _several(group):
+    "The different labels, at least two, and which of them each row has."
+    labels, codes = np.unique(group, return_inverse=True)
+    if labels.size < 2:
+        raise ValueError(f"groups must hold at least two different labels, got {labels.size} "
+                         f"({labels[0]!r})")
+    return labels, codes
+
 # %% ../nbs/47_screen.ipynb #cell-006
-def _screen_columns(frame, names):
+def _screen_columns(frame, names, pos_label):
     "The named columns as vectors, the labels as an array without gaps."
     names = {role: name for role, name in names.items() if name is not None}
     known = list(getattr(frame, "columns", None) if hasattr(frame, "columns") else frame)
@@ -333,16 +343,19 @@ def _screen_columns(frame, names):
                          [str(column) for column in known])
     said = {role: printable(name) for role, name in names.items()}
     check_labels_agree(**{said[role]: frame[name] for role, name in names.items()})
-    columns = {role: read_vector(frame[name], said[role], positive=role == "weight")
+    columns = {role: read_responses(frame[name], said[role], pos_label) if role == "response"
+               else read_vector(frame[name], said[role])
                for role, name in names.items() if role not in ("group", "cluster")}
-    if "weight" in names: check_ratio(columns["weight"], said["weight"])
     n = columns["response"].size
     for role, values in columns.items():
         if values.size != n:
             raise ValueError(f"{said['response']} and {said[role]} must have the same length: {n} "
                              f"and {values.size}")
-    return columns | {role: read_labels(frame[names[role]], n, said[role])
-                      for role in ("group", "cluster") if role in names}
+    if "weight" in names: check_weights(columns["weight"], n, said["weight"])
+    columns |= {role: read_labels(frame[names[role]], n, said[role])
+                for role in ("group", "cluster") if role in names}
+    if "weight" not in names or columns["weight"].all(): return columns
+    return {role: values[columns["weight"] > 0] for role, values in columns.items()}
 
 # %% ../nbs/47_screen.ipynb #cell-006b
 def _clusters(columns, method):

@@ -132,7 +132,7 @@ class Table:
 
 # %% ../nbs/03_tables.ipynb #cell-032
 _KINDS = {
-    "number": (), "positive": ((lambda v: v <= 0, "is not positive ({:g})"),),
+    "number": (), "response": (), "positive": ((lambda v: v <= 0, "is not positive ({:g})"),),
     **dict.fromkeys(("error", "bound"), (
         (lambda v: abs(v) > 1e150, "is too large for its square, above 1e150 ({:g})"),)),
     "uncertainty": ((lambda v: v <= 0, "is not positive ({:g})"),
@@ -1041,9 +1041,9 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
                groups: Sequence[str] = (),  # further columns of labels, which stay as they are
                kinds: Mapping[str, str] | None = None,  # by column what it stands for: "number",
                                                         # "positive", "error", "uncertainty",
-                                                        # "bound", "outcome", "probability" or
-                                                        # "weight"; others are judged when they
-                                                        # are used
+                                                        # "bound", "outcome", "response",
+                                                        # "probability" or "weight"; others are
+                                                        # judged when they are used
                decimal: str | None = None,  # "." or ","; by default a point, and where semicolons
                                             # or tabs separate cells, what the first number shows,
                                             # refused where another column shows the other mark
@@ -1069,7 +1069,8 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
         Further columns of labels, which stay as they are.
     kinds : Mapping[str, str] | None, optional
         By column what it stands for: "number", "positive", "error", "uncertainty", "bound",
-        "outcome", "probability" or "weight"; others are judged when they are used.
+        "outcome", "response", "probability" or "weight"; others are judged when they are
+        used.
     decimal : str | None, optional
         "." or ","; by default a point, and where semicolons or tabs separate cells, what
         the first number shows, refused where another column shows the other mark.
@@ -1099,7 +1100,7 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
     groups = [name for name in dict.fromkeys(groups) if name not in names]
     features = [name for name in dict.fromkeys(features) if name not in [*names, *groups]]
 
-    outcomes = {name for name in names if (kinds or {}).get(name) == "outcome"}
+    outcomes = {name for name in names if (kinds or {}).get(name) in ("outcome", "response")}
 
     def roles(header):  # names of all columns
         "The columns to read as numbers, and those to read as text."

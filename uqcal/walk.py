@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -339,9 +339,7 @@ STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
 # %% ../nbs/41_walk.ipynb #cell-055
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Walk(_Ordered, _Shown):
-    """Outcomes and stated probabilities along the probabilities, summed once.
-
-    Made by `Walk.of`. Its arrays belong to it.
+    """Outcomes and stated probabilities along the probabilities, summed once; made by `Walk.of`.
 
     Attributes
     ----------
@@ -405,9 +403,7 @@ class Walk(_Ordered, _Shown):
         Raises
         ------
         ValueError, TypeError
-            For input that `uqcal.inputs.check_binary` refuses.
-        ValueError, TypeError
-            As `uqcal.inputs.read_labels`.
+            As `uqcal.inputs.check_binary` and `uqcal.inputs.read_labels`.
         """
         walk = cls.unsorted(y_true, y_prob, sample_weight, cluster)
         _ = walk.score  # sorted now, since the columns may change later
@@ -419,6 +415,7 @@ class Walk(_Ordered, _Shown):
                  y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
                  cluster: ArrayLike | None = None,  # labels of rows that belong together
+                 pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
                  ) -> Walk:  # what was given must not change until it is sorted
         """The same, but sorted only when an order is asked for.
 
@@ -432,6 +429,8 @@ class Walk(_Ordered, _Shown):
             Weights ≥ 0, shape (n,).
         cluster : ArrayLike | None, optional
             Labels of rows that belong together.
+        pos_label : Any, default ()
+            The label that counts as 1; as for `check_outcomes`.
 
         Returns
         -------
@@ -443,8 +442,9 @@ class Walk(_Ordered, _Shown):
         ValueError, TypeError
             As `Walk.of`.
         """
-        check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
-        checked = check_binary(y_true, y_prob, sample_weight)
+        check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight,
+                           cluster=cluster)
+        checked = check_binary(y_true, y_prob, sample_weight, pos_label)
         if cluster is None: return walk_of(*checked)
         return walk_of(*checked, read_labels(cluster, checked[0].size, "cluster"))
 
@@ -491,6 +491,7 @@ def cumulative_differences(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
 ) -> np.ndarray:  # C in the order of the scores, shape (n,) (points of weight 0 left out)
     """Cumulative differences between outcomes and probabilities; equal scores share the value at the end of their group.
 
@@ -502,6 +503,8 @@ def cumulative_differences(
         Stated probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
@@ -517,7 +520,7 @@ def cumulative_differences(
     ----------
     Arrieta-Ibarra et al. (2022).
     """
-    walk = Walk.of(y_true, y_prob, sample_weight)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, pos_label=pos_label)
     return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.total_weight
 
 # %% ../nbs/41_walk.ipynb #cell-017b
@@ -915,7 +918,8 @@ def _plot_walk(walk, ax, test):
     shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]
     ax.plot(shown["share"], shown["cumulative"], color="#0072B2", lw=1.3)
     if np.isfinite(band):
-        ax.annotate("95 % of calibrated walks stay in here", (0.02, band), xytext=(0, -4),
+        pvalue = "" if test is None else f"\nKolmogorov–Smirnov: p = {test.pvalue:.2g}"
+        ax.annotate(f"95 % of calibrated walks stay in here{pvalue}", (0.02, band), xytext=(0, -4),
                     textcoords="offset points", va="top", color="0.35", fontsize=9)
     shares = np.linspace(0, 1, 6)
     places = np.searchsorted(frame["share"].to_numpy(), shares).clip(0, len(frame) - 1)
