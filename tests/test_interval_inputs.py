@@ -308,7 +308,6 @@ def test_thresholds_fitted_in_single_precision_give_the_same_sets_in_double(part
     for one in sets[1:]: np.testing.assert_array_equal(one, sets[0])
 
 
-@pytest.mark.skipif(read_vector(np.array([0.1], np.float32), "x")[0] != 0.1, reason="single precision is read digit by digit")
 @pytest.mark.parametrize("digits", [1, 2, 3])
 def test_decimals_in_single_precision_have_the_coverages_of_double(digits):
     "A value that equals a bound is inside, whichever of the two is in single precision."
