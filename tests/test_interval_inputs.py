@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 from uqcal.cli import app
 from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.coverage import interval_report
-from uqcal.inputs import read_vector
 from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
 from uqcal.intervals import (classification_coverage_score, coverage_test, coverage_width_based, feature_stratified_coverage, hsic, hsic_test,
                              regression_coverage_score, regression_mean_width_score, regression_mwi_score, regression_ssc, regression_ssc_score, size_stratified_coverage)

@@ -338,31 +338,6 @@ def _most_biased(table):
     shown = np.maximum(table["low"], -table["high"]).where(table["share"] < 1, -np.inf)
     return int(np.argmax(shown)) if shown.size and shown.max() > -np.inf else None
 
-# %% ../nbs/26_bias.ipynb #cell-050
-@dataclass(frozen=True, kw_only=True)
-class _BiasFields(SignificanceTest):
-    "What is kept of a test of bias."
-
-    estimate: float  # mean of Z
-    confidence_interval: Interval  # of that mean
-    confidence: float  # of all intervals here
-    standard_error: float  # of that mean
-    mean_pvalue: float  # probability of a mean as far from zero, if errors are not biased
-    sd: float  # standard deviation of Z, divisor n − 1
-    sd_error: float  # its standard error
-    skewness: float  # of Z, robust: mean less median over the mean distance from the median
-    by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
-    n_groups: int | None = None  # groups of repeats; None where each row stands alone
-    stretches: pd.DataFrame = field(repr=False, compare=False)  # every stretch that holds a fifth
-    # of the points, or every group: first, last, count, share, mean, low, high, standard_error;
-    # the limits hold for all rows at once
-    graph: pd.DataFrame = field(repr=False, compare=False)  # by, count, share, cumulative of Z less
-    # its mean per point, for each distinct value of u or `by`
-    band: pd.DataFrame = field(repr=False, compare=False)  # share and half-width of the band that,
-    # at `confidence`, the whole graph of errors whose mean does not change stays in; no rows for
-    # groups
-    along: Ordering = field(repr=False, compare=False)  # the order of the points
-
 # %% ../nbs/26_bias.ipynb #84406ff3
 def _of_usual_size(test):
     "The stretches, or groups of half the mean size or more, that limits over all are about."
@@ -370,55 +345,9 @@ def _of_usual_size(test):
     if test.by != "groups": return test.stretches
     return test.stretches[count >= 0.5 * count.mean()]
 
-# %% ../nbs/26_bias.ipynb #cell-051
-class _BiasNumbers(_BiasFields):
-    "What follows from it in numbers."
-
-    @property
-    def variance(self) -> float:
-        "The variance of Z, which is one for calibrated errors (Pernot 2024, Eq. 13)."
-        return self.sd**2
-
-    @property
-    def caution(self) -> str:
-        "What limits over parts are worth where scaled errors look skewed; else empty."
-        units = self.n_groups or self.n
-        is_skewed = units <= 2000 and abs(self.skewness) > max(0.15, 2 / np.sqrt(units))
-        if not is_skewed or self.by == "groups" or self.along.is_constant: return ""
-        return ("Scaled errors look skewed: limits over stretches may then fail in one set of "
-                "four, and the test of a change in one of twelve.")
-
-    @property
-    def relative_bias(self) -> float:
-        "The size of the mean in percent of the standard deviation, the b_Z of Pernot (2024)."
-        return 100 * abs(self.estimate) / self.sd if self.sd else float("nan")
-
-    @property
-    def stretch_interval(self) -> Interval | None:
-        "Holds the means of all stretches, or groups of half the mean size; None without limits."
-        limits = _of_usual_size(self)[["low", "high"]].replace([-np.inf, np.inf], np.nan)
-        if limits.isna().all(axis=None): return None
-        return Interval(float(limits["low"].min()), float(limits["high"].max()))
-
-    @property
-    def adjusted_pvalues(self) -> tuple[float, float]:
-        "The p-values of the mean and of its change, after Holm's correction."
-        if self.along.is_constant: return self.mean_pvalue, 1.0
-        return tuple(holm([self.mean_pvalue, self.pvalue]).tolist())
-
-    @property
-    def mean_is_biased(self) -> bool:
-        "Whether the mean of all scaled errors is shown not to be zero."
-        return self.adjusted_pvalues[0] <= 1 - self.confidence + 1e-12
-
-    @property
-    def bias_changes(self) -> bool:
-        "Whether the mean is shown to change along the order or among the groups."
-        return self.adjusted_pvalues[1] <= 1 - self.confidence + 1e-12
-
-
 # %% ../nbs/26_bias.ipynb #cell-052
-class BiasTest(_BiasNumbers):
+@dataclass(frozen=True, kw_only=True)
+class BiasTest(SignificanceTest):
     """Whether errors are biased, on the whole or somewhere; what `bias_test` returns.
 
     Means are those of the scaled errors Z = E/u, in stated uncertainties. `statistic` and
@@ -472,11 +401,79 @@ class BiasTest(_BiasNumbers):
     along : Ordering
         The order of the points.
     """
+    estimate: float  # mean of Z
+    confidence_interval: Interval  # of that mean
+    confidence: float  # of all intervals here
+    standard_error: float  # of that mean
+    mean_pvalue: float  # probability of a mean as far from zero, if errors are not biased
+    sd: float  # standard deviation of Z, divisor n − 1
+    sd_error: float  # its standard error
+    skewness: float  # of Z, robust: mean less median over the mean distance from the median
+    by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
+    n_groups: int | None = None  # groups of repeats; None where each row stands alone
+    stretches: pd.DataFrame = field(repr=False, compare=False)  # every stretch that holds a fifth
+    # of the points, or every group: first, last, count, share, mean, low, high, standard_error;
+    # the limits hold for all rows at once
+    graph: pd.DataFrame = field(repr=False, compare=False)  # by, count, share, cumulative of Z less
+    # its mean per point, for each distinct value of u or `by`
+    band: pd.DataFrame = field(repr=False, compare=False)  # share and half-width of the band that,
+    # at `confidence`, the whole graph of errors whose mean does not change stays in; no rows for
+    # groups
+    along: Ordering = field(repr=False, compare=False)  # the order of the points
+
+    @property
+    def variance(self) -> float:
+        "The variance of Z, which is one for calibrated errors (Pernot 2024, Eq. 13)."
+        return self.sd**2
+
+    @property
+    def caution(self) -> str:
+        "What limits over parts are worth where scaled errors look skewed; else empty."
+        units = self.n_groups or self.n
+        is_skewed = units <= 2000 and abs(self.skewness) > max(0.15, 2 / np.sqrt(units))
+        if not is_skewed or self.by == "groups" or self.along.is_constant: return ""
+        return ("Scaled errors look skewed: limits over stretches may then fail in one set of "
+                "four, and the test of a change in one of twelve.")
+
+    @property
+    def relative_bias(self) -> float:
+        "The size of the mean in percent of the standard deviation, the b_Z of Pernot (2024)."
+        return 100 * abs(self.estimate) / self.sd if self.sd else float("nan")
+
+    @property
+    def stretch_interval(self) -> Interval | None:
+        "Holds the means of all stretches, or groups of half the mean size; None without limits."
+        limits = _of_usual_size(self)[["low", "high"]].replace([-np.inf, np.inf], np.nan)
+        if limits.isna().all(axis=None): return None
+        return Interval(float(limits["low"].min()), float(limits["high"].max()))
+
+    @property
+    def adjusted_pvalues(self) -> tuple[float, float]:
+        "The p-values of the mean and of its change, after Holm's correction."
+        if self.along.is_constant: return self.mean_pvalue, 1.0
+        return tuple(holm([self.mean_pvalue, self.pvalue]).tolist())
+
+    @property
+    def mean_is_biased(self) -> bool:
+        "Whether the mean of all scaled errors is shown not to be zero."
+        return self.adjusted_pvalues[0] <= 1 - self.confidence + 1e-12
+
+    @property
+    def bias_changes(self) -> bool:
+        "Whether the mean is shown to change along the order or among the groups."
+        return self.adjusted_pvalues[1] <= 1 - self.confidence + 1e-12
 
     @property
     def stretch(self) -> BiasStretch | None:
         "Where the limits of the mean are farthest from zero; None where there are no limits."
-        return _named_stretch(self)
+        row = _most_biased(self.stretches)
+        if row is None: return None
+        at = self.stretches.iloc[row]
+        rest = self.n - at["count"]
+        elsewhere = (self.n * self.estimate - at["count"] * at["mean"]) / rest if rest else None
+        return BiasStretch(first=at["first"], last=at["last"], count=int(at["count"]),
+                           share=float(at["share"]), mean=float(at["mean"]), elsewhere=elsewhere,
+                           confidence_interval=Interval(float(at["low"]), float(at["high"])))
 
     @property
     def sentence(self) -> str:
@@ -524,7 +521,18 @@ class BiasTest(_BiasNumbers):
         ValueError
             For one below 1e-12 and where there are no stretches.
         """
-        return _points_needed(self, tolerance, of)
+        check_choice(of, "of", ("mean", "stretches"))
+        tolerance = read_number(tolerance, "tolerance", minimum=1e-12)
+        if of == "mean":
+            mean, low = np.array([self.estimate]), np.array([self.confidence_interval.low])
+        elif self.stretches.empty:
+            raise ValueError(f"of='stretches' needs stretches, and {self.n} points have none")
+        else: mean, low = _of_usual_size(self)[["mean", "low"]].to_numpy(float).T
+        half, size = mean - low, np.abs(mean)
+        has = np.isfinite(half)  # a group of one row has no limits, however many others there are
+        if not has.any(): return float("inf")
+        half, size = half[has], size[has]
+        return float(np.ceil(self.n * np.max(half / np.maximum(size, tolerance - size))**2))
 
     def table2(self) -> pd.DataFrame:  # a row
         """What Table II of Pernot (2024) lists, and Var(Z), which Eq. 13 there sets to one.
@@ -554,32 +562,6 @@ class BiasTest(_BiasNumbers):
             The same axes.
         """
         return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
-
-# %% ../nbs/26_bias.ipynb #cell-053
-def _named_stretch(test):
-    row = _most_biased(test.stretches)
-    if row is None: return None
-    at = test.stretches.iloc[row]
-    rest = test.n - at["count"]
-    elsewhere = (test.n * test.estimate - at["count"] * at["mean"]) / rest if rest else None
-    return BiasStretch(first=at["first"], last=at["last"], count=int(at["count"]),
-                       share=float(at["share"]), mean=float(at["mean"]), elsewhere=elsewhere,
-                       confidence_interval=Interval(float(at["low"]), float(at["high"])))
-
-# %% ../nbs/26_bias.ipynb #cell-053b
-def _points_needed(test, tolerance, of):
-    check_choice(of, "of", ("mean", "stretches"))
-    tolerance = read_number(tolerance, "tolerance", minimum=1e-12)
-    if of == "mean":
-        mean, low = np.array([test.estimate]), np.array([test.confidence_interval.low])
-    elif test.stretches.empty:
-        raise ValueError(f"of='stretches' needs stretches, and {test.n} points have none")
-    else: mean, low = _of_usual_size(test)[["mean", "low"]].to_numpy(float).T
-    half, size = mean - low, np.abs(mean)
-    has = np.isfinite(half)  # a group of one row has no limits, however many others there are
-    if not has.any(): return float("inf")
-    half, size = half[has], size[has]
-    return float(np.ceil(test.n * np.max(half / np.maximum(size, tolerance - size))**2))
 
 # %% ../nbs/26_bias.ipynb #cell-054
 _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}

@@ -339,7 +339,21 @@ class BinScalingSimulation(Result):
         Axes
             The same axes.
         """
-        return _plot_scaling(self, ax)
+        ax = new_axes(ax)
+        lines, end = self.fit()["estimate"], 1.05 * self.rows["x"].max()
+        for statistic, part in self.rows.groupby("statistic", sort=False):
+            color, (intercept, slope) = _COLORS[statistic], lines[statistic][["intercept", "slope"]]
+            ax.plot(part["x"], part["mean"], "o" if statistic == "ence" else "s", ms=4, mfc="none",
+                    mew=0.8, color=color)
+            ax.plot([0, end], [intercept, intercept + slope * end], color=color, lw=1.5)
+            if statistic in self.limits:
+                ax.plot([0, end], [0, self.limits[statistic] * end], "--", color=color, lw=1)
+            ax.annotate(f"{statistic.upper()}\n{slope:.3f} x {'−' if intercept < 0 else '+'} "
+                        f"{abs(intercept):.4f}", (0.62 * end, intercept + slope * 0.62 * end),
+                        xytext=(8, -6), textcoords="offset points", va="top", color=color)
+        ax.set(xlim=(0, None), ylim=(0, None), xlabel="x = √(N/M), root of bins per point",
+               ylabel="mean over calibrated sets, dimensionless")
+        return ax
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-026
 def _fit_scaling(rows, confidence):
@@ -367,24 +381,6 @@ def _fit_scaling(rows, confidence):
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-027
 _COLORS = {"ence": "#0072B2", "zmse": "#D55E00"}
-
-
-def _plot_scaling(result, ax):
-    ax = new_axes(ax)
-    lines, end = result.fit()["estimate"], 1.05 * result.rows["x"].max()
-    for statistic, part in result.rows.groupby("statistic", sort=False):
-        color, (intercept, slope) = _COLORS[statistic], lines[statistic][["intercept", "slope"]]
-        ax.plot(part["x"], part["mean"], "o" if statistic == "ence" else "s", ms=4, mfc="none",
-                mew=0.8, color=color)
-        ax.plot([0, end], [intercept, intercept + slope * end], color=color, lw=1.5)
-        if statistic in result.limits:
-            ax.plot([0, end], [0, result.limits[statistic] * end], "--", color=color, lw=1)
-        ax.annotate(f"{statistic.upper()}\n{slope:.3f} x {'−' if intercept < 0 else '+'} "
-                    f"{abs(intercept):.4f}", (0.62 * end, intercept + slope * 0.62 * end),
-                    xytext=(8, -6), textcoords="offset points", va="top", color=color)
-    ax.set(xlim=(0, None), ylim=(0, None), xlabel="x = √(N/M), root of bins per point",
-           ylabel="mean over calibrated sets, dimensionless")
-    return ax
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-029
 def simulate_bin_scaling(
@@ -565,7 +561,22 @@ class Extrapolation(SignificanceTest):
     @property
     def sentence(self) -> str:
         "The intercept, what was expected, what that says, and what it doesn't."
-        return _told(self)
+        low, high = self.confidence_interval
+        is_shuffled, is_valid = self.method == "permutation", self.verdict == "valid"
+        of = f", of errors divided by {three_digits(self.factor)} so that ZMS = 1" * is_shuffled
+        found = (f"{self.name.upper()} at zero bins{of}: {self.statistic:.4g}, "
+                 f"{100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], expected "
+                 f"{self.expected:.4g}").replace("-", "−")
+        if not is_shuffled:
+            return (f"{found}, {'held' if is_valid else 'missed'} (p = {self.pvalue:.2g}, paper). "
+                    "This interval takes the points of the line for independent. They share their "
+                    "data, so it is far too short: at 95 % it misses 0 in 20 to 95 of 100 perfect "
+                    "sets. Ask method=\"permutation\".")
+        groups = "" if self.n_groups is None else f", {self.n_groups:,} groups"
+        shown = "No sign that scaled errors are" if is_valid else "Scaled errors are"
+        return (f"{found}. {shown} larger in some bins than in others (p = {self.pvalue:.2g}, "
+                f"permutation{groups}). Whether {three_digits(self.factor)}, the root mean square "
+                "of E/u, agrees with 1 is not judged here: see average_test.")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each number of bins, with `factor`, by which errors were divided, and the reference of normal and of t6 errors.
@@ -593,26 +604,6 @@ class Extrapolation(SignificanceTest):
             The same axes.
         """
         return _plot_extrapolation(self, ax)
-
-# %% ../nbs/24_bin_scaling.ipynb #cell-043b
-def _told(result):
-    "What the intercept says: by shuffles nothing of the average, by the paper nothing sure."
-    low, high = result.confidence_interval
-    is_shuffled, is_valid = result.method == "permutation", result.verdict == "valid"
-    of = f", of errors divided by {three_digits(result.factor)} so that ZMS = 1" * is_shuffled
-    found = (f"{result.name.upper()} at zero bins{of}: {result.statistic:.4g}, "
-             f"{100 * result.confidence:g} % interval [{low:.4g}, {high:.4g}], expected "
-             f"{result.expected:.4g}").replace("-", "−")
-    if not is_shuffled:
-        return (f"{found}, {'held' if is_valid else 'missed'} (p = {result.pvalue:.2g}, paper). "
-                "This interval takes the points of the line for independent. They share their "
-                "data, so it is far too short: at 95 % it misses 0 in 20 to 95 of 100 perfect "
-                "sets. Ask method=\"permutation\".")
-    groups = "" if result.n_groups is None else f", {result.n_groups:,} groups"
-    shown = "No sign that scaled errors are" if is_valid else "Scaled errors are"
-    return (f"{found}. {shown} larger in some bins than in others (p = {result.pvalue:.2g}, "
-            f"permutation{groups}). Whether {three_digits(result.factor)}, the root mean square "
-            "of E/u, agrees with 1 is not judged here: see average_test.")
 
 # %% ../nbs/24_bin_scaling.ipynb #cell-044
 def _plot_extrapolation(result, ax):

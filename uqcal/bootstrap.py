@@ -124,20 +124,16 @@ class BootstrapInterval(Result):
         -------
         Axes
         """
-        return _plot_interval(self, ax)
-
-# %% ../nbs/21_bootstrap.ipynb #cell-010
-def _plot_interval(interval, ax):
-    ax = new_axes(ax, 5, 3.75)
-    values = interval.bootstrap_distribution
-    height = ax.hist(values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
-    ax.axvline(interval.estimate, color="#D55E00", lw=2)
-    ax.annotate("data", (interval.estimate, 1.15 * height), xytext=(4, -3), color="#D55E00",
-                textcoords="offset points", va="top")
-    ax.plot(interval.confidence_interval, [-0.05 * height] * 2, color="k", lw=3,
-            solid_capstyle="butt")
-    ax.set(xlabel="statistic", ylabel="bootstrap values", ylim=(-0.1 * height, 1.15 * height))
-    return ax
+        ax = new_axes(ax, 5, 3.75)
+        values = self.bootstrap_distribution
+        height = ax.hist(values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
+        ax.axvline(self.estimate, color="#D55E00", lw=2)
+        ax.annotate("data", (self.estimate, 1.15 * height), xytext=(4, -3), color="#D55E00",
+                    textcoords="offset points", va="top")
+        ax.plot(self.confidence_interval, [-0.05 * height] * 2, color="k", lw=3,
+                solid_capstyle="butt")
+        ax.set(xlabel="statistic", ylabel="bootstrap values", ylim=(-0.1 * height, 1.15 * height))
+        return ax
 
 # %% ../nbs/21_bootstrap.ipynb #cell-012
 @kernel

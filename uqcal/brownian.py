@@ -50,9 +50,21 @@ def _range_below(x):
                  for j in range(1, 4)) / first
     return np.log(8) - rate - 2 * np.log(x) + np.log(first) + np.log1p(ratios)
 
-# %% ../nbs/13_brownian.ipynb #cell-038
-class _Probabilities:
-    "Probabilities on either side, plain or as a logarithm."
+# %% ../nbs/13_brownian.ipynb #cell-011
+@dataclass(frozen=True)
+class BrownianDistribution:
+    """The distribution of a functional of Brownian motion on [0, 1]; there are two, `kolmogorov_smirnov_null` and `kuiper_null`.
+
+    Parameters
+    ----------
+    name : str
+        What is measured.
+    """
+    name: str  # what is measured
+    _below: Callable = field(repr=False)  # ln P(X ≤ x), for x under the border
+    _above: Callable = field(repr=False)  # ln P(X > x), for x over the border
+    _border: float = field(repr=False)  # about the median
+    _moments: tuple[float, float] = field(repr=False)  # mean, mean of squares
 
     def cdf(self, x: ArrayLike,  # values of any shape, ±inf allowed
             ) -> np.ndarray | float:  # in [0, 1], of the same shape
@@ -137,22 +149,6 @@ class _Probabilities:
             For NaN.
         """
         return _probability(self, x, upper=True, log=True)
-
-# %% ../nbs/13_brownian.ipynb #cell-011
-@dataclass(frozen=True)
-class BrownianDistribution(_Probabilities):
-    """The distribution of a functional of Brownian motion on [0, 1]; there are two, `kolmogorov_smirnov_null` and `kuiper_null`.
-
-    Parameters
-    ----------
-    name : str
-        What is measured.
-    """
-    name: str  # what is measured
-    _below: Callable = field(repr=False)  # ln P(X ≤ x), for x under the border
-    _above: Callable = field(repr=False)  # ln P(X > x), for x over the border
-    _border: float = field(repr=False)  # about the median
-    _moments: tuple[float, float] = field(repr=False)  # mean, mean of squares
 
     def ppf(self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
             ) -> np.ndarray | float:  # ≥ 0, of the same shape

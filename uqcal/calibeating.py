@@ -309,9 +309,38 @@ def _teach(expert, held, y):
         for p, outcome in zip(held, y): moved.partial_fit(np.array([p]), np.array([outcome]))
     return moved
 
-# %% ../nbs/46_calibeating.ipynb #cell-066c
-class _Means(_Calibeater):
-    "Sums of outcomes by bin, and what bins state."
+# %% ../nbs/46_calibeating.ipynb #cell-021
+class Tracking(_Calibeater):
+    """The mean outcome so far in the bin that the expert's forecast falls into.
+
+    Parameters
+    ----------
+    expert : Any, optional
+        A forecaster with `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast, in [0, 1]: a number, or one for each bin, shape (bins,);
+        mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts, ≥ 0.
+
+    References
+    ----------
+    Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14.
+    """
+
+    def __init__(self,
+                 expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the
+                 # score itself
+                 *,
+                 bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+                 initial: ArrayLike | None = None,  # what empty bins forecast, in [0, 1]: a number,
+                 # or one for each bin, shape (bins,); mid-points unless given
+                 initial_weight: float = 0,  # as how many outcomes `initial` counts, ≥ 0
+                 ):
+        self.expert, self.bin_width, self.initial, self.initial_weight = (
+            expert, bin_width, initial, initial_weight)
 
     def _fresh(self): return _prior(self.initial, self.initial_weight, _edges(self.bin_width).size)
 
@@ -353,39 +382,6 @@ class _Means(_Calibeater):
         bins, held = map(list, zip(*tickets))
         self.expert_ = _teach(self._begin(), held, y_true)
         for sums, more in zip(self.state_[1:], (1, y_true)): np.add.at(sums, bins, more)
-
-# %% ../nbs/46_calibeating.ipynb #cell-021
-class Tracking(_Means):
-    """The mean outcome so far in the bin that the expert's forecast falls into.
-
-    Parameters
-    ----------
-    expert : Any, optional
-        A forecaster with `predict` and `partial_fit`; None for the score itself.
-    bin_width : float, default 0.1
-        Width of the bins, a whole fraction of 1.
-    initial : ArrayLike | None, optional
-        What empty bins forecast, in [0, 1]: a number, or one for each bin, shape (bins,);
-        mid-points unless given.
-    initial_weight : float, default 0
-        As how many outcomes `initial` counts, ≥ 0.
-
-    References
-    ----------
-    Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14.
-    """
-
-    def __init__(self,
-                 expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the
-                 # score itself
-                 *,
-                 bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
-                 initial: ArrayLike | None = None,  # what empty bins forecast, in [0, 1]: a number,
-                 # or one for each bin, shape (bins,); mid-points unless given
-                 initial_weight: float = 0,  # as how many outcomes `initial` counts, ≥ 0
-                 ):
-        self.expert, self.bin_width, self.initial, self.initial_weight = (
-            expert, bin_width, initial, initial_weight)
 
     @locked
     def predict(self,
@@ -475,33 +471,8 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
         ones[b, cell] += y[t]
     return -1
 
-# %% ../nbs/46_calibeating.ipynb #cell-027
-class _Game(Settled):
-    "The counts of one game of Foster's, and what it announces."
-
-    def _begin(self):
-        if not hasattr(self, "game_"):
-            m = check_count(self.n_cells, "n_cells", maximum=1_000_000)
-            check_count(self.pivot, "pivot", minimum=0, maximum=m - 1)
-            self.rng_, self.drawn_, self.game_ = check_generator(self.rng), None, (
-                np.zeros((1, m), dtype=np.int64), np.zeros((1, m), dtype=np.int64))
-        return self.game_[0].shape[1]
-
-    @locked
-    def forecast_distribution(self
-                              ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts, their chances
-        """What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random.
-
-        Returns
-        -------
-        tuple[np.ndarray, np.ndarray]
-            Two forecasts, their chances.
-        """
-        m = self._begin()
-        return _announce(*_foster_pair(self.game_[0][0], self.game_[1][0], self.pivot), m)
-
 # %% ../nbs/46_calibeating.ipynb #cell-063
-class FosterForecaster(_Game):
+class FosterForecaster(Settled):
     """Calibrated forecasts of any sequence, without features.
 
     Parameters
@@ -526,6 +497,27 @@ class FosterForecaster(_Game):
                  rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
                  ):
         self.n_cells, self.pivot, self.rng = n_cells, pivot, rng
+
+    def _begin(self):
+        if not hasattr(self, "game_"):
+            m = check_count(self.n_cells, "n_cells", maximum=1_000_000)
+            check_count(self.pivot, "pivot", minimum=0, maximum=m - 1)
+            self.rng_, self.drawn_, self.game_ = check_generator(self.rng), None, (
+                np.zeros((1, m), dtype=np.int64), np.zeros((1, m), dtype=np.int64))
+        return self.game_[0].shape[1]
+
+    @locked
+    def forecast_distribution(self
+                              ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts, their chances
+        """What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Two forecasts, their chances.
+        """
+        m = self._begin()
+        return _announce(*_foster_pair(self.game_[0][0], self.game_[1][0], self.pivot), m)
 
     @locked
     def predict(self) -> float:  # the mid-point of a cell
@@ -621,9 +613,34 @@ def _play(game, bins, y, uniforms, pivots):
     game.game_, game.drawn_ = (ones, plays), None
     return cells
 
-# %% ../nbs/46_calibeating.ipynb #cell-030
-class _Games(_Calibeater):
-    "The games of all bins, and what they announce."
+# %% ../nbs/46_calibeating.ipynb #cell-032
+class Hedging(_Calibeater):
+    """One game of Foster's in each bin of the expert, with the bin as its pivot.
+
+    A forecast drawn by `predict` for one score stands until that score's outcome is learnt.
+
+    Parameters
+    ----------
+    expert : Any, optional
+        Has `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Of bins and games' cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
+
+    References
+    ----------
+    Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17.
+    """
+
+    def __init__(self,
+                 expert: Any = None,  # has `predict` and `partial_fit`; None for the score itself
+                 *,
+                 bin_width: float = 0.1,  # of bins and games' cells, a whole fraction of 1
+                 rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
+                 ):
+        self.expert, self.bin_width, self.rng = expert, bin_width, rng
 
     def _fresh(self):
         m = _edges(self.bin_width).size
@@ -695,35 +712,6 @@ class _Games(_Calibeater):
             cells[t], chance = _foster_pair(self.game_[0][b], self.game_[1][b], b)
             cells[t] += u[t] > chance
         return u, cells
-
-# %% ../nbs/46_calibeating.ipynb #cell-032
-class Hedging(_Games):
-    """One game of Foster's in each bin of the expert, with the bin as its pivot.
-
-    A forecast drawn by `predict` for one score stands until that score's outcome is learnt.
-
-    Parameters
-    ----------
-    expert : Any, optional
-        Has `predict` and `partial_fit`; None for the score itself.
-    bin_width : float, default 0.1
-        Of bins and games' cells, a whole fraction of 1.
-    rng : int | np.random.Generator | None, optional
-        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
-        to run.
-
-    References
-    ----------
-    Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17.
-    """
-
-    def __init__(self,
-                 expert: Any = None,  # has `predict` and `partial_fit`; None for the score itself
-                 *,
-                 bin_width: float = 0.1,  # of bins and games' cells, a whole fraction of 1
-                 rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
-                 ):
-        self.expert, self.bin_width, self.rng = expert, bin_width, rng
 
     @locked
     def predict(self, y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
@@ -972,9 +960,26 @@ def _came(reduction, keys, y_true):
     K = len(reduction.parts_)
     return check_multiclass(y_true, np.full((n, K), 1 / K))[0]
 
-# %% ../nbs/46_calibeating.ipynb #cell-077
-class _AllTold(_ByClass):
-    "Late outcomes that every class is told."
+# %% ../nbs/46_calibeating.ipynb #cell-044
+class OneAgainstAll(_ByClass):
+    """A binary forecaster for each class, fed with that class's probability.
+
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+    normalize : bool, default False
+        Whether the forecasts of a case are scaled to sum to 1.
+    """
+
+    def __init__(self,
+                 forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
+                 # `tops()`; copied for each class
+                 *,
+                 normalize: bool = False,  # whether the forecasts of a case are scaled to sum to 1
+                 ):
+        self.forecaster, self.normalize = forecaster, normalize
 
     @locked
     def forecast(self,
@@ -1035,27 +1040,6 @@ class _AllTold(_ByClass):
         return _scaled(np.column_stack([part.outcome(keys, label == k) for k, part in
                                         enumerate(self.parts_)]), self.normalize)
 
-# %% ../nbs/46_calibeating.ipynb #cell-044
-class OneAgainstAll(_AllTold):
-    """A binary forecaster for each class, fed with that class's probability.
-
-    Parameters
-    ----------
-    forecaster : Any
-        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
-        each class.
-    normalize : bool, default False
-        Whether the forecasts of a case are scaled to sum to 1.
-    """
-
-    def __init__(self,
-                 forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
-                 # `tops()`; copied for each class
-                 *,
-                 normalize: bool = False,  # whether the forecasts of a case are scaled to sum to 1
-                 ):
-        self.forecaster, self.normalize = forecaster, normalize
-
     @locked
     def predict(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
                 ) -> np.ndarray:  # shape (n, classes)
@@ -1103,9 +1087,26 @@ class OneAgainstAll(_AllTold):
         self.parts_ = parts
         return _scaled(made, self.normalize)
 
-# %% ../nbs/46_calibeating.ipynb #cell-078
-class _OneTold(_ByClass):
-    "Late outcomes that the announced class is told."
+# %% ../nbs/46_calibeating.ipynb #cell-046
+class TopLabel(_ByClass):
+    """The likeliest class and the chance that it is right, by a forecaster for each such class.
+
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+
+    References
+    ----------
+    Gupta and Ramdas (2022).
+    """
+
+    def __init__(self,
+                 forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
+                 # `tops()`; copied for each class
+                 ):
+        self.forecaster = forecaster
 
     @locked
     def forecast(
@@ -1174,27 +1175,6 @@ class _OneTold(_ByClass):
             chance[top == k] = self.parts_[k].outcome(
                 [keys[i] for i in np.flatnonzero(top == k)], label[top == k] == k)
         return top, chance
-
-# %% ../nbs/46_calibeating.ipynb #cell-046
-class TopLabel(_OneTold):
-    """The likeliest class and the chance that it is right, by a forecaster for each such class.
-
-    Parameters
-    ----------
-    forecaster : Any
-        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
-        each class.
-
-    References
-    ----------
-    Gupta and Ramdas (2022).
-    """
-
-    def __init__(self,
-                 forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
-                 # `tops()`; copied for each class
-                 ):
-        self.forecaster = forecaster
 
     @locked
     def predict(

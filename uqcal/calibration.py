@@ -585,48 +585,9 @@ def _how_often(ratio, verdict, n_scores):
             "; that leaves out 1, but is one of several numbers looked at, and no fault by itself")
     return f" {what}, {ratio.sentence}{more}."
 
-# %% ../nbs/52_calibration.ipynb #cell-010
-class _Answered(Result):
-    "What a report says first."
-
-    @property
-    def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"undecided\"."
-        return self.conclusion.status
-
-    @property
-    def headline(self) -> str:
-        "The verdict in a few sentences."
-        return self.conclusion.sentence
-
-    @property
-    def sentence(self) -> str:
-        "The headline."
-        return self.headline
-
-    @functools.cached_property
-    def is_reversed(self) -> bool:
-        "Whether a fault is shown and more was stated where less happened, beyond chance."
-        return self.verdict == "invalid" and _runs_backwards(self.walk, 1 - self.confidence)
-
-    @functools.cached_property
-    def next_step(self) -> str:
-        "What to do about it first, a sentence or two."
-        return _next_step(self)
-
-    @functools.cached_property
-    def next_call(self) -> str:
-        """The line of Python that does it, with the names of the arguments of `calibration_report`; empty where cases have to be collected, or codes of outcomes looked up, first."""
-        return _next_call(self)
-
-    @functools.cached_property
-    def cautions(self) -> tuple[str, ...]:
-        "What could be misread in the numbers."
-        return _cautions(self)
-
 # %% ../nbs/52_calibration.ipynb #cell-053
 @dataclass(frozen=True, kw_only=True)
-class CalibrationReport(_Answered):
+class CalibrationReport(Result):
     """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
 
     Attributes
@@ -680,6 +641,41 @@ class CalibrationReport(_Answered):
                            # found, where neither does, and for fewer than ten cases or clusters
                            # of either outcome
 
+    @property
+    def verdict(self) -> str:
+        "One of \"valid\", \"invalid\" and \"undecided\"."
+        return self.conclusion.status
+
+    @property
+    def headline(self) -> str:
+        "The verdict in a few sentences."
+        return self.conclusion.sentence
+
+    @property
+    def sentence(self) -> str:
+        "The headline."
+        return self.headline
+
+    @functools.cached_property
+    def is_reversed(self) -> bool:
+        "Whether a fault is shown and more was stated where less happened, beyond chance."
+        return self.verdict == "invalid" and _runs_backwards(self.walk, 1 - self.confidence)
+
+    @functools.cached_property
+    def next_step(self) -> str:
+        "What to do about it first, a sentence or two."
+        return _next_step(self)
+
+    @functools.cached_property
+    def next_call(self) -> str:
+        """The line of Python that does it, with the names of the arguments of `calibration_report`; empty where cases have to be collected, or codes of outcomes looked up, first."""
+        return _next_call(self)
+
+    @functools.cached_property
+    def cautions(self) -> tuple[str, ...]:
+        "What could be misread in the numbers."
+        return _cautions(self)
+
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted, method.
 
@@ -703,7 +699,13 @@ class CalibrationReport(_Answered):
         -------
         tuple[Axes, Axes]
         """
-        return _plot_report(self, axes)
+        import matplotlib.pyplot as plt
+
+        left, right = plt.subplots(1, 2, figsize=(11, 4.6),
+                                   layout="constrained")[1] if axes is None else axes
+        self.diagram.plot(left)
+        self.walk.plot(right, test=_test_of_band(self))
+        return left, right
 
     def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
                 *, details: dict[str, str] | None = None,  # further facts, such as the file's name
@@ -1133,16 +1135,6 @@ def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_fra
         shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}"
                        for value in shown[name]]
     return shown
-
-# %% ../nbs/52_calibration.ipynb #cell-013c
-def _plot_report(report, axes):
-    import matplotlib.pyplot as plt
-
-    left, right = plt.subplots(1, 2, figsize=(11, 4.6),
-                               layout="constrained")[1] if axes is None else axes
-    report.diagram.plot(left)
-    report.walk.plot(right, test=_test_of_band(report))
-    return left, right
 
 # %% ../nbs/52_calibration.ipynb #cell-013cb
 def _test_of_band(report):

@@ -41,38 +41,11 @@ BIAS, AVERAGE = "bias", "average calibration"
 CONSISTENCY, LINK = "consistency", "error-uncertainty link"
 
 # %% ../nbs/50_conclusions.ipynb #cell-016
-@dataclass(frozen=True, kw_only=True)
-class _Answer(Result):
-    "What is kept of an answer."
-
-    question: str  # "bias", "average calibration", "consistency", "error-uncertainty link",
-                   # "bias: NAME" or "adaptivity: NAME"
-    feature: str | None = None  # NAME, for a question about a feature; None for the others
-    status: str  # "valid", "invalid" or "undecided"
-    reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles",
-                               # "signs" or "nothing to test"; None where something is
-    direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
-                                  # average; "reversed", of a link; None otherwise
-    sentence: str = ""  # the answer in words
-    short: str = ""  # the same in few words, for a headline
-    test: str = "none"  # what was tested and how
-    pvalue: float | None = None  # of that test, adjusted for the number of features; None where
-                                 # there was nothing to test
-    estimate: float | None = None  # size of the errors / stated size, on average or in the place
-                                   # that is named; for bias the mean of E/u; for the link CC
-    confidence_interval: Interval | None = None  # of the estimate, corrected for its place having
-                                                 # been chosen; for the link, of perfect CC
-    is_centred: bool = False  # whether it is about errors from which a bias was taken
-    rows: tuple[int, ...] = ()  # positions of the rows that decide alone, from 0
-    where: str = ""  # the first five of them in words, with their labels
-    parts: pd.DataFrame | None = field(default=None, repr=False, compare=False)  # a row for each
-    # group, or for stretches that share out all points: first, last, count, estimate and its
-    # limits low and high, which hold for all rows together; None where there are none
-    result: Any = field(default=None, repr=False)  # the test's result; None where nothing was
                                                    # tested
 
 # %% ../nbs/50_conclusions.ipynb #cell-064
-class Conclusion(_Answer):
+@dataclass(frozen=True, kw_only=True)
+class Conclusion(Result):
     """The answer to one question, with its grounds; `draw_conclusions` returns one for each.
 
     Attributes
@@ -116,8 +89,32 @@ class Conclusion(_Answer):
         count, estimate and its limits low and high, which hold for all rows together; None
         where there are none.
     result : Any
-        The test's result; None where nothing was tested.
+        The test's result; None where nothing was.
     """
+    question: str  # "bias", "average calibration", "consistency", "error-uncertainty link",
+                   # "bias: NAME" or "adaptivity: NAME"
+    feature: str | None = None  # NAME, for a question about a feature; None for the others
+    status: str  # "valid", "invalid" or "undecided"
+    reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles",
+                               # "signs" or "nothing to test"; None where something is
+    direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
+                                  # average; "reversed", of a link; None otherwise
+    sentence: str = ""  # the answer in words
+    short: str = ""  # the same in few words, for a headline
+    test: str = "none"  # what was tested and how
+    pvalue: float | None = None  # of that test, adjusted for the number of features; None where
+                                 # there was nothing to test
+    estimate: float | None = None  # size of the errors / stated size, on average or in the place
+                                   # that is named; for bias the mean of E/u; for the link CC
+    confidence_interval: Interval | None = None  # of the estimate, corrected for its place having
+                                                 # been chosen; for the link, of perfect CC
+    is_centred: bool = False  # whether it is about errors from which a bias was taken
+    rows: tuple[int, ...] = ()  # positions of the rows that decide alone, from 0
+    where: str = ""  # the first five of them in words, with their labels
+    parts: pd.DataFrame | None = field(default=None, repr=False, compare=False)  # a row for each
+    # group, or for stretches that share out all points: first, last, count, estimate and its
+    # limits low and high, which hold for all rows together; None where there are none
+    result: Any = field(default=None, repr=False)  # the test's result; None where nothing was
 
     @property
     def is_by_group(self) -> bool:

@@ -333,34 +333,30 @@ class ConfidenceCurve(SignificanceTest):
         Axes
             The same axes.
         """
-        return _plot_curve(self, ax)
-
-# %% ../nbs/25_confidence_curves.ipynb #cell-025
-def _plot_curve(result, ax):
-    ax = new_axes(ax, 6.4, 4.8)
-    share, name = 100 * result.removed, result.metric.upper()
-    ax.fill_between(share, *result.null_band, color="#E69F00", alpha=0.25, lw=0)
-    ax.fill_between(share, *result.band, color="#0072B2", alpha=0.25, lw=0)
-    ax.plot(share, result.reference, color="#B07000", ls="--", lw=1.8)
-    ax.plot(share, result.oracle, color="0.35", ls=":", lw=1.8)
-    ax.plot(share, result.value, color="#0072B2", lw=2.4)
-    first = share.size // 8
-    at = first + int(np.argmax(np.abs(result.value - result.reference)[
-                                   first : max(first + 1, int(0.45 * share.size))]))
-    above = result.value[at] >= result.reference[at]
-    words = ("proportional uncertainties" if result.distribution == "empirical"
-             else f"calibrated, {result.distribution} errors")
-    for text, band, colour, up in (("data", result.band, "#0072B2", above),
-                                   (words, result.null_band, "#B07000", not above)):
-        ax.annotate(text, (share[at], band[1 if up else 0][at]), xytext=(8, 16 if up else -36),
-                    textcoords="offset points", color=colour, va="bottom" if up else "top",
-                    weight="bold", arrowprops=dict(arrowstyle="-", color=colour, lw=0.8))
-    low = int(0.22 * share.size)
-    ax.annotate("oracle", (share[low], result.oracle[low]), xytext=(-6, -6),
-                textcoords="offset points", color="0.35", ha="right", va="top", weight="bold")
-    ax.set(xlabel="least certain points removed (%)", ylabel=f"{name} of the rest (unit of E)",
-           xlim=(0, 100), ylim=(0, None))
-    return ax
+        ax = new_axes(ax, 6.4, 4.8)
+        share, name = 100 * self.removed, self.metric.upper()
+        ax.fill_between(share, *self.null_band, color="#E69F00", alpha=0.25, lw=0)
+        ax.fill_between(share, *self.band, color="#0072B2", alpha=0.25, lw=0)
+        ax.plot(share, self.reference, color="#B07000", ls="--", lw=1.8)
+        ax.plot(share, self.oracle, color="0.35", ls=":", lw=1.8)
+        ax.plot(share, self.value, color="#0072B2", lw=2.4)
+        first = share.size // 8
+        at = first + int(np.argmax(np.abs(self.value - self.reference)[
+                                       first : max(first + 1, int(0.45 * share.size))]))
+        above = self.value[at] >= self.reference[at]
+        words = ("proportional uncertainties" if self.distribution == "empirical"
+                 else f"calibrated, {self.distribution} errors")
+        for text, band, colour, up in (("data", self.band, "#0072B2", above),
+                                       (words, self.null_band, "#B07000", not above)):
+            ax.annotate(text, (share[at], band[1 if up else 0][at]), xytext=(8, 16 if up else -36),
+                        textcoords="offset points", color=colour, va="bottom" if up else "top",
+                        weight="bold", arrowprops=dict(arrowstyle="-", color=colour, lw=0.8))
+        low = int(0.22 * share.size)
+        ax.annotate("oracle", (share[low], self.oracle[low]), xytext=(-6, -6),
+                    textcoords="offset points", color="0.35", ha="right", va="top", weight="bold")
+        ax.set(xlabel="least certain points removed (%)", ylabel=f"{name} of the rest (unit of E)",
+               xlim=(0, 100), ylim=(0, None))
+        return ax
 
 # %% ../nbs/25_confidence_curves.ipynb #cell-026
 def confidence_curve(

@@ -98,19 +98,6 @@ def _pairs(y, low, up, groups):
     first, last = (np.unique(one, return_inverse=True)[1] for one in (low, up))
     return Sample(y, 1.0 + first * (last.max() + 1.0) + last, groups)
 
-# %% ../nbs/31_conformal.ipynb #cell-059b
-class _Distinct(Storable):
-    "Rows of which each counts once."
-    copies_ = (0, 0)  # rows that must be copies of others, and all rows
-
-    def _units_of(self, sample):
-        "The groups of rows as given; else, if rows are copies beyond doubt, those that are equal."
-        self.copies_ = (0, sample.n)
-        if sample.groups is not None: return sample.groups.codes
-        equal = copies_of(sample)
-        if equal is not None: self.copies_ = (sample.n - int(equal.max()) - 1, sample.n)
-        return equal
-
 # %% ../nbs/31_conformal.ipynb #44a12895
 def _group_names(columns, by):
     "The feature that names the groups."
@@ -147,9 +134,19 @@ def as_decimals(
     return np.column_stack([np.where(use, np.rint(np.where(use, one, 0.0) * scale) / scale, one)
                             for one in (low, up)])
 
-# %% ../nbs/31_conformal.ipynb #cell-013
-class _Calibrated(_Distinct):
-    "Thresholds of scores, of all points or of each group of a feature."
+# %% ../nbs/31_conformal.ipynb #cell-016
+class _Told(Storable):
+    "What was learnt, in words."
+    copies_ = (0, 0)  # rows that must be copies of others, and all rows
+
+    def _units_of(self, sample):
+        "The groups of rows as given; else, if rows are copies beyond doubt, those that are equal."
+        self.copies_ = (0, sample.n)
+        if sample.groups is not None: return sample.groups.codes
+        equal = copies_of(sample)
+        if equal is not None: self.copies_ = (sample.n - int(equal.max()) - 1, sample.n)
+        return equal
+
     def _cells(self, columns, n):
         "The group of each calibration point, and what the groups are called."
         if self.by is None: return np.zeros(n, np.int64), []
@@ -184,10 +181,6 @@ class _Calibrated(_Distinct):
     def _sides(self): return self.threshold_.shape[1]
 
     def _slack(self, threshold): return 0.0
-
-# %% ../nbs/31_conformal.ipynb #cell-015
-class _Tabled(_Calibrated):
-    "What was learnt, as a table."
 
     def _tied(self, k):
         "How many calibration points are inside beyond those that scores without ties would leave."
@@ -238,10 +231,6 @@ class _Tabled(_Calibrated):
                          "promised": self.level if self.clustered_ and out else 1 - out / (n + 1),
                          "low": ends[0], "high": ends[1]})
         return pd.DataFrame(rows)
-
-# %% ../nbs/31_conformal.ipynb #cell-016
-class _Told(_Tabled):
-    "What was learnt, in words."
 
     def _by_group(self, told):
         "A phrase about thresholds, for all points or for a few groups and the number of others."
@@ -311,9 +300,46 @@ class _Mended(_Told):
         how = "" if self.mend_ is None else f" with u mended ({self.mend_.sentence})"
         return f"predictions {self._by_group(_reach)}{how}: {self._promise()}"
 
-# %% ../nbs/31_conformal.ipynb #cell-019
-class _LearnsErrors(_Mended):
-    "Thresholds of scaled errors, and where one is wanted a scaling."
+# %% ../nbs/31_conformal.ipynb #cell-020
+class ConformalIntervals(_Mended):
+    """Intervals around predictions, from their stated uncertainties, that cover as promised.
+
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is promised, in (0, 1).
+    by : str | None, optional
+        A feature of names, of which each group gets thresholds of its own; None for the
+        same for all.
+    scaling : Any, optional
+        A map of uncertainties or a `Mend`, fitted to a part of the points; None leaves
+        uncertainties as they are stated.
+    symmetric : bool, default True
+        False: a threshold for each end, for skewed errors.
+    share : float, default 0.5
+        Of the points, or groups, that the scaling is fitted to.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, which draws that part; None draws fresh entropy: numbers differ
+        from run to run.
+
+    References
+    ----------
+    Vovk, Gammerman and Shafer (2005); Papadopoulos, Gammerman and Vovk (2008).
+    """
+
+    def __init__(self,
+                 level: float = 0.9,  # the coverage that is promised, in (0, 1)
+                 by: str | None = None,  # a feature of names, of which each group gets thresholds
+                                         # of its own; None for the same for all
+                 scaling: Any = None,  # a map of uncertainties or a `Mend`, fitted to a part of the
+                                       # points; None leaves uncertainties as they are stated
+                 symmetric: bool = True,  # False: a threshold for each end, for skewed errors
+                 share: float = 0.5,  # of the points, or groups, that the scaling is fitted to
+                 rng: int | np.random.Generator | None = None,  # seed or generator, which draws
+                                                                # that part
+                 ):
+        self.level, self.by, self.scaling = level, by, scaling
+        self.symmetric, self.share, self.rng = symmetric, share, rng
 
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
@@ -362,47 +388,6 @@ class _LearnsErrors(_Mended):
                         labels, None if unit is None else unit[held])
         return self
 
-# %% ../nbs/31_conformal.ipynb #cell-020
-class ConformalIntervals(_LearnsErrors):
-    """Intervals around predictions, from their stated uncertainties, that cover as promised.
-
-    Parameters
-    ----------
-    level : float, default 0.9
-        The coverage that is promised, in (0, 1).
-    by : str | None, optional
-        A feature of names, of which each group gets thresholds of its own; None for the
-        same for all.
-    scaling : Any, optional
-        A map of uncertainties or a `Mend`, fitted to a part of the points; None leaves
-        uncertainties as they are stated.
-    symmetric : bool, default True
-        False: a threshold for each end, for skewed errors.
-    share : float, default 0.5
-        Of the points, or groups, that the scaling is fitted to.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator, which draws that part; None draws fresh entropy: numbers differ
-        from run to run.
-
-    References
-    ----------
-    Vovk, Gammerman and Shafer (2005); Papadopoulos, Gammerman and Vovk (2008).
-    """
-
-    def __init__(self,
-                 level: float = 0.9,  # the coverage that is promised, in (0, 1)
-                 by: str | None = None,  # a feature of names, of which each group gets thresholds
-                                         # of its own; None for the same for all
-                 scaling: Any = None,  # a map of uncertainties or a `Mend`, fitted to a part of the
-                                       # points; None leaves uncertainties as they are stated
-                 symmetric: bool = True,  # False: a threshold for each end, for skewed errors
-                 share: float = 0.5,  # of the points, or groups, that the scaling is fitted to
-                 rng: int | np.random.Generator | None = None,  # seed or generator, which draws
-                                                                # that part
-                 ):
-        self.level, self.by, self.scaling = level, by, scaling
-        self.symmetric, self.share, self.rng = symmetric, share, rng
-
     def predict(self,
                 prediction: ArrayLike,  # the model's predictions, shape (m,), unit of the errors
                 uncertainty: ArrayLike,  # their stated standard uncertainties, shape (m,), > 0
@@ -439,10 +424,53 @@ class ConformalIntervals(_LearnsErrors):
         reach = self._thresholds(columns, u.size) * u[:, None]
         return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
 
-# %% ../nbs/31_conformal.ipynb #reads-bounds
-class _ReadsBounds(_Told):
-    "Bounds as they come in."
+# %% ../nbs/31_conformal.ipynb #1aa45d76
+def _moved(found, of):
+    "How far outwards bounds go, for the thresholds that were `found`, in shares `of` something."
+    if found.size == 1: return f"{three_digits(found[0])}{of} outwards"
+    return f"{three_digits(found[1])} and {three_digits(found[0])}{of} outwards"
+
+# %% ../nbs/31_conformal.ipynb #cell-034
+class ConformalBounds(_Told):
+    """Lower and upper bounds, moved so that they cover as promised.
+
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is promised, in (0, 1).
+    by : str | None, optional
+        A feature of names, of which each group gets thresholds of its own; None for the
+        same for all.
+    symmetric : bool, default True
+        False: each bound is moved by a length of its own.
+    per_width : bool, default False
+        Whether lengths are shares of each interval's width.
+    scaling : Any, optional
+        A map of half widths, as of uncertainties, or a `Mend`, fitted to half the points:
+        bounds then lie around middles.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, which draws that half; None draws fresh entropy: numbers differ
+        from run to run.
+
+    References
+    ----------
+    Romano, Patterson and Candès (2019); per width, Sesia and Candès (2020).
+    """
     inner_ = None
+
+    def __init__(self,
+                 level: float = 0.9,  # the coverage that is promised, in (0, 1)
+                 by: str | None = None,  # a feature of names, of which each group gets thresholds
+                                         # of its own; None for the same for all
+                 symmetric: bool = True,  # False: each bound is moved by a length of its own
+                 per_width: bool = False,  # whether lengths are shares of each interval's width
+                 scaling: Any = None,  # a map of half widths, as of uncertainties, or a `Mend`,
+                                       # fitted to half the points: bounds then lie around middles
+                 rng: int | np.random.Generator | None = None,  # seed or generator, which draws
+                                                                # that half
+                 ):
+        self.level, self.by, self.symmetric, self.per_width = level, by, symmetric, per_width
+        self.scaling, self.rng = scaling, rng
 
     def _half(self, low, up):
         "Half widths, in the place of uncertainties."
@@ -462,10 +490,6 @@ class _ReadsBounds(_Told):
                 f"{error}; without both, each finite bound is moved") from None
         if not self.per_width: return low, up, 1.0
         return low, up, read_vector(up - low, "the widths of y_intervals", positive=True)
-
-# %% ../nbs/31_conformal.ipynb #cell-033
-class _LearnsBounds(_ReadsBounds):
-    "Thresholds of distances from bounds, or of errors over half widths that are mended first."
 
     def fit(self,
             y_true: ArrayLike,  # true values, shape (n,)
@@ -521,10 +545,6 @@ class _LearnsBounds(_ReadsBounds):
         self.inside_ = np.bincount(cell[(low <= y) & (y <= up)], minlength=self.points_.size)
         return self
 
-# %% ../nbs/31_conformal.ipynb #cell-034a
-class _MovesBounds(_LearnsBounds):
-    "How learnt distances move the bounds of new points."
-
     def predict(self,
                 y_intervals: ArrayLike,  # bounds that the model states, shape (m, 2), lower first
                 features: Any = None,  # the features of the fit for these points
@@ -560,53 +580,6 @@ class _MovesBounds(_LearnsBounds):
         crossed = low > up
         low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
         return as_decimals(low, up)
-
-# %% ../nbs/31_conformal.ipynb #1aa45d76
-def _moved(found, of):
-    "How far outwards bounds go, for the thresholds that were `found`, in shares `of` something."
-    if found.size == 1: return f"{three_digits(found[0])}{of} outwards"
-    return f"{three_digits(found[1])} and {three_digits(found[0])}{of} outwards"
-
-# %% ../nbs/31_conformal.ipynb #cell-034
-class ConformalBounds(_MovesBounds):
-    """Lower and upper bounds, moved so that they cover as promised.
-
-    Parameters
-    ----------
-    level : float, default 0.9
-        The coverage that is promised, in (0, 1).
-    by : str | None, optional
-        A feature of names, of which each group gets thresholds of its own; None for the
-        same for all.
-    symmetric : bool, default True
-        False: each bound is moved by a length of its own.
-    per_width : bool, default False
-        Whether lengths are shares of each interval's width.
-    scaling : Any, optional
-        A map of half widths, as of uncertainties, or a `Mend`, fitted to half the points:
-        bounds then lie around middles.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator, which draws that half; None draws fresh entropy: numbers differ
-        from run to run.
-
-    References
-    ----------
-    Romano, Patterson and Candès (2019); per width, Sesia and Candès (2020).
-    """
-
-    def __init__(self,
-                 level: float = 0.9,  # the coverage that is promised, in (0, 1)
-                 by: str | None = None,  # a feature of names, of which each group gets thresholds
-                                         # of its own; None for the same for all
-                 symmetric: bool = True,  # False: each bound is moved by a length of its own
-                 per_width: bool = False,  # whether lengths are shares of each interval's width
-                 scaling: Any = None,  # a map of half widths, as of uncertainties, or a `Mend`,
-                                       # fitted to half the points: bounds then lie around middles
-                 rng: int | np.random.Generator | None = None,  # seed or generator, which draws
-                                                                # that half
-                 ):
-        self.level, self.by, self.symmetric, self.per_width = level, by, symmetric, per_width
-        self.scaling, self.rng = scaling, rng
 
     @property
     def sentence(self) -> str:
@@ -652,10 +625,48 @@ def _copied_cases(label, prob):
     place[np.lexsort((stated.max(axis=1), stated.argmax(axis=1)))] = np.arange(len(stated))
     return repeated_cases(label, place[at.ravel()])[0]
 
-# %% ../nbs/31_conformal.ipynb #cell-040
-class _Scored(_Told):
-    "Scores of classes, and what sets are made of."
+# %% ../nbs/31_conformal.ipynb #cell-042
+class ConformalSets(_Told):
+    """Sets of labels, from stated probabilities, that hold the true label as often as promised.
+
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is promised, in (0, 1).
+    score : str, default "threshold"
+        "threshold", the smallest sets; "adaptive", larger ones where probabilities leave
+        doubt, none empty unless `randomised`.
+    by : str | None, optional
+        A feature of names, of which each group gets thresholds of its own; None for the
+        same for all.
+    by_class : bool, default False
+        Whether each class gets a threshold of its own.
+    randomised : bool, default False
+        Whether a random part of the last class counts, for smaller adaptive sets.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of those parts; None draws fresh entropy: numbers differ from run
+        to run.
+
+    References
+    ----------
+    Sadinle, Lei and Wasserman (2019); adaptive sets, Romano, Sesia and Candès (2020).
+    """
     edge_ = 0.0  # precision in which probabilities of the fit were given, where it is not double
+
+    def __init__(self,
+                 level: float = 0.9,  # the coverage that is promised, in (0, 1)
+                 score: str = "threshold",  # "threshold", the smallest sets; "adaptive", larger
+                                            # ones where probabilities leave doubt, none empty
+                                            # unless `randomised`
+                 by: str | None = None,  # a feature of names, of which each group gets thresholds
+                                         # of its own; None for the same for all
+                 by_class: bool = False,  # whether each class gets a threshold of its own
+                 randomised: bool = False,  # whether a random part of the last class counts, for
+                                            # smaller adaptive sets
+                 rng: int | np.random.Generator | None = None,  # seed or generator of those parts
+                 ):
+        self.level, self.score, self.by = level, score, by
+        self.by_class, self.randomised, self.rng = by_class, randomised, rng
 
     def _slack(self, threshold, edge=None):
         "How far beyond a threshold q scores may be for want of precision, of 1 − q or of all."
@@ -689,10 +700,6 @@ class _Scored(_Told):
         check_is_fitted(self)
         enters = partial(_enters, score=self.score, randomised=self.randomised)
         return f"classes with {self._by_group(enters)}: {self._promise()}"
-
-# %% ../nbs/31_conformal.ipynb #cell-041
-class _LearnsClasses(_Scored):
-    "Thresholds of the scores of true classes."
 
     def fit(self,
             y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,), or labels that
@@ -745,48 +752,6 @@ class _LearnsClasses(_Scored):
         unit = _units(groups, label.size) if groups is not None else self._copies(label, prob)
         self._calibrate((scores,), cell, labels, unit)
         return self
-
-# %% ../nbs/31_conformal.ipynb #cell-042
-class ConformalSets(_LearnsClasses):
-    """Sets of labels, from stated probabilities, that hold the true label as often as promised.
-
-    Parameters
-    ----------
-    level : float, default 0.9
-        The coverage that is promised, in (0, 1).
-    score : str, default "threshold"
-        "threshold", the smallest sets; "adaptive", larger ones where probabilities leave
-        doubt, none empty unless `randomised`.
-    by : str | None, optional
-        A feature of names, of which each group gets thresholds of its own; None for the
-        same for all.
-    by_class : bool, default False
-        Whether each class gets a threshold of its own.
-    randomised : bool, default False
-        Whether a random part of the last class counts, for smaller adaptive sets.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of those parts; None draws fresh entropy: numbers differ from run
-        to run.
-
-    References
-    ----------
-    Sadinle, Lei and Wasserman (2019); adaptive sets, Romano, Sesia and Candès (2020).
-    """
-
-    def __init__(self,
-                 level: float = 0.9,  # the coverage that is promised, in (0, 1)
-                 score: str = "threshold",  # "threshold", the smallest sets; "adaptive", larger
-                                            # ones where probabilities leave doubt, none empty
-                                            # unless `randomised`
-                 by: str | None = None,  # a feature of names, of which each group gets thresholds
-                                         # of its own; None for the same for all
-                 by_class: bool = False,  # whether each class gets a threshold of its own
-                 randomised: bool = False,  # whether a random part of the last class counts, for
-                                            # smaller adaptive sets
-                 rng: int | np.random.Generator | None = None,  # seed or generator of those parts
-                 ):
-        self.level, self.score, self.by = level, score, by
-        self.by_class, self.randomised, self.rng = by_class, randomised, rng
 
     def predict(self,
                 y_prob: ArrayLike,  # stated probabilities, shape (m, classes), rows sum to 1

@@ -569,7 +569,9 @@ class ConsistencyTest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "What was found, and where."
-        return _explain(self)
+        what, found = _WHAT[self.by], f"({self.name}, p = {self.pvalue:.2g}{_repeats(self)})"
+        if self.pvalue > 0.05: return f"No sign that scaled errors depend on {what} {found}."
+        return f"Scaled errors depend on {what} {found}: the errors are {self.where()}."
 
     def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
               ) -> str:  # the end of a sentence that begins "The errors are"
@@ -601,7 +603,18 @@ class ConsistencyTest(SignificanceTest):
         Axes
             Those of the histogram.
         """
-        return _plot_test(self, ax)
+        ax = new_axes(ax, 6, 7)
+        cell = ax.get_subplotspec()
+        if cell is None:
+            box = ax.get_position()
+            ax.set_position([box.x0, box.y0 + 0.6 * box.height, box.width, 0.4 * box.height])
+            lower = ax.figure.add_axes([box.x0, box.y0, box.width, 0.45 * box.height])
+        else:
+            upper, below = cell.subgridspec(2, 1, height_ratios=[2, 3])
+            ax.set_subplotspec(upper)
+            lower = ax.figure.add_subplot(below)
+        self.plot_graph(lower)
+        return plot_null(self, ax, xlabel=_TITLES[self.name], ylabel="shuffles")
 
     def plot_graph(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                    ) -> Axes:  # the same axes
@@ -703,13 +716,6 @@ def _repeats(test):
     "How many independent observations there are, where rows belong together."
     return "" if test.n_groups is None else f", {test.n:,} rows in {test.n_groups:,} groups"
 
-# %% ../nbs/23_consistency.ipynb #cell-082b
-def _explain(test):
-    "What was found, and where."
-    what, found = _WHAT[test.by], f"({test.name}, p = {test.pvalue:.2g}{_repeats(test)})"
-    if test.pvalue > 0.05: return f"No sign that scaled errors depend on {what} {found}."
-    return f"Scaled errors depend on {what} {found}: the errors are {test.where()}."
-
 # %% ../nbs/23_consistency.ipynb #cell-082c
 def _where(test, what):
     """The place in words: a group, the ends of the range, or a stretch of it and what lies beside
@@ -736,21 +742,6 @@ def _where(test, what):
 _TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks",
            "correlation": "rank correlation of |Z|", "zmse": "ZMSE", "ence": "ENCE",
            "cc": "rank correlation of |E| (CC)"}
-
-# %% ../nbs/23_consistency.ipynb #cell-039-a
-def _plot_test(test, ax):
-    ax = new_axes(ax, 6, 7)
-    cell = ax.get_subplotspec()
-    if cell is None:
-        box = ax.get_position()
-        ax.set_position([box.x0, box.y0 + 0.6 * box.height, box.width, 0.4 * box.height])
-        lower = ax.figure.add_axes([box.x0, box.y0, box.width, 0.45 * box.height])
-    else:
-        upper, below = cell.subgridspec(2, 1, height_ratios=[2, 3])
-        ax.set_subplotspec(upper)
-        lower = ax.figure.add_subplot(below)
-    test.plot_graph(lower)
-    return plot_null(test, ax, xlabel=_TITLES[test.name], ylabel="shuffles")
 
 # %% ../nbs/23_consistency.ipynb #cell-040
 def _plot_graph(test, ax):

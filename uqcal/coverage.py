@@ -188,7 +188,26 @@ class CoverageAlong(Result):
         -------
         Axes
         """
-        return _plot_parts(self, ax)
+        ax, table = new_axes(ax), self.parts
+        shown = table if len(table) <= 20 else table.iloc[np.sort(
+            np.argsort(-np.abs(table["coverage"].to_numpy() - self.overall), kind="stable")[:20])]
+        place = np.arange(len(shown))
+        apart = ~((shown["least"] <= self.overall) & (self.overall <= shown["most"]))
+        ax.axhline(self.stated, color="0.4", ls="--", lw=1)
+        ax.annotate("stated", (1.01, self.stated), xycoords=("axes fraction", "data"), va="center",
+                    color="0.4")
+        for some, colour, marker in ((~apart, "#0072B2", "o"), (apart, "#D55E00", "s")):
+            y = shown["coverage"][some]
+            ax.errorbar(place[some], y, yerr=[y - shown["low"][some], shown["high"][some] - y],
+                        fmt=marker, ms=6, lw=1, color=colour)
+        if self.by_group: names = [plain_text(printable(name)[:20]) for name in shown["name"]]
+        else: names = [_value(a) if a == b else f"{_value(a)}\nto {_value(b)}"
+                       for a, b in zip(shown["first"], shown["last"])]
+        ax.set_xticks(place, names, rotation=90 if len(shown) > 8 else 0)
+        what = f"groups of {self.along}" if self.by_group else self.along
+        ax.set(xlabel=plain_text(what), xlim=(-0.5, len(shown) - 0.5),
+               ylabel=f"coverage, with {100 * self.confidence:g} % intervals")
+        return ax
 
 # %% ../nbs/55_coverage.ipynb #cell-012
 def _percent(share, level):
@@ -262,29 +281,6 @@ def _by_signs(sample, along, n_resamples, levels, **work):
         statistic=value, pvalue=monte_carlo_pvalue(value, null, "greater"), alternative="greater",
         method="random signs of stretches of the file", n=sample.n, n_resamples=null.size,
         null_distribution=null)
-
-# %% ../nbs/55_coverage.ipynb #cell-014
-def _plot_parts(found, ax):
-    ax, table = new_axes(ax), found.parts
-    shown = table if len(table) <= 20 else table.iloc[np.sort(
-        np.argsort(-np.abs(table["coverage"].to_numpy() - found.overall), kind="stable")[:20])]
-    place = np.arange(len(shown))
-    apart = ~((shown["least"] <= found.overall) & (found.overall <= shown["most"]))
-    ax.axhline(found.stated, color="0.4", ls="--", lw=1)
-    ax.annotate("stated", (1.01, found.stated), xycoords=("axes fraction", "data"), va="center",
-                color="0.4")
-    for some, colour, marker in ((~apart, "#0072B2", "o"), (apart, "#D55E00", "s")):
-        y = shown["coverage"][some]
-        ax.errorbar(place[some], y, yerr=[y - shown["low"][some], shown["high"][some] - y],
-                    fmt=marker, ms=6, lw=1, color=colour)
-    if found.by_group: names = [plain_text(printable(name)[:20]) for name in shown["name"]]
-    else: names = [_value(a) if a == b else f"{_value(a)}\nto {_value(b)}"
-                   for a, b in zip(shown["first"], shown["last"])]
-    ax.set_xticks(place, names, rotation=90 if len(shown) > 8 else 0)
-    what = f"groups of {found.along}" if found.by_group else found.along
-    ax.set(xlabel=plain_text(what), xlim=(-0.5, len(shown) - 0.5),
-           ylabel=f"coverage, with {100 * found.confidence:g} % intervals")
-    return ax
 
 # %% ../nbs/55_coverage.ipynb #cell-016
 def _settling(covered, group, promised, options):
@@ -471,50 +467,9 @@ def _scored(y, made, level, unit):
                      "gain_error": gain.std() / np.sqrt(gain.size)})
     return pd.DataFrame(rows)
 
-# %% ../nbs/55_coverage.ipynb #cell-022
-@dataclass(frozen=True, kw_only=True)
-class _Report(Result):
-    "The numbers of a report."
-
-    conclusions: dict[str, Conclusion] = field(repr=False)  # by question: "coverage", "width" or
-                                                            # "set size", "prediction",
-                                                            # "feature: NAME"
-    n: int  # number of points
-    coverage: float  # the coverage that was stated
-    covered: int  # number of covered points
-    mean_size: float  # mean width, infinite where one is, or number of classes
-    score: float | None  # Winkler score, in the unit of the bounds, infinite where a width is; None
-                         # for label sets
-    n_open: int  # intervals without a bound on one side or both
-    n_classes: int  # 0 for intervals
-    n_crossed: int  # pairs of bounds that were swapped
-    n_empty: int  # label sets without any label
-    n_calibration: int | None  # points on which intervals were calibrated
-    n_groups: int | None  # groups of rows that belong together
-    tolerance: float  # difference in coverage that does no harm
-    confidence: float  # level of intervals and verdict
-    mends: pd.DataFrame | None = field(repr=False)  # what would mend them: name, coverage, width,
-    # score, gain, gain_error (of the score), all held out; None where nothing was tried
-    held_out: np.ndarray | None = field(repr=False, compare=False)  # bounds by the best of them, of
-    # each fold by a mend that has not seen it, shape (n, 2); None where none helps
-    mend: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
-    # points: `.predict(y_intervals, features)` mends others; None where none helps
-    cautions: tuple[str, ...]  # what else the rows show
-
-    @property
-    def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"undecided\"."
-        found = {one.status for one in self.conclusions.values()}
-        return next(one for one in ("invalid", "undecided", "valid") if one in found)
-
-    @functools.cached_property
-    def no_mend(self) -> str:
-        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
-        return _no_mend(self)
-
 # %% ../nbs/55_coverage.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
-class IntervalReport(_Report):
+class IntervalReport(Result):
     """All that is known about the coverage of intervals or sets; what `interval_report` returns.
 
     Attributes
@@ -560,11 +515,65 @@ class IntervalReport(_Report):
     cautions : tuple[str, ...]
         What else the rows show.
     """
+    conclusions: dict[str, Conclusion] = field(repr=False)  # by question: "coverage", "width" or
+                                                            # "set size", "prediction",
+                                                            # "feature: NAME"
+    n: int  # number of points
+    coverage: float  # the coverage that was stated
+    covered: int  # number of covered points
+    mean_size: float  # mean width, infinite where one is, or number of classes
+    score: float | None  # Winkler score, in the unit of the bounds, infinite where a width is; None
+                         # for label sets
+    n_open: int  # intervals without a bound on one side or both
+    n_classes: int  # 0 for intervals
+    n_crossed: int  # pairs of bounds that were swapped
+    n_empty: int  # label sets without any label
+    n_calibration: int | None  # points on which intervals were calibrated
+    n_groups: int | None  # groups of rows that belong together
+    tolerance: float  # difference in coverage that does no harm
+    confidence: float  # level of intervals and verdict
+    mends: pd.DataFrame | None = field(repr=False)  # what would mend them: name, coverage, width,
+    # score, gain, gain_error (of the score), all held out; None where nothing was tried
+    held_out: np.ndarray | None = field(repr=False, compare=False)  # bounds by the best of them, of
+    # each fold by a mend that has not seen it, shape (n, 2); None where none helps
+    mend: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
+    # points: `.predict(y_intervals, features)` mends others; None where none helps
+    cautions: tuple[str, ...]  # what else the rows show
+
+    @property
+    def verdict(self) -> str:
+        "One of \"valid\", \"invalid\" and \"undecided\"."
+        found = {one.status for one in self.conclusions.values()}
+        return next(one for one in ("invalid", "undecided", "valid") if one in found)
+
+    @functools.cached_property
+    def no_mend(self) -> str:
+        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
+        return _no_mend(self)
 
     @functools.cached_property
     def headline(self) -> str:
         "The verdict in a few sentences."
-        return _headline(self)
+        found = list(self.conclusions.values())
+        what = "sets" if self.n_classes else "intervals"
+        wrong = [one for one in found if one.status == "invalid"]
+        unclear = [one for one in found if one.status == "undecided"]
+        if wrong:
+            how = ("cover more than" if all(one.direction == "too large" for one in wrong) else
+                   "do not hold as")
+            first = f"These {what} {how} stated: {'; '.join(one.short for one in wrong[:3])}"
+            more = f"; {len(wrong) - 3} more faults" if wrong[3:] else ""
+            parts = [first + more]
+            if unclear: parts.append(f"Not decided: {enumerated([_asked(one) for one in unclear])}")
+        elif unclear:
+            parts = [f"No fault is shown in these {what}, but "
+                     f"{'; '.join(one.short for one in unclear[:2])}"]
+            if unclear[2:]: parts.append("Nor is decided: " + enumerated([_asked(one) for one in
+                                                                         unclear[2:]]))
+        else:
+            parts = [f"These {what} hold as stated: {'; '.join(one.short for one in found[:4])}"]
+        if any(one.startswith(_ALIKE) for one in self.cautions): parts.append(_ALIKE)
+        return " ".join(f"{part}." for part in parts)
 
     @property
     def sentence(self) -> str:
@@ -588,7 +597,14 @@ class IntervalReport(_Report):
         -------
         pd.DataFrame
         """
-        return _report_frame(self)
+        whole = self.conclusions["coverage"]
+        rows = [{"question": "coverage", "part": "all", "count": self.n, "covered": self.covered,
+                 "coverage": whole.estimate, **whole.confidence_interval._asdict()}]
+        for question, one in self.conclusions.items():
+            for row in [] if one.result is None else one.result.parts.to_dict("records"):
+                rows.append({"question": question, "part": _part_name(row, one.result), **{
+                    key: row[key] for key in ("count", "covered", "coverage", "low", "high")}})
+        return pd.DataFrame(rows)
 
     def plot(self, axes: Any = None,  # one axes for each question about parts; new ones unless
                                       # given
@@ -631,29 +647,6 @@ class IntervalReport(_Report):
     def _repr_html_(self) -> str:
         head = f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"
         return head.replace("`.mend`", "<code>.mend</code>") + html_table(shown_parts(self))
-
-# %% ../nbs/55_coverage.ipynb #cell-024
-def _headline(report):
-    found = list(report.conclusions.values())
-    what = "sets" if report.n_classes else "intervals"
-    wrong = [one for one in found if one.status == "invalid"]
-    unclear = [one for one in found if one.status == "undecided"]
-    if wrong:
-        how = ("cover more than" if all(one.direction == "too large" for one in wrong) else
-               "do not hold as")
-        first = f"These {what} {how} stated: {'; '.join(one.short for one in wrong[:3])}"
-        more = f"; {len(wrong) - 3} more faults" if wrong[3:] else ""
-        parts = [first + more]
-        if unclear: parts.append(f"Not decided: {enumerated([_asked(one) for one in unclear])}")
-    elif unclear:
-        parts = [f"No fault is shown in these {what}, but "
-                 f"{'; '.join(one.short for one in unclear[:2])}"]
-        if unclear[2:]: parts.append("Nor is decided: " + enumerated([_asked(one) for one in
-                                                                     unclear[2:]]))
-    else:
-        parts = [f"These {what} hold as stated: {'; '.join(one.short for one in found[:4])}"]
-    if any(one.startswith(_ALIKE) for one in report.cautions): parts.append(_ALIKE)
-    return " ".join(f"{part}." for part in parts)
 
 # %% ../nbs/55_coverage.ipynb #cell-024b
 def _asked(answer):
@@ -778,17 +771,6 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
     shown = pd.DataFrame(rows).rename(columns={"coverage": "coverage (%)"})
     shown["along"] = shown["along"].where(shown["along"].ne(shown["along"].shift()), "")
     return shown
-
-# %% ../nbs/55_coverage.ipynb #cell-026b
-def _report_frame(report):
-    whole = report.conclusions["coverage"]
-    rows = [{"question": "coverage", "part": "all", "count": report.n, "covered": report.covered,
-             "coverage": whole.estimate, **whole.confidence_interval._asdict()}]
-    for question, one in report.conclusions.items():
-        for row in [] if one.result is None else one.result.parts.to_dict("records"):
-            rows.append({"question": question, "part": _part_name(row, one.result), **{
-                key: row[key] for key in ("count", "covered", "coverage", "low", "high")}})
-    return pd.DataFrame(rows)
 
 # %% ../nbs/55_coverage.ipynb #cell-027
 def _plot_report(report, axes):

@@ -85,9 +85,152 @@ class Slope(Result):
                 f"{low:.4g} to {high:.4g}) for scores from {self.score_low:.4g} to "
                 f"{self.score_high:.4g}").replace("-", "−")
 
-# %% ../nbs/43_cumulative.ipynb #cell-012
-class _Secants:
-    "What can be asked of the slopes of a cumulative graph."
+# %% ../nbs/43_cumulative.ipynb #b45f8441
+_UNLIKE = ("at scores that are not alike, which may explain it, the two groups differ",
+           "at scores that are not alike, which may explain it, the subpopulation differs")
+_FOUND = {"comparison": ("at like scores the two groups differ",
+                         "at like scores Kuiper's test finds no difference between the groups"),
+          "subpopulation": ("at like scores the subpopulation differs from everyone",
+                            "at like scores Kuiper's test finds no difference from everyone"),
+          "calibration": ("the responses differ from their scores",
+                          "Kuiper's test finds no difference of the responses from their scores")}
+
+# %% ../nbs/43_cumulative.ipynb #cell-013
+@dataclass(frozen=True, kw_only=True)
+class CumulativeGraph(Result):
+    """Cumulative differences along the scores, their size and their significance; what the three graph functions return.
+
+    Attributes
+    ----------
+    kind : str
+        "calibration", "subpopulation" or "comparison".
+    abscissa : np.ndarray
+        `A`, shape (n_steps + 1,), share of the weight, from 0 to 1.
+    ordinate : np.ndarray
+        `C`, same shape, from 0, in the unit of the response.
+    score : np.ndarray
+        At each step, ascending.
+    covariance : np.ndarray
+        Of each step's rise with itself, the next and the one after, shape (steps, 3).
+    n : int
+        Number of observations.
+    n_steps : float
+        Number of steps; where scores are tied in a comparison, the steps they stand for.
+    scale : float
+        `σ` as published; NaN unless all responses lie in [0, 1].
+    null_scale : float
+        Standard deviation that the last ordinate has if nothing differs; what the p-values
+        use.
+    kuiper : float
+        Max C − min C, in the unit of the response.
+    kolmogorov_smirnov : float
+        Max |C|, in the unit of the response.
+    kuiper_pvalue : float
+        Of "nothing differs at any score".
+    kolmogorov_smirnov_pvalue : float
+        Of the same.
+    method : str
+        Of the p-values: "asymptotic", "permutation", "signs", "cluster signs", "cluster
+        permutation" (whole clusters change places), "replicates", "exact" (outcomes drawn
+        as stated), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
+        stated certainty that failed).
+    n_resamples : int | None
+        Sets shuffled or drawn; None where there were none.
+    averages : Callable
+        Called as averages(first, last): the two averages over some steps.
+    follows : Callable | None
+        Called as.
+    """
+    kind: str  # "calibration", "subpopulation" or "comparison"
+    abscissa: np.ndarray = field(repr=False)  # A, shape (n_steps + 1,), share of the
+                                              # weight, from 0 to 1
+    ordinate: np.ndarray = field(repr=False)  # C, same shape, from 0, in the unit of
+                                              # the response
+    score: np.ndarray = field(repr=False)  # at each step, ascending
+    covariance: np.ndarray = field(repr=False)  # of each step's rise with itself,
+                                                # the next and the one after, shape
+                                                # (steps, 3)
+    n: int  # number of observations
+    n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand
+                    # for
+    scale: float  # σ as published; NaN unless all responses lie in [0, 1]
+    null_scale: float  # standard deviation that the last ordinate has if nothing differs; what the
+                       # p-values use
+    kuiper: float  # max C − min C, in the unit of the response
+    kolmogorov_smirnov: float  # max |C|, in the unit of the response
+    kuiper_pvalue: float  # of "nothing differs at any score"
+    kolmogorov_smirnov_pvalue: float  # of the same
+    method: str  # of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
+                 # "cluster permutation" (whole clusters change places), "replicates", "exact"
+                 # (outcomes drawn as stated), "whole clusters" (the same, cluster by cluster) or
+                 # "contradiction" (a stated certainty that failed)
+    n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
+    averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
+                                                           # two averages over some steps
+    follows: Callable | None = field(default=None, repr=False, compare=False)  # called as
+
+    @property
+    def kuiper_scaled(self) -> float:
+        "Kuiper's statistic over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kuiper, self.scale)
+
+    @property
+    def kolmogorov_smirnov_scaled(self) -> float:
+        "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
+        return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
+
+    @property
+    def sentence(self) -> str:
+        "Whether a difference is found, by Kuiper's test at 5 %, and the numbers."
+        drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
+        says = _FOUND[self.kind][not self.kuiper_pvalue <= 0.05]
+        if self.scores_may_explain: says = _UNLIKE[self.kind == "subpopulation"]
+        return (f"{says}: {self.average_difference:.4g} on average, Kuiper {self.kuiper:.4g}, p = "
+                f"{self.kuiper_pvalue:.2g}, Kolmogorov–Smirnov {self.kolmogorov_smirnov:.4g}, p = "
+                f"{self.kolmogorov_smirnov_pvalue:.2g} ({self.method}{drawn}), null scale "
+                f"{self.null_scale:.4g}; {counted(self.n, 'point')} in {self.n_steps:,.4g} "
+                f"step{'s' * (self.n_steps != 1)}").replace(
+                    "-", "−")
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
+        difference = np.diff(self.ordinate) / np.diff(self.abscissa)
+        return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:],
+                             "ordinate": self.ordinate[1:], "difference": difference})
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             *,
+             expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
+                                                          # known expectations
+             ) -> Axes:
+        """The graph, its triangle at the origin, and the band that 95 % keep if nothing differs.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        expectation : CumulativeGraph | None, optional
+            A second line, such as the same graph of known expectations.
+
+        Returns
+        -------
+        Axes
+        """
+        return _plot_graph(self, ax, expectation)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.sentence)}</p>"
+
+    @property
+    def scores_may_explain(self) -> bool:
+        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not alike."""
+        if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
+        return scores_explain(self.kuiper, self.null_scale, self.follows())
 
     @property
     def average_difference(self) -> float:
@@ -158,161 +301,6 @@ class _Secants:
         best = int(np.abs(slopes).argmax())
         return _slope(self, int(starts[best]), int(stops[best]),
                       check_fraction(confidence, "confidence"))
-
-# %% ../nbs/43_cumulative.ipynb #b45f8441
-_UNLIKE = ("at scores that are not alike, which may explain it, the two groups differ",
-           "at scores that are not alike, which may explain it, the subpopulation differs")
-_FOUND = {"comparison": ("at like scores the two groups differ",
-                         "at like scores Kuiper's test finds no difference between the groups"),
-          "subpopulation": ("at like scores the subpopulation differs from everyone",
-                            "at like scores Kuiper's test finds no difference from everyone"),
-          "calibration": ("the responses differ from their scores",
-                          "Kuiper's test finds no difference of the responses from their scores")}
-
-# %% ../nbs/43_cumulative.ipynb #cbb1f179
-class _Likeness:
-    "Whether the scores that a cumulative graph compares are alike."
-
-    @property
-    def scores_may_explain(self) -> bool:
-        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not alike."""
-        if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
-        return scores_explain(self.kuiper, self.null_scale, self.follows())
-
-# %% ../nbs/43_cumulative.ipynb #cell-036
-class _Shown:
-    "A cumulative graph in numbers, words and a picture."
-
-    @property
-    def kuiper_scaled(self) -> float:
-        "Kuiper's statistic over the published σ; infinite where σ is 0, NaN where it is."
-        return self.scale if np.isnan(self.scale) else _ratio(self.kuiper, self.scale)
-
-    @property
-    def kolmogorov_smirnov_scaled(self) -> float:
-        "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
-        return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
-
-    @property
-    def sentence(self) -> str:
-        "Whether a difference is found, by Kuiper's test at 5 %, and the numbers."
-        drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
-        says = _FOUND[self.kind][not self.kuiper_pvalue <= 0.05]
-        if self.scores_may_explain: says = _UNLIKE[self.kind == "subpopulation"]
-        return (f"{says}: {self.average_difference:.4g} on average, Kuiper {self.kuiper:.4g}, p = "
-                f"{self.kuiper_pvalue:.2g}, Kolmogorov–Smirnov {self.kolmogorov_smirnov:.4g}, p = "
-                f"{self.kolmogorov_smirnov_pvalue:.2g} ({self.method}{drawn}), null scale "
-                f"{self.null_scale:.4g}; {counted(self.n, 'point')} in {self.n_steps:,.4g} "
-                f"step{'s' * (self.n_steps != 1)}").replace(
-                    "-", "−")
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        difference = np.diff(self.ordinate) / np.diff(self.abscissa)
-        return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:],
-                             "ordinate": self.ordinate[1:], "difference": difference})
-
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             *,
-             expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
-                                                          # known expectations
-             ) -> Axes:
-        """The graph, its triangle at the origin, and the band that 95 % keep if nothing differs.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-        expectation : CumulativeGraph | None, optional
-            A second line, such as the same graph of known expectations.
-
-        Returns
-        -------
-        Axes
-        """
-        return _plot_graph(self, ax, expectation)
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.sentence)}</p>"
-
-# %% ../nbs/43_cumulative.ipynb #cell-013
-@dataclass(frozen=True, kw_only=True)
-class CumulativeGraph(_Secants, _Likeness, _Shown, Result):
-    """Cumulative differences along the scores, their size and their significance; what the three graph functions return.
-
-    Attributes
-    ----------
-    kind : str
-        "calibration", "subpopulation" or "comparison".
-    abscissa : np.ndarray
-        `A`, shape (n_steps + 1,), share of the weight, from 0 to 1.
-    ordinate : np.ndarray
-        `C`, same shape, from 0, in the unit of the response.
-    score : np.ndarray
-        At each step, ascending.
-    covariance : np.ndarray
-        Of each step's rise with itself, the next and the one after, shape (steps, 3).
-    n : int
-        Number of observations.
-    n_steps : float
-        Number of steps; where scores are tied in a comparison, the steps they stand for.
-    scale : float
-        `σ` as published; NaN unless all responses lie in [0, 1].
-    null_scale : float
-        Standard deviation that the last ordinate has if nothing differs; what the p-values
-        use.
-    kuiper : float
-        Max C − min C, in the unit of the response.
-    kolmogorov_smirnov : float
-        Max |C|, in the unit of the response.
-    kuiper_pvalue : float
-        Of "nothing differs at any score".
-    kolmogorov_smirnov_pvalue : float
-        Of the same.
-    method : str
-        Of the p-values: "asymptotic", "permutation", "signs", "cluster signs", "cluster
-        permutation" (whole clusters change places), "replicates", "exact" (outcomes drawn
-        as stated), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
-        stated certainty that failed).
-    n_resamples : int | None
-        Sets shuffled or drawn; None where there were none.
-    averages : Callable
-        Called as averages(first, last): the two averages over some steps.
-    follows : Callable | None
-        Called as follows(): Kuiper's statistic of a response that follows scores alone.
-    """
-    kind: str  # "calibration", "subpopulation" or "comparison"
-    abscissa: np.ndarray = field(repr=False)  # A, shape (n_steps + 1,), share of the
-                                              # weight, from 0 to 1
-    ordinate: np.ndarray = field(repr=False)  # C, same shape, from 0, in the unit of
-                                              # the response
-    score: np.ndarray = field(repr=False)  # at each step, ascending
-    covariance: np.ndarray = field(repr=False)  # of each step's rise with itself,
-                                                # the next and the one after, shape
-                                                # (steps, 3)
-    n: int  # number of observations
-    n_steps: float  # number of steps; where scores are tied in a comparison, the steps they stand
-                    # for
-    scale: float  # σ as published; NaN unless all responses lie in [0, 1]
-    null_scale: float  # standard deviation that the last ordinate has if nothing differs; what the
-                       # p-values use
-    kuiper: float  # max C − min C, in the unit of the response
-    kolmogorov_smirnov: float  # max |C|, in the unit of the response
-    kuiper_pvalue: float  # of "nothing differs at any score"
-    kolmogorov_smirnov_pvalue: float  # of the same
-    method: str  # of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
-                 # "cluster permutation" (whole clusters change places), "replicates", "exact"
-                 # (outcomes drawn as stated), "whole clusters" (the same, cluster by cluster) or
-                 # "contradiction" (a stated certainty that failed)
-    n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
-    averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
-                                                           # two averages over some steps
-    follows: Callable | None = field(default=None, repr=False, compare=False)  # called as
     # follows(): Kuiper's statistic of a response that follows scores alone
 
 # %% ../nbs/43_cumulative.ipynb #cell-014

@@ -140,10 +140,36 @@ def right_text(kurtosis: float,  # the largest that is allowed for
     if kurtosis == math.inf: return "uncertainties are right given the past"
     return f"uncertainties are right given the past and the kurtosis is {kurtosis:g} at most"
 
-# %% ../nbs/61_error_monitor.ipynb #cell-009
-class _Rivals(Bell):
-    "The rivals of stated uncertainties, for a monitor."
+# %% ../nbs/61_error_monitor.ipynb #cell-010
+class UncertaintyMonitor(Bell):
+    """A watch over stated uncertainties that may be read after every error, for ever.
+
+    Where each squared error has the mean u² given all before it, and Z a kurtosis that is
+    bounded, the mean number of errors from one alarm to the next is at least `run_length`.
+    After an alarm it begins afresh.
+
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Errors from one false alarm to the next, on average, at least; ≥ 1.
+    kurtosis : float, default 9.0
+        The largest mean of Z⁴ that right uncertainties may have, ≥ 1; infinite to listen
+        for too small ones only.
+
+    References
+    ----------
+    Roberts (1966); Shin, Ramdas and Rinaldo (2024) for the sum.
+    """
     shares = _SHARES
+
+    def __init__(self,
+                 *,
+                 run_length: int = 1_000_000,  # errors from one false alarm to the next, on
+                 # average, at least; ≥ 1
+                 kurtosis: float = 9.0,  # the largest mean of Z⁴ that right uncertainties may have,
+                 # ≥ 1; infinite to listen for too small ones only
+                 ):
+        self.run_length, self.kurtosis = run_length, kurtosis
 
     def fresh(self, outcomes: int,  # errors so far
               ) -> tuple[np.ndarray, ...]:
@@ -192,10 +218,6 @@ class _Rivals(Bell):
         int
         """
         return _watch_squares(*given, first, float(self.run_length), *self.state_, path)
-
-# %% ../nbs/61_error_monitor.ipynb #cell-009sc
-class _OfErrors(_Rivals):
-    "What is told of an alarm."
 
     def found(self, square: float,  # Z² where it rang
               ell: float,  # the logarithm of u there
@@ -257,36 +279,6 @@ class _OfErrors(_Rivals):
             kurtosis=float(self.kurtosis), n=n, square=square, middle=middle,
             way="too small" if _WAYS[k] > 0 else "too large",
             side={0: "all", -1: "small", 1: "large"}[int(_SIDES[k])])
-
-# %% ../nbs/61_error_monitor.ipynb #cell-010
-class UncertaintyMonitor(_OfErrors):
-    """A watch over stated uncertainties that may be read after every error, for ever.
-
-    Where each squared error has the mean u² given all before it, and Z a kurtosis that is
-    bounded, the mean number of errors from one alarm to the next is at least `run_length`.
-    After an alarm it begins afresh.
-
-    Parameters
-    ----------
-    run_length : int, default 1_000_000
-        Errors from one false alarm to the next, on average, at least; ≥ 1.
-    kurtosis : float, default 9.0
-        The largest mean of Z⁴ that right uncertainties may have, ≥ 1; infinite to listen
-        for too small ones only.
-
-    References
-    ----------
-    Roberts (1966); Shin, Ramdas and Rinaldo (2024) for the sum.
-    """
-
-    def __init__(self,
-                 *,
-                 run_length: int = 1_000_000,  # errors from one false alarm to the next, on
-                 # average, at least; ≥ 1
-                 kurtosis: float = 9.0,  # the largest mean of Z⁴ that right uncertainties may have,
-                 # ≥ 1; infinite to listen for too small ones only
-                 ):
-        self.run_length, self.kurtosis = run_length, kurtosis
 
     @locked
     def prequential(self,

@@ -348,40 +348,9 @@ def _coverage_alarm(alarm: Alarm | None, level):
         level=level, outcome=alarm.outcome, since=alarm.since, covered=1 - alarm.happened,
         run_length=alarm.run_length)
 
-# %% ../nbs/62_error_streams.ipynb #cell-049
-@dataclass(frozen=True, kw_only=True)
-class _BoundCounts(StreamCounts):
-    "What was achieved for intervals."
-
-    level: float  # the coverage that is wanted
-    coverage_before: float  # share covered as stated; 0 where nothing was learnt
-    coverage_after: float  # share covered by what was written
-    width_before: float  # mean width as stated
-    width_after: float  # mean width of what was written, of finite intervals
-    infinite: int  # how many outcomes had an infinite interval
-    bound: float | None  # how far the coverage can be from the level at most, for any sequence with
-    # distances in the range of these; None where that is not guaranteed
-    one_sided: bool  # whether it can be more than that, as outcomes in the very middle are covered
-    alarm: CoverageAlarm | None  # the first of what was stated; None if there was none
-    alarm_after: CoverageAlarm | None  # the first of what was written
-    alarms_after: int  # how often the monitor of what was written rang
-
-    @property
-    def achieved(self) -> tuple[str, ...]:
-        "What was achieved, in sentences."
-        wide = (f"mean width {three_digits(self.width_before)} as stated, "
-                f"{three_digits(self.width_after)} recalibrated")
-        if self.infinite:
-            wide += f", {self.infinite:,} infinite one{'s' * (self.infinite > 1)} not counted"
-        return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
-                f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
-                wide, self.promise, _rang(self.alarms_after, self.alarm_after,
-                                          "recalibrated intervals"),
-                _rang(self.alarms, self.alarm, "stated ones"))
-
 # %% ../nbs/62_error_streams.ipynb #cell-049sc
 @dataclass(frozen=True, kw_only=True)
-class BoundStreamSummary(_BoundCounts):
+class BoundStreamSummary(StreamCounts):
     """What went through `recalibrate_bound_rows`: counts, coverage before and after, and alarms.
 
     Attributes
@@ -431,6 +400,31 @@ class BoundStreamSummary(_BoundCounts):
     alarms_after : int
         How often the monitor of what was written rang.
     """
+    level: float  # the coverage that is wanted
+    coverage_before: float  # share covered as stated; 0 where nothing was learnt
+    coverage_after: float  # share covered by what was written
+    width_before: float  # mean width as stated
+    width_after: float  # mean width of what was written, of finite intervals
+    infinite: int  # how many outcomes had an infinite interval
+    bound: float | None  # how far the coverage can be from the level at most, for any sequence with
+    # distances in the range of these; None where that is not guaranteed
+    one_sided: bool  # whether it can be more than that, as outcomes in the very middle are covered
+    alarm: CoverageAlarm | None  # the first of what was stated; None if there was none
+    alarm_after: CoverageAlarm | None  # the first of what was written
+    alarms_after: int  # how often the monitor of what was written rang
+
+    @property
+    def achieved(self) -> tuple[str, ...]:
+        "What was achieved, in sentences."
+        wide = (f"mean width {three_digits(self.width_before)} as stated, "
+                f"{three_digits(self.width_after)} recalibrated")
+        if self.infinite:
+            wide += f", {self.infinite:,} infinite one{'s' * (self.infinite > 1)} not counted"
+        return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
+                f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
+                wide, self.promise, _rang(self.alarms_after, self.alarm_after,
+                                          "recalibrated intervals"),
+                _rang(self.alarms, self.alarm, "stated ones"))
 
     @property
     def promise(self) -> str:
@@ -517,9 +511,9 @@ def _check_bounds(low, up, y, texts, names):
         raise ValueError(f"column {names[2]!r} must not lie more than 1e150 widths from its "
                          f"interval, got {texts[2][:40]}")
 
-# %% ../nbs/62_error_streams.ipynb #cell-052b
-class _Bounds(KeyedRows):
-    "All that rows with intervals have left behind."
+# %% ../nbs/62_error_streams.ipynb #cell-053
+class _BoundRows(KeyedRows):
+    "How rows with intervals are learnt, written and summed up."
     what, wanted = "intervals", "hold a number"
     roles = ("lower", "upper", "observed", "key")
 
@@ -545,10 +539,6 @@ class _Bounds(KeyedRows):
         low, up, y = (_number(text, name, numbers) for text, name in zip(texts[:3], names))
         _check_bounds(low, up, y, texts, names)
         return low, up, y
-
-# %% ../nbs/62_error_streams.ipynb #cell-053
-class _BoundRows(_Bounds):
-    "How rows with intervals are learnt, written and summed up."
 
     def learn(self, stated, y):
         """Bounds made of those stated, each before its true value y was learnt.

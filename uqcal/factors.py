@@ -382,11 +382,10 @@ def _moments_of_clusters(products, weight, stretches):
 # %% ../nbs/27_factors.ipynb #cell-050
 _MOST_CLUSTERS = 500
 
-
+# %% ../nbs/27_factors.ipynb #cell-050s
 @dataclass(frozen=True)
-class _ClusterSums:
-    "Squares of points that belong together, summed by cluster and block."
-
+class _Clusters:
+    "The same as an engine of resampling."
     x: np.ndarray  # sum of Z², shape (clusters, blocks)
     y: np.ndarray  # number of points, shape (clusters, blocks)
     products: np.ndarray | None = None  # for stretches that are resampled, see `_products`
@@ -421,10 +420,6 @@ class _ClusterSums:
         stretches
         """
         return self.x.shape[0] * stretches.first.size // 2
-
-# %% ../nbs/27_factors.ipynb #cell-050s
-class _Clusters(_ClusterSums):
-    "The same as an engine of resampling."
 
     def observed(self, stretches):
         """Over stretches ln of means and of their ratios to that of all, with standard errors.
@@ -574,50 +569,9 @@ def points_for(
     needed = n * (width / np.log(tolerance))**2
     return max(int(float(f"{needed:.2g}")), 1)
 
-# %% ../nbs/27_factors.ipynb #cell-057
-@dataclass(frozen=True, kw_only=True)
-class _AverageFields(SignificanceTest):
-    "What a test of the average holds."
-
-    estimate: float  # how many times as large as stated errors are, √ZMS
-    confidence_interval: Interval  # limits of that factor; 1 lies outside where p ≤ 1 − confidence
-    confidence: float  # level of the interval
-    tail_index: float  # moments of Z² of a lower order exist, judged by the largest; 3 for t6
-                       # errors, 2 for t4, ∞ for normal ones
-    largest_share: float  # what the largest square is of their sum; of a group's sum with groups
-    standard_error: float  # of ln ZMS
-    is_heavy: bool  # whether tails are too heavy for a mean square to be called right, or small:
-                    # an index below 1.25, or more than half of the sum in one square
-    reason: str | None = None  # why nothing can be said; None where something can
-    n_calibration: int | None = None  # errors to which the uncertainties were fitted before
-
-    def points_needed(self,
-                      tolerance: float = 1.25,  # a factor above 1
-                      ) -> int | None:  # two digits of it; None where the interval has no end, or
-                                        # too few errors were fitted to for any number to do
-        """About how many such points would bring the limits as close as a tolerance.
-
-        Parameters
-        ----------
-        tolerance : float, default 1.25
-            A factor above 1.
-
-        Returns
-        -------
-        int | None
-            Two digits of it; None where the interval has no end, or too few errors were fitted
-            to for any number to do.
-
-        Raises
-        ------
-        ValueError
-            As `points_for`.
-        """
-        return _points_for_average(self, tolerance)
-
 # %% ../nbs/27_factors.ipynb #cell-057sc
 @dataclass(frozen=True, kw_only=True)
-class AverageTest(_AverageFields):
+class AverageTest(SignificanceTest):
     """Whether errors have the stated size on average, and the factor; what `average_test` returns.
 
     Attributes
@@ -657,11 +611,53 @@ class AverageTest(_AverageFields):
     n_calibration : int | None
         Errors to which the uncertainties were fitted before.
     """
+    estimate: float  # how many times as large as stated errors are, √ZMS
+    confidence_interval: Interval  # limits of that factor; 1 lies outside where p ≤ 1 − confidence
+    confidence: float  # level of the interval
+    tail_index: float  # moments of Z² of a lower order exist, judged by the largest; 3 for t6
+                       # errors, 2 for t4, ∞ for normal ones
+    largest_share: float  # what the largest square is of their sum; of a group's sum with groups
+    standard_error: float  # of ln ZMS
+    is_heavy: bool  # whether tails are too heavy for a mean square to be called right, or small:
+                    # an index below 1.25, or more than half of the sum in one square
+    reason: str | None = None  # why nothing can be said; None where something can
+    n_calibration: int | None = None  # errors to which the uncertainties were fitted before
+
+    def points_needed(self,
+                      tolerance: float = 1.25,  # a factor above 1
+                      ) -> int | None:  # two digits of it; None where the interval has no end, or
+                                        # too few errors were fitted to for any number to do
+        """About how many such points would bring the limits as close as a tolerance.
+
+        Parameters
+        ----------
+        tolerance : float, default 1.25
+            A factor above 1.
+
+        Returns
+        -------
+        int | None
+            Two digits of it; None where the interval has no end, or too few errors were fitted
+            to for any number to do.
+
+        Raises
+        ------
+        ValueError
+            As `points_for`.
+        """
+        needed, fitted = points_for(self.confidence_interval, self.estimate, self.n,
+                                    tolerance), self.n_calibration
+        if needed is None or fitted is None: return needed
+        left = self.n / needed * (1 / self.n + 1 / fitted) - 1 / fitted
+        return max(int(float(f"{1 / left:.2g}")), 1) if left > 0 else None
 
     @property
     def side_pvalues(self) -> tuple[float, float]:
         "One-sided p-values: of errors smaller than stated, and of larger ones."
-        return _sides(self)
+        if self.null_distribution is None: return 1.0, 1.0
+        less, greater = (monte_carlo_pvalue(self.statistic, self.null_distribution, side)
+                         for side in ("less", "greater"))
+        return less, greater
 
     @property
     def is_shown(self) -> bool:
@@ -695,23 +691,19 @@ class AverageTest(_AverageFields):
         Axes
             The same axes.
         """
-        return _plot_average(self, ax)
-
-# %% ../nbs/27_factors.ipynb #cell-082
-def _points_for_average(test, tolerance):
-    "So many points that the fit's part, which stays, and theirs together come within it."
-    needed, fitted = points_for(test.confidence_interval, test.estimate, test.n,
-                                tolerance), test.n_calibration
-    if needed is None or fitted is None: return needed
-    left = test.n / needed * (1 / test.n + 1 / fitted) - 1 / fitted
-    return max(int(float(f"{1 / left:.2g}")), 1) if left > 0 else None
-
-# %% ../nbs/27_factors.ipynb #cell-082b
-def _sides(test):
-    if test.null_distribution is None: return 1.0, 1.0
-    less, greater = (monte_carlo_pvalue(test.statistic, test.null_distribution, side)
-                     for side in ("less", "greater"))
-    return less, greater
+        ax = new_axes(ax, 6, 4)
+        values = self.estimate * np.exp(-0.5 * self.null_distribution * self.standard_error)
+        middle = np.quantile(values, [0.002, 0.998])
+        height = ax.hist(values, bins=np.linspace(*middle, 61), color="#56B4E9",
+                         edgecolor="none")[0].max()
+        ax.axvline(1, color="0.3", lw=1, ls="--")
+        ax.axvline(self.estimate, color="#D55E00", lw=2)
+        ax.plot(self.confidence_interval, [-0.06 * height] * 2, color="k", lw=3,
+                solid_capstyle="butt")
+        ax.annotate("stated", (1, 1.1 * height), xytext=(4, 0), textcoords="offset points")
+        ax.set(xlabel="errors' size over what is stated (bar: interval)", ylabel="resamples",
+               ylim=(-0.12 * height, 1.18 * height))
+        return ax
 
 # %% ../nbs/27_factors.ipynb #cell-058
 def _decimals(interval):
@@ -742,22 +734,6 @@ def _average_sentence(test):
     also = "" if heavy is None or heavy <= test.pvalue else (
         f"; were their tails like Student's t3, p = {heavy:.1g}")
     return f"E{size}, p = {test.pvalue:.2g}{also}.{worth}"
-
-# %% ../nbs/27_factors.ipynb #cell-058c
-def _plot_average(test, ax):
-    ax = new_axes(ax, 6, 4)
-    values = test.estimate * np.exp(-0.5 * test.null_distribution * test.standard_error)
-    middle = np.quantile(values, [0.002, 0.998])
-    height = ax.hist(values, bins=np.linspace(*middle, 61), color="#56B4E9",
-                     edgecolor="none")[0].max()
-    ax.axvline(1, color="0.3", lw=1, ls="--")
-    ax.axvline(test.estimate, color="#D55E00", lw=2)
-    ax.plot(test.confidence_interval, [-0.06 * height] * 2, color="k", lw=3,
-            solid_capstyle="butt")
-    ax.annotate("stated", (1, 1.1 * height), xytext=(4, 0), textcoords="offset points")
-    ax.set(xlabel="errors' size over what is stated (bar: interval)", ylabel="resamples",
-           ylim=(-0.12 * height, 1.18 * height))
-    return ax
 
 # %% ../nbs/27_factors.ipynb #cell-059
 def average_test(
@@ -1056,7 +1032,19 @@ class Factors(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        return _factors_sentence(self)
+        what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
+        if self.reason: return f"How large errors are can't be judged: {self.reason}."
+        (low, high), k = self.confidence_interval, _decimals(self.confidence_interval)
+        over = ("in each group" if self.by == "groups" else
+                f"over every fifth of the points in the order of {what[self.by]}")
+        text = f"Errors are {low:.{k}f} to {high:.{k}f} times as large as stated {over}"
+        at = self.named
+        worth = _worth(self)
+        if at is None or at.relative_interval.holds(1): return f"{text}.{worth}"
+        place = (f"in group {printable(at.first)}" if self.by == "groups" else
+                 f"where {what[self.by]} is {at.first:.3g} to {at.last:.3g}")
+        return (f"{text}; {at.factor:.2f} times ({at.confidence_interval.low:.2f} to "
+                f"{at.confidence_interval.high:.2f}) {place}.{worth}")
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
@@ -1073,22 +1061,6 @@ class Factors(Result):
             The same axes.
         """
         return _plot_factors(self, ax)
-
-# %% ../nbs/27_factors.ipynb #cell-096
-def _factors_sentence(found):
-    what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
-    if found.reason: return f"How large errors are can't be judged: {found.reason}."
-    (low, high), k = found.confidence_interval, _decimals(found.confidence_interval)
-    over = ("in each group" if found.by == "groups" else
-            f"over every fifth of the points in the order of {what[found.by]}")
-    text = f"Errors are {low:.{k}f} to {high:.{k}f} times as large as stated {over}"
-    at = found.named
-    worth = _worth(found)
-    if at is None or at.relative_interval.holds(1): return f"{text}.{worth}"
-    place = (f"in group {printable(at.first)}" if found.by == "groups" else
-             f"where {what[found.by]} is {at.first:.3g} to {at.last:.3g}")
-    return (f"{text}; {at.factor:.2f} times ({at.confidence_interval.low:.2f} to "
-            f"{at.confidence_interval.high:.2f}) {place}.{worth}")
 
 # %% ../nbs/27_factors.ipynb #cell-096b
 def _worth(found):

@@ -380,9 +380,9 @@ class AggregatedAdaptive(_Windowed):
         _ask(ordered, min(int(told[0]), ordered.size), experts, row)
         return row
 
-# %% ../nbs/57_interval_streams.ipynb #cell-027
-class _Tracked(Desk):
-    "Intervals around a middle, of a half-width in units of a scale."
+# %% ../nbs/57_interval_streams.ipynb #cell-029
+class _Spoken(Desk):
+    "What was covered, in words."
 
     def _now(self):
         if not hasattr(self, "tracker_"):
@@ -417,10 +417,6 @@ class _Tracked(Desk):
         seen, _, _, _, held = self._now()._now()[-1]
         return float(held / seen) if seen else math.nan
 
-# %% ../nbs/57_interval_streams.ipynb #cell-029
-class _Spoken(_Tracked):
-    "What was covered, in words."
-
     @property
     @locked
     def sentence(self) -> str:
@@ -440,9 +436,24 @@ class _Spoken(_Tracked):
             if number: parts.append(f"{number:,} interval{'s' * (number > 1)} {what}")
         return "; ".join(parts)
 
-# %% ../nbs/57_interval_streams.ipynb #cell-030
-class _Deviations(_Spoken):
-    "The desk for predictions ± u."
+# %% ../nbs/57_interval_streams.ipynb #cell-031
+class OnlineIntervals(_Spoken):
+    """Intervals around predictions ± u that cover as promised in the long run.
+
+    Parameters
+    ----------
+    tracker : Any, optional
+        A tracker of scores |error|/u; None for `QuantileTracker()`.
+
+    References
+    ----------
+    Gibbs and Candès (2021); Angelopoulos, Candès and Tibshirani (2023).
+    """
+
+    def __init__(self,
+                 tracker: Any = None,  # a tracker of scores |error|/u; None for `QuantileTracker()`
+                 ):
+        self.tracker = tracker
 
     @locked
     def forecast(self,
@@ -531,25 +542,6 @@ class _Deviations(_Spoken):
         made = np.array([ticket.forecast for ticket in found]) * u
         return made if several else float(made[0])
 
-# %% ../nbs/57_interval_streams.ipynb #cell-031
-class OnlineIntervals(_Deviations):
-    """Intervals around predictions ± u that cover as promised in the long run.
-
-    Parameters
-    ----------
-    tracker : Any, optional
-        A tracker of scores |error|/u; None for `QuantileTracker()`.
-
-    References
-    ----------
-    Gibbs and Candès (2021); Angelopoulos, Candès and Tibshirani (2023).
-    """
-
-    def __init__(self,
-                 tracker: Any = None,  # a tracker of scores |error|/u; None for `QuantileTracker()`
-                 ):
-        self.tracker = tracker
-
     @locked
     def prequential(self,
                     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, in the order
@@ -635,9 +627,25 @@ def _distances(y, middle, half):
            ratio > 1e150, "larger", ratio)
     return gap, half
 
-# %% ../nbs/57_interval_streams.ipynb #cell-034
-class _Forecasts(_Spoken):
-    "Bounds in the present state."
+# %% ../nbs/57_interval_streams.ipynb #cell-035
+class OnlineBounds(_Spoken):
+    """Bounds, moved about their middle so that they cover as promised in the long run.
+
+    Parameters
+    ----------
+    tracker : Any, optional
+        A tracker of distances from the middle in half-widths; None for `QuantileTracker()`.
+
+    References
+    ----------
+    Gibbs and Candès (2021); Sesia and Candès (2020) for the score.
+    """
+
+    def __init__(self,
+                 tracker: Any = None,  # a tracker of distances from the middle in half-widths; None
+                                       # for `QuantileTracker()`
+                 ):
+        self.tracker = tracker
 
     @locked
     def forecast(self,
@@ -702,10 +710,6 @@ class _Forecasts(_Spoken):
         made = _bounds(middle, half, self._now()._threshold())
         return made if several else made[0]
 
-# %% ../nbs/57_interval_streams.ipynb #cell-034sc
-class _Bounded(_Forecasts):
-    "The desk for bounds."
-
     @locked
     def outcome(self,
                 key: Any,  # the key of a forecast, or a sequence of n of them
@@ -737,26 +741,6 @@ class _Bounded(_Forecasts):
         self._book(keys, found, *_distances(y, middle, half))
         made = _bounds(middle, half, np.array([ticket.forecast for ticket in found]))
         return made if several else made[0]
-
-# %% ../nbs/57_interval_streams.ipynb #cell-035
-class OnlineBounds(_Bounded):
-    """Bounds, moved about their middle so that they cover as promised in the long run.
-
-    Parameters
-    ----------
-    tracker : Any, optional
-        A tracker of distances from the middle in half-widths; None for `QuantileTracker()`.
-
-    References
-    ----------
-    Gibbs and Candès (2021); Sesia and Candès (2020) for the score.
-    """
-
-    def __init__(self,
-                 tracker: Any = None,  # a tracker of distances from the middle in half-widths; None
-                                       # for `QuantileTracker()`
-                 ):
-        self.tracker = tracker
 
     @locked
     def prequential(self,

@@ -559,24 +559,20 @@ class CoverageTest(SignificanceTest):
         -------
         Axes
         """
-        return _plot_coverage(self, ax)
-
-# %% ../nbs/30_intervals.ipynb #cell-079
-def _plot_coverage(result, ax):
-    ax = new_axes(ax, 6, 1.9)
-    ax.axvline(result.promised, color="0.4", ls="--", lw=1)
-    ax.annotate("stated", (result.promised, 0.6), xytext=(4, 0), textcoords="offset points",
-                color="0.4", va="center")
-    bars = [("confidence_interval", "#0072B2", 1.5)]
-    if result.n_calibration is not None: bars = [("confidence_interval", "#56B4E9", 1.5),
-                                                 ("own_interval", "#0072B2", 4)]
-    for name, color, width in bars:
-        ax.plot(getattr(result, name), [0, 0], "-|", color=color, lw=width, ms=9)
-    ax.plot([result.statistic], [0], "o", ms=7, color="#0072B2")
-    which = "" if result.n_calibration is None else ": thick as calibrated, thin of the method"
-    ax.set(ylim=(-1, 1), yticks=[],
-           xlabel=f"coverage, with its {100 * result.confidence:g} % interval{which}")
-    return ax
+        ax = new_axes(ax, 6, 1.9)
+        ax.axvline(self.promised, color="0.4", ls="--", lw=1)
+        ax.annotate("stated", (self.promised, 0.6), xytext=(4, 0), textcoords="offset points",
+                    color="0.4", va="center")
+        bars = [("confidence_interval", "#0072B2", 1.5)]
+        if self.n_calibration is not None: bars = [("confidence_interval", "#56B4E9", 1.5),
+                                                     ("own_interval", "#0072B2", 4)]
+        for name, color, width in bars:
+            ax.plot(getattr(self, name), [0, 0], "-|", color=color, lw=width, ms=9)
+        ax.plot([self.statistic], [0], "o", ms=7, color="#0072B2")
+        which = "" if self.n_calibration is None else ": thick as calibrated, thin of the method"
+        ax.set(ylim=(-1, 1), yticks=[],
+               xlabel=f"coverage, with its {100 * self.confidence:g} % interval{which}")
+        return ax
 
 # %% ../nbs/30_intervals.ipynb #cell-024
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several

@@ -425,13 +425,6 @@ def _worth(z, groups):
     found = z.size * (excess @ excess) / (part @ part) if part.any() else 0
     return int(np.clip(round(found), groups.labels.size, z.size))
 
-# %% ../nbs/54_mending.ipynb #cell-065b
-def _as_html(found):
-    parts = [f"<p><b>{escape(found.sentence)}</b></p><p>Next: {escape(found.next_step)}</p>"]
-    for name, those in (("Before", found.before), ("After", found.after)):
-        parts.append(f"<p>{name}: {escape(headline_of(those.values()))}</p>")
-    return "".join(parts) + html_table(found.scores)
-
 # %% ../nbs/54_mending.ipynb #cell-065b-b
 def _plot_mending(found, ax):
     ax, u = new_axes(ax, 5.5, 5.2), found.sample.uncertainty
@@ -454,54 +447,9 @@ def _plot_mending(found, ax):
     plain_ticks(ax.xaxis, ax.yaxis)
     return ax
 
-# %% ../nbs/54_mending.ipynb #cell-066
-@dataclass(frozen=True, kw_only=True)
-class _MendingFields(Result):
-    "What is kept of a mend."
-
-    sample: Sample = field(compare=False)  # errors and uncertainties as they were given
-    model: Mend = field(compare=False)  # what was chosen, fitted to all points
-    chosen: str  # its name among the candidates
-    before: dict[str, Conclusion]  # conclusions as stated, by question
-    after: dict[str, Conclusion]  # of each point mended by what other folds taught
-    error: np.ndarray = field(repr=False)  # these errors, shape (n,)
-    uncertainty: np.ndarray = field(repr=False)  # these uncertainties, shape (n,)
-    scores: pd.DataFrame = field(repr=False)  # a row for each candidate, the simplest first:
-    # `gain`, by how much the log score per point is lower than as stated (above zero where it is
-    # better), in the cross-validation that chose, `gap` to the best, with standard errors;
-    # `is_near`: within one of the best; `faults` left, −1 where not judged
-    dof: float  # of the Student distribution of the scores; infinite for the normal one
-    n_folds: int  # parts of which each was mended by all others
-    n_scored: int  # points by which candidates were compared
-    warnings: tuple[str, ...] = ()  # on what all of this depends
-
-# %% ../nbs/54_mending.ipynb #cell-001
-class _MendingNumbers(_MendingFields):
-    "What follows from it in numbers."
-
-    @property
-    def n(self) -> int:
-        "Number of points."
-        return self.sample.n
-
-    @functools.cached_property
-    def n_calibration(self) -> int:
-        "How many independent points its rows are worth, the `n_calibration` of a later judgement."
-        return _worth(self.error / self.uncertainty, self.sample.groups)
-
-    @property
-    def is_mended(self) -> bool:
-        "Whether anything was changed."
-        return bool(self.model.shifts) or self.chosen != "as stated"
-
-    @property
-    def faults(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        "The questions answered by invalid, before and after."
-        return tuple(tuple(name for name, one in found.items() if one.status == "invalid")
-                     for found in (self.before, self.after))
-
 # %% ../nbs/54_mending.ipynb #cell-067
-class Mending(_MendingNumbers):
+@dataclass(frozen=True, kw_only=True)
+class Mending(Result):
     """What was mended, and what its own points say, cross-validated; what `mend` returns.
 
     Attributes
@@ -534,6 +482,42 @@ class Mending(_MendingNumbers):
     warnings : tuple[str, ...]
         On what all of this depends.
     """
+    sample: Sample = field(compare=False)  # errors and uncertainties as they were given
+    model: Mend = field(compare=False)  # what was chosen, fitted to all points
+    chosen: str  # its name among the candidates
+    before: dict[str, Conclusion]  # conclusions as stated, by question
+    after: dict[str, Conclusion]  # of each point mended by what other folds taught
+    error: np.ndarray = field(repr=False)  # these errors, shape (n,)
+    uncertainty: np.ndarray = field(repr=False)  # these uncertainties, shape (n,)
+    scores: pd.DataFrame = field(repr=False)  # a row for each candidate, the simplest first:
+    # `gain`, by how much the log score per point is lower than as stated (above zero where it is
+    # better), in the cross-validation that chose, `gap` to the best, with standard errors;
+    # `is_near`: within one of the best; `faults` left, −1 where not judged
+    dof: float  # of the Student distribution of the scores; infinite for the normal one
+    n_folds: int  # parts of which each was mended by all others
+    n_scored: int  # points by which candidates were compared
+    warnings: tuple[str, ...] = ()  # on what all of this depends
+
+    @property
+    def n(self) -> int:
+        "Number of points."
+        return self.sample.n
+
+    @functools.cached_property
+    def n_calibration(self) -> int:
+        "How many independent points its rows are worth, the `n_calibration` of a later judgement."
+        return _worth(self.error / self.uncertainty, self.sample.groups)
+
+    @property
+    def is_mended(self) -> bool:
+        "Whether anything was changed."
+        return bool(self.model.shifts) or self.chosen != "as stated"
+
+    @property
+    def faults(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        "The questions answered by invalid, before and after."
+        return tuple(tuple(name for name, one in found.items() if one.status == "invalid")
+                     for found in (self.before, self.after))
 
     @functools.cached_property
     def sentence(self) -> str:
@@ -576,7 +560,11 @@ class Mending(_MendingNumbers):
         return _plot_mending(self, ax)
 
     def __repr__(self) -> str: return as_text(self)
-    def _repr_html_(self) -> str: return _as_html(self)
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{escape(self.sentence)}</b></p><p>Next: {escape(self.next_step)}</p>"]
+        for name, those in (("Before", self.before), ("After", self.after)):
+            parts.append(f"<p>{name}: {escape(headline_of(those.values()))}</p>")
+        return "".join(parts) + html_table(self.scores)
 
 # %% ../nbs/54_mending.ipynb #cell-068
 def mend_of(

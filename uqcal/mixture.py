@@ -169,9 +169,27 @@ def _mixture_book(tickets, y, share, maps, beta, bins, weight, pair, steps):
         now[9] = _calibeaten(q[8], bins)
         _learn(p, y[t], q, now, share, maps, beta, bins, weight, pair, steps)
 
-# %% ../nbs/48_mixture.ipynb #cell-017
-class _Mixture(OnlineForecaster):
-    "The state of a mixture, and what can be read from it."
+# %% ../nbs/48_mixture.ipynb #cell-018
+class OnlineMixture(OnlineForecaster):
+    """Recalibration on a stream by a mixture of eight experts: no setting needs to be chosen.
+
+    Parameters
+    ----------
+    share : float, default 1e-4
+        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
+        at least 1/(t + 1).
+
+    References
+    ----------
+    Vovk (1990); Herbster and Warmuth (1998).
+    """
+
+    def __init__(self,
+                 *,
+                 share: float = 1e-4,  # of the weight that is handed out afresh at each step, at
+                 # least, in (0, 1); at step t at least 1/(t + 1)
+                 ):
+        self.share = share
 
     def _now(self):
         if not hasattr(self, "state_"):
@@ -230,10 +248,6 @@ class _Mixture(OnlineForecaster):
         change = math.log(min(max(T, 1), 1 / self.share))
         return float(math.log(3 / 2) + 2 * stay + (len(chosen) - 1) * change
                      - np.log(_PRIOR[chosen]).sum())
-
-# %% ../nbs/48_mixture.ipynb #cell-037
-class _MixtureTickets(_Mixture):
-    "What was stated by the parts of a mixture: in a table, or in tickets."
 
     @locked
     def prequential_experts(self,
@@ -310,28 +324,6 @@ class _MixtureTickets(_Mixture):
         Axes
         """
         return plot_map(self, ax)
-
-# %% ../nbs/48_mixture.ipynb #cell-018
-class OnlineMixture(_MixtureTickets):
-    """Recalibration on a stream by a mixture of eight experts: no setting needs to be chosen.
-
-    Parameters
-    ----------
-    share : float, default 1e-4
-        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
-        at least 1/(t + 1).
-
-    References
-    ----------
-    Vovk (1990); Herbster and Warmuth (1998).
-    """
-
-    def __init__(self,
-                 *,
-                 share: float = 1e-4,  # of the weight that is handed out afresh at each step, at
-                 # least, in (0, 1); at step t at least 1/(t + 1)
-                 ):
-        self.share = share
 
     @locked
     def predict(self,

@@ -661,52 +661,9 @@ def _moved_words(one, found):
     if abs(one["without"] - one["difference"]) <= 2 * one["without_error"]: return ""
     return f"Without {found.rows} it is {_shown(one['without'], one['without_error'])[0]}."
 
-# %% ../nbs/56_model_comparison.ipynb #cell-062
-def _told(found):
-    "All that was found, in a few sentences."
-    pairs, order = found.pairs.to_dict("records"), list(found.models.index)
-    first, label = order[0], SCORES[found.score]
-    mine = [one for one in pairs if one["a"] == first]
-    if len(order) == 2:
-        parts = [_pair_words(pairs[0], found), _moved_words(pairs[0], found),
-                 _cause_words(pairs[0], found)]
-        return " ".join(filter(None, [*parts, *found.cautions]))
-    if not any(one["verdict"] == "better" for one in pairs):
-        worst = max((one["high"] for one in pairs if one["verdict"] == "undecided"), default=0)
-        parts = [f"None of {len(order)} models is shown to be better than another in {label}"
-                 + (f", and differences of up to {three_digits(worst)} may be there"
-                    if worst > found.tolerance and np.isfinite(worst) else "") + "."]
-        parts += [_pair_words(one, found) for one in pairs if one["reason"] == "rows"][:1]
-        return " ".join([*parts, *found.cautions])
-    beaten = [one for one in mine if one["verdict"] == "better"]
-    if len(beaten) == len(mine):
-        parts = [f"Best of {len(order)} in {label}: {_name(first, found)}."]
-    else:
-        parts = [f"In front of {len(order)} in {label}: {_name(first, found)}, better than "
-                 f"{len(beaten)} of the {len(mine)} others."]
-        open_ = [one for one in mine if one["verdict"] != "better"]
-        for one in open_[:2]: parts += [_pair_words(one, found), _cause_words(one, found)]
-        if open_[2:]: parts.append(f"Nor is it shown to be better than {len(open_) - 2} more.")
-    for one in beaten[:2]:
-        parts += [_pair_words(one, found), _moved_words(one, found), _cause_words(one, found)]
-    if beaten[2:]: parts.append(f"It is better than {len(beaten) - 2} more, too.")
-    return " ".join(filter(None, [*parts, *found.cautions]))
-
-# %% ../nbs/56_model_comparison.ipynb #cell-004
-@dataclass(frozen=True, kw_only=True)
-class _Advice:
-    "What is kept of advice."
-
-    verb: str  # "use", "recalibrate" what would then be better, "look" at the rows that decide,
-               # "separate" the groups that do, or "collect" more points
-    models: tuple[str, ...]  # which are to be used, recalibrated, or can't be told apart yet
-    recalibrate: tuple[str, ...] = ()  # those of them that gain from it, to be recalibrated first
-    over: tuple[str, ...] = ()  # whom these would then be better than
-    rivals: tuple[str, ...] = ()  # others that may be as good once recalibrated
-    n_needed: int | None = None  # about how many points would decide; None where that isn't known
-
 # %% ../nbs/56_model_comparison.ipynb #cell-004a
-class ModelAdvice(_Advice):
+@dataclass(frozen=True, kw_only=True)
+class ModelAdvice:
     """What to do with compared models, each taken as it is or recalibrated, whichever is better.
 
     Attributes
@@ -725,6 +682,13 @@ class ModelAdvice(_Advice):
     n_needed : int | None
         About how many points would decide; None where that isn't known.
     """
+    verb: str  # "use", "recalibrate" what would then be better, "look" at the rows that decide,
+               # "separate" the groups that do, or "collect" more points
+    models: tuple[str, ...]  # which are to be used, recalibrated, or can't be told apart yet
+    recalibrate: tuple[str, ...] = ()  # those of them that gain from it, to be recalibrated first
+    over: tuple[str, ...] = ()  # whom these would then be better than
+    rivals: tuple[str, ...] = ()  # others that may be as good once recalibrated
+    n_needed: int | None = None  # about how many points would decide; None where that isn't known
 
 # %% ../nbs/56_model_comparison.ipynb #cell-004c
 def _advised(found):
@@ -928,40 +892,11 @@ def _by_other_score(mine, models, scoring, unit, shown):
     return ()
 
 # %% ../nbs/56_model_comparison.ipynb #cell-068
-@dataclass(frozen=True, kw_only=True)
-class _ComparedModels(Result):
-    "What is kept of a comparison."
-
-    n: int  # number of points
-    n_groups: int | None  # groups of rows that belong together; None where rows don't
-    score: str  # "log", "crps", "interval", "brier" or "log loss"
-    best: str  # the model with the smallest mean score, shown to be better than others or not
-    confidence: float  # level of all intervals together
-    tolerance: float  # a difference that does no harm, in the unit of the score
-    tolerance_words: str  # what it stands for
-    n_resamples: int  # draws behind the intervals
-    rows: str  # rows that decide a pair, or might, in words; empty where none does
-    deciders: str  # what these are: "rows", or "groups" of them
-    n_deciders: int  # how many there are of these
-    advice: ModelAdvice | None = None  # what to do; `next_step` in fields
-    cautions: tuple[str, ...]  # sentences on what to beware of
-    models: pd.DataFrame = field(repr=False)  # a row for each, the best first: mean score (the
-    # lower the better), gain of each step and of all (miscalibration; above 0 where it is one),
-    # discrimination, score with flat uncertainties and once mended, the mends that help; no parts
-    # for fewer than 20 points; which `state` is better, "as it is" or "recalibrated", and the
-    # score `at_best`, in that state
-    pairs: pd.DataFrame = field(repr=False)  # a row for each: a and b, the better one first,
-    # difference, its standard error and interval, which reaches `critical` of these, p-value,
-    # share of the scatter in one row,
-    # difference with both `at_best`, calibration, rest and its two parts, verdict, reason,
-    # n_needed; what is found without dominant
-    # rows, if there are any; where limits allow for what was hardly seen, `seen` stakes were paid,
-    # Eq. 1a (−1: enough)
-    points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
                                                               # for each model; lower is better
 
 # %% ../nbs/56_model_comparison.ipynb #cell-005
-class ModelComparison(_ComparedModels):
+@dataclass(frozen=True, kw_only=True)
+class ModelComparison(Result):
     """Models compared by a proper score; what `compare_models` returns.
 
     Attributes
@@ -1005,13 +940,65 @@ class ModelComparison(_ComparedModels):
         reason, n_needed; what is found without dominant rows, if there are any; where
         limits allow for what was hardly seen, `seen` stakes were paid, Eq. 1a (−1: enough).
     points : pd.DataFrame
-        The score of each point, a column for each model; lower is better.
+        The score of each point, a column.
     """
+    n: int  # number of points
+    n_groups: int | None  # groups of rows that belong together; None where rows don't
+    score: str  # "log", "crps", "interval", "brier" or "log loss"
+    best: str  # the model with the smallest mean score, shown to be better than others or not
+    confidence: float  # level of all intervals together
+    tolerance: float  # a difference that does no harm, in the unit of the score
+    tolerance_words: str  # what it stands for
+    n_resamples: int  # draws behind the intervals
+    rows: str  # rows that decide a pair, or might, in words; empty where none does
+    deciders: str  # what these are: "rows", or "groups" of them
+    n_deciders: int  # how many there are of these
+    advice: ModelAdvice | None = None  # what to do; `next_step` in fields
+    cautions: tuple[str, ...]  # sentences on what to beware of
+    models: pd.DataFrame = field(repr=False)  # a row for each, the best first: mean score (the
+    # lower the better), gain of each step and of all (miscalibration; above 0 where it is one),
+    # discrimination, score with flat uncertainties and once mended, the mends that help; no parts
+    # for fewer than 20 points; which `state` is better, "as it is" or "recalibrated", and the
+    # score `at_best`, in that state
+    pairs: pd.DataFrame = field(repr=False)  # a row for each: a and b, the better one first,
+    # difference, its standard error and interval, which reaches `critical` of these, p-value,
+    # share of the scatter in one row,
+    # difference with both `at_best`, calibration, rest and its two parts, verdict, reason,
+    # n_needed; what is found without dominant
+    # rows, if there are any; where limits allow for what was hardly seen, `seen` stakes were paid,
+    # Eq. 1a (−1: enough)
+    points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
 
     @functools.cached_property
     def sentence(self) -> str:
         "Who is better, by how much, and of what the difference is made."
-        return _told(self)
+        pairs, order = self.pairs.to_dict("records"), list(self.models.index)
+        first, label = order[0], SCORES[self.score]
+        mine = [one for one in pairs if one["a"] == first]
+        if len(order) == 2:
+            parts = [_pair_words(pairs[0], self), _moved_words(pairs[0], self),
+                     _cause_words(pairs[0], self)]
+            return " ".join(filter(None, [*parts, *self.cautions]))
+        if not any(one["verdict"] == "better" for one in pairs):
+            worst = max((one["high"] for one in pairs if one["verdict"] == "undecided"), default=0)
+            parts = [f"None of {len(order)} models is shown to be better than another in {label}"
+                     + (f", and differences of up to {three_digits(worst)} may be there"
+                        if worst > self.tolerance and np.isfinite(worst) else "") + "."]
+            parts += [_pair_words(one, self) for one in pairs if one["reason"] == "rows"][:1]
+            return " ".join([*parts, *self.cautions])
+        beaten = [one for one in mine if one["verdict"] == "better"]
+        if len(beaten) == len(mine):
+            parts = [f"Best of {len(order)} in {label}: {_name(first, self)}."]
+        else:
+            parts = [f"In front of {len(order)} in {label}: {_name(first, self)}, better than "
+                     f"{len(beaten)} of the {len(mine)} others."]
+            open_ = [one for one in mine if one["verdict"] != "better"]
+            for one in open_[:2]: parts += [_pair_words(one, self), _cause_words(one, self)]
+            if open_[2:]: parts.append(f"Nor is it shown to be better than {len(open_) - 2} more.")
+        for one in beaten[:2]:
+            parts += [_pair_words(one, self), _moved_words(one, self), _cause_words(one, self)]
+        if beaten[2:]: parts.append(f"It is better than {len(beaten) - 2} more, too.")
+        return " ".join(filter(None, [*parts, *self.cautions]))
 
     @functools.cached_property
     def next_step(self) -> str:

@@ -449,10 +449,31 @@ def _found(q, y, total, wealth, table, outcomes):
     return outcomes, int(wealth[2, k]), float(wealth[1, k]), np.column_stack(
         [rows, table[k, rows, 1:]])
 
-# %% ../nbs/49_monitor.ipynb #cell-043
-class _OfProbabilities(Bell):
-    "The rivals of stated probabilities, for a monitor."
+# %% ../nbs/49_monitor.ipynb #cell-022sc
+class CalibrationMonitor(Bell):
+    """A watch over stated probabilities that may be read after every outcome, for ever.
+
+    Where each probability is right given all outcomes before it, the mean number of
+    outcomes from one alarm to the next is at least `run_length`. After an alarm it begins
+    afresh.
+
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Outcomes from one false alarm to the next, on average, at least; ≥ 1.
+
+    References
+    ----------
+    Roberts (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024).
+    """
     shares, right = _SHARES, "probabilities are right given the past"
+
+    def __init__(self,
+                 *,
+                 run_length: int = 1_000_000,  # outcomes from one false alarm to the next, on
+                 # average, at least; ≥ 1
+                 ):
+        self.run_length = run_length
 
     def fresh(self, outcomes: int,  # outcomes so far
               ) -> tuple[np.ndarray, ...]:
@@ -512,10 +533,6 @@ class _OfProbabilities(Bell):
         """
         return _found(q, y, total, *self.state_[:2], self.outcomes_)
 
-# %% ../nbs/49_monitor.ipynb #cell-022
-class _Rings(_OfProbabilities):
-    "A watch that ends with its first alarm."
-
     def alarm(self, outcome: int,  # the number at which it rang
               since: int,  # the number of the first outcome of the stretch
               likelier: float,  # the likelihood ratio of the stretch
@@ -565,31 +582,6 @@ class _Rings(_OfProbabilities):
         taken, rang = self.advance((q, y), 0, np.empty(q.size))
         return taken - 1 if rang else None
 
-# %% ../nbs/49_monitor.ipynb #cell-022sc
-class CalibrationMonitor(_Rings):
-    """A watch over stated probabilities that may be read after every outcome, for ever.
-
-    Where each probability is right given all outcomes before it, the mean number of
-    outcomes from one alarm to the next is at least `run_length`. After an alarm it begins
-    afresh.
-
-    Parameters
-    ----------
-    run_length : int, default 1_000_000
-        Outcomes from one false alarm to the next, on average, at least; ≥ 1.
-
-    References
-    ----------
-    Roberts (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024).
-    """
-
-    def __init__(self,
-                 *,
-                 run_length: int = 1_000_000,  # outcomes from one false alarm to the next, on
-                 # average, at least; ≥ 1
-                 ):
-        self.run_length = run_length
-
     @locked
     def prequential(self,
                     y_prob: ArrayLike,  # probabilities to judge, shape (n,), as they were stated
@@ -638,11 +630,30 @@ class CalibrationMonitor(_Rings):
 _REST = 50.0  # what a forecaster may learn, in summed q(1 − q), before its monitor is listened to
 _BLOCK = 4096  # outcomes that are learnt before the monitor is asked
 
+# %% ../nbs/49_monitor.ipynb #cell-033
+class RestartingForecaster(OnlineForecaster):
+    """An online forecaster that begins anew when a monitor of its own forecasts rings.
 
-class _Restarting(OnlineForecaster):
-    "A forecaster, the monitor of its forecasts, and when the monitor is listened to."
+    The monitor is listened to from when the forecasts' summed q(1 − q) has reached 50 since the
+    start, and later where it rings again soon.
 
+    Parameters
+    ----------
+    forecaster : OnlineForecaster
+        As it is to begin, and to begin anew; copied.
+    run_length : int, default 1_000_000
+        Of the monitor: outcomes from one needless restart to the next, on average, at
+        least; ≥ 1.
+    """
     obeyed = ("run_length",)
+
+    def __init__(self,
+                 forecaster: OnlineForecaster,  # as it is to begin, and to begin anew; copied
+                 *,
+                 run_length: int = 1_000_000,  # of the monitor: outcomes from one needless restart
+                 # to the next, on average, at least; ≥ 1
+                 ):
+        self.forecaster, self.run_length = forecaster, run_length
 
     def _begin(self):
         if not hasattr(self, "forecaster_"):
@@ -685,10 +696,6 @@ class _Restarting(OnlineForecaster):
         self.monitor_ = CalibrationMonitor(run_length=self.run_length)
         self.rest_, self.told_ = _REST, 0.0
         return self
-
-# %% ../nbs/49_monitor.ipynb #cell-032
-class _Booking(_Restarting):
-    "Outcomes by ticket, or one at a time."
 
     def take_draws(self, before: Any,  # a forecaster of the same kind
                    ) -> None:
@@ -759,30 +766,6 @@ class _Booking(_Restarting):
         """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
-
-# %% ../nbs/49_monitor.ipynb #cell-033
-class RestartingForecaster(_Booking):
-    """An online forecaster that begins anew when a monitor of its own forecasts rings.
-
-    The monitor is listened to from when the forecasts' summed q(1 − q) has reached 50 since the
-    start, and later where it rings again soon.
-
-    Parameters
-    ----------
-    forecaster : OnlineForecaster
-        As it is to begin, and to begin anew; copied.
-    run_length : int, default 1_000_000
-        Of the monitor: outcomes from one needless restart to the next, on average, at
-        least; ≥ 1.
-    """
-
-    def __init__(self,
-                 forecaster: OnlineForecaster,  # as it is to begin, and to begin anew; copied
-                 *,
-                 run_length: int = 1_000_000,  # of the monitor: outcomes from one needless restart
-                 # to the next, on average, at least; ≥ 1
-                 ):
-        self.forecaster, self.run_length = forecaster, run_length
 
     @locked
     def predict(self,

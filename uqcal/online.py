@@ -249,9 +249,9 @@ def _linear_forecast(features, theta):
         out[t] = sigmoid(z)
     return out
 
-# %% ../nbs/45_online.ipynb #cell-016
-class _Parameters(Settled):
-    "The parameters that an optimiser moves, and what else it carries."
+# %% ../nbs/45_online.ipynb #cell-055
+class _Optimizer(Settled):
+    "What the optimisers of the online logistic loss share: checks, state, ways to run them."
 
     @property
     @locked
@@ -268,10 +268,6 @@ class _Parameters(Settled):
         return self.state_
 
     def _forecast(self, x): return _linear_forecast(x, self._now()[0])
-
-# %% ../nbs/45_online.ipynb #cell-055
-class _Optimizer(_Parameters):
-    "What the optimisers of the online logistic loss share: checks, state, ways to run them."
 
     @locked
     def predict(self,

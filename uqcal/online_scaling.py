@@ -153,9 +153,27 @@ def score_text(gain: float,  # by how much the normal log score of mended uncert
             f"{'better' if gain > 0 else 'worse'} than as stated, "
             + gain_text(gain, error, is_heavy))
 
-# %% ../nbs/59_online_scaling.ipynb #cell-013
-class _Maps(Desk):
-    "The maps and their weights."
+# %% ../nbs/59_online_scaling.ipynb #cell-015sc
+class OnlineScaling(Desk):
+    """Standard uncertainties, mended as errors come: seven maps mixed by their likelihood.
+
+    Parameters
+    ----------
+    share : float, default 1e-4
+        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
+        at least 1/(t + 1).
+
+    References
+    ----------
+    Vovk (1990); Herbster and Warmuth (1998).
+    """
+
+    def __init__(self,
+                 *,
+                 share: float = 1e-4,  # of the weight that is handed out afresh at each step, at
+                                       # least, in (0, 1); at step t at least 1/(t + 1)
+                 ):
+        self.share = share
 
     def _now(self):
         if not hasattr(self, "state_"):
@@ -179,10 +197,6 @@ class _Maps(Desk):
         moved, out = np.empty((u.size, 1 + _FIRST.size)), np.empty(u.size)
         _state_all(u, *self._now()[:3], moved, out)
         return out, moved
-
-# %% ../nbs/59_online_scaling.ipynb #cell-013g
-class _Told(_Maps):
-    "What can be read from them."
 
     @property
     @locked
@@ -215,10 +229,6 @@ class _Told(_Maps):
         return (f"u times {three_digits(factor)} where it is {three_digits(math.exp(centre))} "
                 f"(most weight: {_NAMES[int(weight.argmax())]}); over {counted(int(n), 'error')} "
                 + score_text(*self.gain_))
-
-# %% ../nbs/59_online_scaling.ipynb #cell-014
-class _Answered(_Told):
-    "Uncertainties by key."
 
     @locked
     def predict(self,
@@ -277,10 +287,6 @@ class _Answered(_Told):
             zip(keys, zip(u.tolist(), made.tolist(), moved.tolist())))
         return made if several else float(made[0])
 
-# %% ../nbs/59_online_scaling.ipynb #cell-015
-class _Books(_Answered):
-    "Errors that come late, under their keys."
-
     @locked
     def outcome(self,
                 key: Any,  # the key of a forecast, or a sequence of n of them
@@ -313,28 +319,6 @@ class _Books(_Answered):
         for one in keys: del self.tickets_[one]
         made = np.array([ticket.forecast for ticket in found])
         return made if several else float(made[0])
-
-# %% ../nbs/59_online_scaling.ipynb #cell-015sc
-class OnlineScaling(_Books):
-    """Standard uncertainties, mended as errors come: seven maps mixed by their likelihood.
-
-    Parameters
-    ----------
-    share : float, default 1e-4
-        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
-        at least 1/(t + 1).
-
-    References
-    ----------
-    Vovk (1990); Herbster and Warmuth (1998).
-    """
-
-    def __init__(self,
-                 *,
-                 share: float = 1e-4,  # of the weight that is handed out afresh at each step, at
-                                       # least, in (0, 1); at step t at least 1/(t + 1)
-                 ):
-        self.share = share
 
     @locked
     def prequential(self,

@@ -570,52 +570,9 @@ def _in_order(frame):
     columns = [frame[name].to_numpy() for name in _COLUMNS]
     return _counted(_Rows(*columns[:3], np.column_stack(columns[3:])))
 
-# %% ../nbs/65_partition_comparison.ipynb #cell-038
-class _Told(Result):
-    "What is said of two groups in a table of many parts."
-
-    @property
-    def n(self) -> int:
-        "Rows of both groups; of the table, where a group is compared with everyone."
-        return self.n_a + self.n_b
-
-    @property
-    def sentence(self) -> str:
-        "The result in words."
-        return _sentence(self)
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        "What could be misread in the numbers, and what was not asked."
-        return _cautions(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row with the numbers.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return _row_of(self)
-
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        """The graph with its triangle at the origin: score below, share of the weight above.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
-        return _plot_comparison(self, ax)
-
 # %% ../nbs/65_partition_comparison.ipynb #cell-039
 @dataclass(frozen=True, kw_only=True)
-class PartitionedComparison(_Told):
+class PartitionedComparison(Result):
     """Two groups at like scores, or a group and everyone, in a table of many parts; what `comparison_of_partitions` returns.
 
     Attributes
@@ -656,8 +613,7 @@ class PartitionedComparison(_Told):
     n_passes : int
         How many times all of them were read.
     graph : pd.DataFrame
-        The graph at some hundred scores: score, share of the weight up to it, cumulative
-        difference.
+        The graph at some hundred scores: score, share of.
     """
     a: str  # the first group
     b: str | None  # the second; None for everyone
@@ -678,6 +634,50 @@ class PartitionedComparison(_Told):
     n_partitions: int  # parts of the table
     n_passes: int  # how many times all of them were read
     graph: pd.DataFrame = field(repr=False)  # the graph at some hundred scores: score, share of
+
+    @property
+    def n(self) -> int:
+        "Rows of both groups; of the table, where a group is compared with everyone."
+        return self.n_a + self.n_b
+
+    @property
+    def sentence(self) -> str:
+        "The result in words."
+        return _sentence(self)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        "What could be misread in the numbers, and what was not asked."
+        return (_APART, *([_ROUNDED] if self.is_rounded else []), _LEFT)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row with the numbers.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
+        row = {name: getattr(self, name) for name in (
+            "a", "b", "n_a", "n_b", "n_steps", "average_difference", "average_pvalue", "kuiper",
+            "kolmogorov_smirnov", "scale", "null_scale", "kuiper_pvalue",
+            "kolmogorov_smirnov_pvalue")}
+        return pd.DataFrame([row | dict(zip(("low", "high"), self.confidence_interval))]).astype(
+            {"kuiper_pvalue": float, "kolmogorov_smirnov_pvalue": float})
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:
+        """The graph with its triangle at the origin: score below, share of the weight above.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
+        return _plot_comparison(self, ax)
                                              # the weight up to it, cumulative difference
 
 # %% ../nbs/65_partition_comparison.ipynb #cecc6c3b
@@ -724,19 +724,6 @@ _LEFT = ("Not asked of a table in partitions: over which stretch of scores they 
          "apart, and whether scores that are compared with each other are alike.")
 _INCLUDED = ("Everyone includes each group, so that one that is far off can make others differ; a "
              "pair of groups knows nothing of a third.")
-
-
-def _cautions(found):
-    return (_APART, *([_ROUNDED] if found.is_rounded else []), _LEFT)
-
-# %% ../nbs/65_partition_comparison.ipynb #cell-040c
-def _row_of(found):
-    row = {name: getattr(found, name) for name in (
-        "a", "b", "n_a", "n_b", "n_steps", "average_difference", "average_pvalue", "kuiper",
-        "kolmogorov_smirnov", "scale", "null_scale", "kuiper_pvalue",
-        "kolmogorov_smirnov_pvalue")}
-    return pd.DataFrame([row | dict(zip(("low", "high"), found.confidence_interval))]).astype(
-        {"kuiper_pvalue": float, "kolmogorov_smirnov_pvalue": float})
 
 # %% ../nbs/65_partition_comparison.ipynb #cell-041
 def _plot_comparison(found, ax):

@@ -402,54 +402,9 @@ def _limit(walk, binned, confidence, wide=1.0):
     noise = kuiper_null.isf(1 - confidence) * np.sqrt(variance)
     return float(min((high - low + noise) / (0.2 * walk.total_weight), 1.0))
 
-# %% ../nbs/64_partitions.ipynb #cell-092
-class _Answered(Result):
-    "What is said of a table in partitions."
-
-    @property
-    def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"undecided\"."
-        if self.contradicted or min(self.adjusted, default=1.0) < 1 - self.confidence:
-            return "invalid"
-        return "valid" if self.adjusted and self.limit <= self.tolerance else "undecided"
-
-    @property
-    def sentence(self) -> str:
-        "The verdict in a few sentences."
-        return _sentence(self)
-
-    @property
-    def cautions(self) -> tuple[str, ...]:
-        "What could be misread in the numbers, and what was not asked."
-        return _cautions(self)
-
-    def __repr__(self) -> str: return as_text(self)
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.sentence)}</b></p>" + html_table(self.to_frame(), 30)
-
-# %% ../nbs/64_partitions.ipynb #cell-093
-@dataclass(frozen=True, kw_only=True)
-class _Numbers(_Answered):
-    "What is known of the table as a whole."
-    limit: float  # no true mean difference over a fifth of the weight is larger in size, (4)
-    brier: float  # mean squared difference of outcome and probability
-    stated: float  # mean of the stated probabilities
-    observed: float  # share of ones
-    drift: float  # sum of outcomes minus probabilities, in standard deviations
-    contradicted: int  # rows stated to be impossible that occurred, or to be certain that did not
-    first_contradiction: tuple[int, int] | None  # partition and row in it, counted from 0
-    is_rounded: bool  # whether p-values of walks are too large, since equal scores make few steps
-    n_bets: float  # variance in bets of the largest weight; the limits take 100
-    n: int  # rows of positive weight
-    n_partitions: int  # parts of the table
-    n_passes: int  # how many times all of them were read
-    confidence: float  # level of intervals and verdict
-    tolerance: float  # mean difference that does no harm
-
 # %% ../nbs/64_partitions.ipynb #cell-094
 @dataclass(frozen=True, kw_only=True)
-class PartitionedCalibration(_Numbers):
+class PartitionedCalibration(Result):
     """The calibration of probabilities in a table of many parts; what `calibration_of_partitions` returns.
 
     Attributes
@@ -494,12 +449,48 @@ class PartitionedCalibration(_Numbers):
         The walk at some thousand scores: score, share of the weight up to it, cumulative
         difference.
     """
+    limit: float  # no true mean difference over a fifth of the weight is larger in size, (4)
+    brier: float  # mean squared difference of outcome and probability
+    stated: float  # mean of the stated probabilities
+    observed: float  # share of ones
+    drift: float  # sum of outcomes minus probabilities, in standard deviations
+    contradicted: int  # rows stated to be impossible that occurred, or to be certain that did not
+    first_contradiction: tuple[int, int] | None  # partition and row in it, counted from 0
+    is_rounded: bool  # whether p-values of walks are too large, since equal scores make few steps
+    n_bets: float  # variance in bets of the largest weight; the limits take 100
+    n: int  # rows of positive weight
+    n_partitions: int  # parts of the table
+    n_passes: int  # how many times all of them were read
+    confidence: float  # level of intervals and verdict
+    tolerance: float  # mean difference that does no harm
     tests: tuple[CalibrationTest, ...]  # those of the three that the limits serve
     adjusted: tuple[float, ...]  # their p-values adjusted by Holm's method
     error: CalibrationError  # calibration errors within bins, with intervals
     diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
     graph: pd.DataFrame = field(repr=False)  # the walk at some thousand scores: score, share of the
                                              # weight up to it, cumulative difference
+
+    @property
+    def verdict(self) -> str:
+        "One of \"valid\", \"invalid\" and \"undecided\"."
+        if self.contradicted or min(self.adjusted, default=1.0) < 1 - self.confidence:
+            return "invalid"
+        return "valid" if self.adjusted and self.limit <= self.tolerance else "undecided"
+
+    @property
+    def sentence(self) -> str:
+        "The verdict in a few sentences."
+        return _sentence(self)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        "What could be misread in the numbers, and what was not asked."
+        return _cautions(self)
+
+    def __repr__(self) -> str: return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.sentence)}</b></p>" + html_table(self.to_frame(), 30)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted.
@@ -523,7 +514,15 @@ class PartitionedCalibration(_Numbers):
         -------
         tuple[Axes, Axes]
         """
-        return _plot_both(self, axes)
+        import matplotlib.pyplot as plt
+        left, right = plt.subplots(1, 2, figsize=(10, 4.4),
+                                   layout="constrained")[1] if axes is None else axes
+        self.diagram.plot(left)
+        right.axhline(0, color="0.6", lw=0.8)
+        right.plot(self.graph["share"], self.graph["cumulative"], color="#0072B2", lw=1.2)
+        right.set(xlim=(0, 1), xlabel="share of the rows, in the order of their probabilities",
+                  ylabel="cumulative outcome − probability")
+        return left, right
 
 # %% ../nbs/64_partitions.ipynb #cell-095
 def _at_most(x):
@@ -612,18 +611,6 @@ def _frame_of(found):
     return pd.DataFrame.from_dict(
         rows, orient="index", columns=["value", "low", "high", "pvalue", "adjusted"]).rename_axis(
             "number").astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")})
-
-# %% ../nbs/64_partitions.ipynb #cell-098c
-def _plot_both(found, axes):
-    import matplotlib.pyplot as plt
-    left, right = plt.subplots(1, 2, figsize=(10, 4.4),
-                               layout="constrained")[1] if axes is None else axes
-    found.diagram.plot(left)
-    right.axhline(0, color="0.6", lw=0.8)
-    right.plot(found.graph["share"], found.graph["cumulative"], color="#0072B2", lw=1.2)
-    right.set(xlim=(0, 1), xlabel="share of the rows, in the order of their probabilities",
-              ylabel="cumulative outcome − probability")
-    return left, right
 
 # %% ../nbs/64_partitions.ipynb #cell-100
 def calibration_of_partitions(
@@ -893,7 +880,27 @@ class PartitionedErrors(Result):
     @property
     def answers(self) -> dict[str, dict[str, Any]]:
         """For each of the questions of a validation that was asked or could have been: status, sentence, adjusted p-value, estimate and its interval."""
-        return _errors_answers(self)
+        sizes = self.without_bias or self
+        low, high = (float(end) for end in np.sqrt(sizes.zms_interval))
+        within = 1 / self.tolerance <= low <= 1 <= high <= self.tolerance
+        told = {"bias": _bias_told(self), "average": _average_told(sizes, within, self.tolerance),
+                "consistency": ("The factor between errors and uncertainties changes along these",
+                                "No sign that the factor between errors and uncertainties changes "
+                                "along these; how far it may over single stretches is not limited")}
+        numbers = {"bias": (self.mean, self.mean_interval),
+                   "average": (float(np.sqrt(sizes.zms)), Interval(low, high))}
+        answers = {}
+        for name, texts in told.items():
+            p, (estimate, interval) = self.adjusted.get(name), numbers.get(name, (None, None))
+            is_wrong = p is not None and p < 1 - self.confidence
+            status = "invalid" if is_wrong else (
+                "valid" if p is not None and name == "average" and within else "undecided")
+            sentence = _without(self, name, f"Not asked, since {self.not_asked[name]}."
+                                if p is None else f"{texts[not is_wrong]} ({_told(p)}, adjusted).")
+            answers["average calibration" if name == "average" else name] = dict(
+                status=status, sentence=sentence.replace("-", "−"), pvalue=p, estimate=estimate,
+                confidence_interval=None if p is None else interval)
+        return answers
 
     @property
     def sentence(self) -> str:
@@ -957,31 +964,6 @@ def _is_left_out(found, name):
     if not found.adjusted[name] >= 1 - found.confidence: return False
     if name == "average": return not (found.without_bias or found).zms_interval.holds(1)
     return name == "bias" and not found.mean_interval.holds(0)
-
-# %% ../nbs/64_partitions.ipynb #cell-013c
-def _errors_answers(found):
-    "Status, sentence and numbers of each question."
-    sizes = found.without_bias or found
-    low, high = (float(end) for end in np.sqrt(sizes.zms_interval))
-    within = 1 / found.tolerance <= low <= 1 <= high <= found.tolerance
-    told = {"bias": _bias_told(found), "average": _average_told(sizes, within, found.tolerance),
-            "consistency": ("The factor between errors and uncertainties changes along these",
-                            "No sign that the factor between errors and uncertainties changes "
-                            "along these; how far it may over single stretches is not limited")}
-    numbers = {"bias": (found.mean, found.mean_interval),
-               "average": (float(np.sqrt(sizes.zms)), Interval(low, high))}
-    answers = {}
-    for name, texts in told.items():
-        p, (estimate, interval) = found.adjusted.get(name), numbers.get(name, (None, None))
-        is_wrong = p is not None and p < 1 - found.confidence
-        status = "invalid" if is_wrong else (
-            "valid" if p is not None and name == "average" and within else "undecided")
-        sentence = _without(found, name, f"Not asked, since {found.not_asked[name]}."
-                            if p is None else f"{texts[not is_wrong]} ({_told(p)}, adjusted).")
-        answers["average calibration" if name == "average" else name] = dict(
-            status=status, sentence=sentence.replace("-", "−"), pvalue=p, estimate=estimate,
-            confidence_interval=None if p is None else interval)
-    return answers
 
 # %% ../nbs/64_partitions.ipynb #cell-013c-b
 def _bias_told(found):

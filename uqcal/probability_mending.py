@@ -146,44 +146,9 @@ def _told(found):
         f"Before: {found.before.conclusion.short}.",
         f"After, in cross-validation: {found.after.conclusion.short}.", *found.warnings])
 
-# %% ../nbs/58_probability_mending.ipynb #cell-015b
-def _plot_mend(found, ax):
-    "The map, and the shares of events in bins of what was stated."
-    ax, order = new_axes(ax, 5.2, 5.2), np.argsort(found.score, kind="stable")
-    start = bin_starts(found.n, int(np.clip(found.n // 40, 1, 20)))
-    at, share = (bin_means(values[order], start) for values in (found.score, found.outcome))
-    grid = np.linspace(0, 1, 1001)
-    ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
-    ax.plot(grid, found.predict(grid), color="#0072B2", lw=2)
-    ax.plot(at, share, "o", color="#D55E00", ms=6)
-    ax.set(xlabel="stated probability", ylabel="share of events, mended probability",
-           xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    ax.annotate("dots: shares of events in bins\nline: mended probability\ndashed: as stated",
-                (0.03, 0.97), xycoords="axes fraction", va="top")
-    return ax
-
-# %% ../nbs/58_probability_mending.ipynb #cell-017
-@dataclass(frozen=True, kw_only=True)
-class _MendedFields(Result):
-    "What is kept of recalibrated probabilities."
-
-    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is mended
-    chosen: str  # its name among the candidates
-    before: CalibrationReport = field(repr=False)  # on what was stated
-    after: CalibrationReport = field(repr=False)  # on each case as other folds taught
-    outcome: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
-    score: np.ndarray = field(repr=False)  # stated probabilities, shape (n,)
-    mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
-    scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
-    # by how much the log score per case is lower than as stated (above zero where it is better),
-    # in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within
-    # one of the best; `verdict` in cross-validation, "" where not judged
-    n_folds: int  # parts of which each was mended by all others
-    rests_on_rows: bool  # whether a few impossible events alone are what is wrong
-    warnings: tuple[str, ...] = ()  # on what all of this depends
-
 # %% ../nbs/58_probability_mending.ipynb #cell-017b
-class ProbabilityMending(_MendedFields):
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityMending(Result):
     """What was recalibrated, and what its own cases say, cross-validated; what `mend_probabilities` returns.
 
     Attributes
@@ -214,6 +179,20 @@ class ProbabilityMending(_MendedFields):
     warnings : tuple[str, ...]
         On what all of this depends.
     """
+    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is mended
+    chosen: str  # its name among the candidates
+    before: CalibrationReport = field(repr=False)  # on what was stated
+    after: CalibrationReport = field(repr=False)  # on each case as other folds taught
+    outcome: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
+    score: np.ndarray = field(repr=False)  # stated probabilities, shape (n,)
+    mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
+    scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
+    # by how much the log score per case is lower than as stated (above zero where it is better),
+    # in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within
+    # one of the best; `verdict` in cross-validation, "" where not judged
+    n_folds: int  # parts of which each was mended by all others
+    rests_on_rows: bool  # whether a few impossible events alone are what is wrong
+    warnings: tuple[str, ...] = ()  # on what all of this depends
 
     @property
     def n(self) -> int:
@@ -270,7 +249,18 @@ class ProbabilityMending(_MendedFields):
         Axes
             The same axes.
         """
-        return _plot_mend(self, ax)
+        ax, order = new_axes(ax, 5.2, 5.2), np.argsort(self.score, kind="stable")
+        start = bin_starts(self.n, int(np.clip(self.n // 40, 1, 20)))
+        at, share = (bin_means(values[order], start) for values in (self.score, self.outcome))
+        grid = np.linspace(0, 1, 1001)
+        ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
+        ax.plot(grid, self.predict(grid), color="#0072B2", lw=2)
+        ax.plot(at, share, "o", color="#D55E00", ms=6)
+        ax.set(xlabel="stated probability", ylabel="share of events, mended probability",
+               xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.annotate("dots: shares of events in bins\nline: mended probability\ndashed: as stated",
+                    (0.03, 0.97), xycoords="axes fraction", va="top")
+        return ax
 
     def __repr__(self) -> str: return as_text(self)
 

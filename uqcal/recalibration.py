@@ -388,9 +388,14 @@ def _inverse_temperature(log_p, target):
     return brentq(slope, low, high, xtol=1e-13, rtol=1e-13) if slope(high) > 0 else high
 
 
-# %% ../nbs/44_recalibration.ipynb #cell-043
-class _LearnsTemperature(Storable):
-    "What a temperature is learnt by."
+# %% ../nbs/44_recalibration.ipynb #cell-045
+class TemperatureScaling(Storable):
+    """Recalibrate the probabilities of many classes by p^(1/T), divided by the sum of the row.
+
+    References
+    ----------
+    Guo et al. (2017).
+    """
 
     def fit(self,
             y_prob: ArrayLike,  # probabilities of all classes, shape (n, K), rows sum to 1
@@ -434,15 +439,6 @@ class _LearnsTemperature(Storable):
         self.temperature_ = 1 / beta
         self.standard_error_ = beta**-2 / curvature**0.5 if curvature > 0 else float("inf")
         return self
-
-# %% ../nbs/44_recalibration.ipynb #cell-045
-class TemperatureScaling(_LearnsTemperature):
-    """Recalibrate the probabilities of many classes by p^(1/T), divided by the sum of the row.
-
-    References
-    ----------
-    Guo et al. (2017).
-    """
 
     def predict(self,
                 y_prob: ArrayLike,  # probabilities of all classes, shape (n, K), rows sum to 1

@@ -48,11 +48,22 @@ def stable_order(values: np.ndarray,  # numbers without gaps, shape (n,)
     place.sort()
     return place % values.size
 
-# %% ../nbs/10_sample.ipynb #cell-016
+# %% ../nbs/10_sample.ipynb #cell-018
 @dataclass(frozen=True, eq=False)
-class _Runs:
-    "Points in the order of one column, and where runs of equal values begin."
+class Ordering:
+    """Points in the order of one column: who stands where, and where runs of equal values begin.
 
+    Attributes
+    ----------
+    order : np.ndarray
+        Position in the data of each sorted point, shape (n,).
+    start : np.ndarray
+        Where each run begins, then n, shape (runs + 1,).
+    labels : np.ndarray
+        The value, or group's name, of each run, shape (runs,).
+    kind : str
+        "uncertainty", "feature", or "groups", whose order means nothing.
+    """
     order: np.ndarray = field(repr=False)  # position in the data of each sorted point, shape (n,)
     start: np.ndarray = field(repr=False)  # where each run begins, then n, shape (runs + 1,)
     labels: np.ndarray = field(repr=False)  # the value, or group's name, of each run, shape (runs,)
@@ -100,22 +111,6 @@ class _Runs:
     def is_constant(self) -> bool:
         "Whether all values are equal."
         return self.labels.size == 1
-
-# %% ../nbs/10_sample.ipynb #cell-018
-class Ordering(_Runs):
-    """Points in the order of one column: who stands where, and where runs of equal values begin.
-
-    Attributes
-    ----------
-    order : np.ndarray
-        Position in the data of each sorted point, shape (n,).
-    start : np.ndarray
-        Where each run begins, then n, shape (runs + 1,).
-    labels : np.ndarray
-        The value, or group's name, of each run, shape (runs,).
-    kind : str
-        "uncertainty", "feature", or "groups", whose order means nothing.
-    """
 
     @functools.cached_property
     def runs(self) -> np.ndarray:
@@ -243,47 +238,6 @@ def _read_groups(groups, n):
     raise ValueError(f"groups must be labels, or groups of these {n} points, got the order of "
                      f"{groups.n} points by {groups.kind}")
 
-# %% ../nbs/10_sample.ipynb #cell-033
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    "Two columns, checked, and what needs no order."
-
-    error: np.ndarray = field(repr=False)  # errors, reference minus prediction, shape (n,)
-    uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), > 0
-    groups: Any = field(default=None, repr=False)  # which rows belong together (one molecule, one
-    # patient): labels of any kind, shape (n,), of which an `Ordering` is made; None: no two rows do
-
-    def __post_init__(self):
-        checked = check_errors(self.error, self.uncertainty)
-        check_labels_agree(error=self.error, uncertainty=self.uncertainty, groups=self.groups)
-        labelled = [(name, getattr(self, name)) for name in ("error", "uncertainty", "groups")]
-        rows = {name: pd.DataFrame(index=values.index) for name, values in labelled
-                if isinstance(values, pd.Series)}
-        object.__setattr__(self, "_rows", dict(list(rows.items())[:1]))  # for columns to come
-        object.__setattr__(self, "groups", _read_groups(self.groups, checked[0].size))
-        for name, values in zip(("error", "uncertainty"), checked):
-            values = values.copy()
-            values.flags.writeable = False
-            object.__setattr__(self, name, values)
-
-    def __len__(self) -> int:
-        return self.error.size
-
-    @property
-    def n(self) -> int:
-        "Number of points."
-        return self.error.size
-
-    @functools.cached_property
-    def scaled(self) -> np.ndarray:
-        "The scaled errors Z = E/u, shape (n,)."
-        return self.error / self.uncertainty
-
-    @functools.cached_property
-    def zms(self) -> float:
-        "The mean of Z²."
-        return float(np.mean(self.scaled**2))
-
 # %% ../nbs/10_sample.ipynb #cell-035
 def _along_feature(key, name):
     found = Ordering.of(key)
@@ -327,9 +281,67 @@ def _positions(rows, sample):
                          f"{np.count_nonzero(count)} differ; for a mask use truth values")
     return place
 
-# %% ../nbs/10_sample.ipynb #cell-004
-class _Named(_Columns):
-    "Two columns whose rows can be named in sentences."
+# %% ../nbs/10_sample.ipynb #cell-036
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Errors and their stated standard uncertainties, checked once; each order is found once.
+
+    Both arrays are read-only copies.
+
+    Attributes
+    ----------
+    error : np.ndarray
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : np.ndarray
+        Standard uncertainties, shape (n,), > 0.
+    groups : Any
+        Which rows belong together (one molecule, one patient): labels of any kind, shape
+        (n,), of which an `Ordering` is made; None: no two rows do.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `uqcal.inputs.check_errors`.
+    ValueError, TypeError
+        As `uqcal.inputs.read_labels`.
+    ValueError
+        For groups that are all the same.
+    """
+    error: np.ndarray = field(repr=False)  # errors, reference minus prediction, shape (n,)
+    uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), > 0
+    groups: Any = field(default=None, repr=False)  # which rows belong together (one molecule, one
+    # patient): labels of any kind, shape (n,), of which an `Ordering` is made; None: no two rows do
+
+    def __post_init__(self):
+        checked = check_errors(self.error, self.uncertainty)
+        check_labels_agree(error=self.error, uncertainty=self.uncertainty, groups=self.groups)
+        labelled = [(name, getattr(self, name)) for name in ("error", "uncertainty", "groups")]
+        rows = {name: pd.DataFrame(index=values.index) for name, values in labelled
+                if isinstance(values, pd.Series)}
+        object.__setattr__(self, "_rows", dict(list(rows.items())[:1]))  # for columns to come
+        object.__setattr__(self, "groups", _read_groups(self.groups, checked[0].size))
+        for name, values in zip(("error", "uncertainty"), checked):
+            values = values.copy()
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    def __len__(self) -> int:
+        return self.error.size
+
+    @property
+    def n(self) -> int:
+        "Number of points."
+        return self.error.size
+
+    @functools.cached_property
+    def scaled(self) -> np.ndarray:
+        "The scaled errors Z = E/u, shape (n,)."
+        return self.error / self.uncertainty
+
+    @functools.cached_property
+    def zms(self) -> float:
+        "The mean of Z²."
+        return float(np.mean(self.scaled**2))
 
     @functools.cached_property
     def _index(self):
@@ -380,10 +392,6 @@ class _Named(_Columns):
             shown.append(f"{row:,} ({label})" if label else f"{row:,}")
         if len(rows) > most: return f"rows {', '.join(shown)} …"
         return f"row{'s' if len(rows) > 1 else ''} {enumerated(shown)}"
-
-# %% ../nbs/10_sample.ipynb #cell-005
-class _Table(_Named):
-    "Two columns, of which some rows can be kept and one column be replaced."
 
     def keep(self,
              rows: ArrayLike,  # which: truth values, shape (n,), or different positions from 0
@@ -477,32 +485,6 @@ class _Table(_Named):
         other = Sample(self.error, self.uncertainty, groups)
         other.__dict__["_rows"] = self._rows or other._rows
         return other
-
-# %% ../nbs/10_sample.ipynb #cell-036
-class Sample(_Table):
-    """Errors and their stated standard uncertainties, checked once; each order is found once.
-
-    Both arrays are read-only copies.
-
-    Attributes
-    ----------
-    error : np.ndarray
-        Errors, reference minus prediction, shape (n,).
-    uncertainty : np.ndarray
-        Standard uncertainties, shape (n,), > 0.
-    groups : Any
-        Which rows belong together (one molecule, one patient): labels of any kind, shape
-        (n,), of which an `Ordering` is made; None: no two rows do.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `uqcal.inputs.check_errors`.
-    ValueError, TypeError
-        As `uqcal.inputs.read_labels`.
-    ValueError
-        For groups that are all the same.
-    """
 
     @functools.cached_property
     def by_uncertainty(self) -> Ordering:

@@ -194,9 +194,9 @@ class _Fitted(Storable):
                                  f"got {kinds[held]}")
         return u, columns
 
-# %% ../nbs/19_scaling.ipynb #cell-014
-class _Robust(_Fitted):
-    "What a Student likelihood asks for: weights."
+# %% ../nbs/19_scaling.ipynb #cell-015
+class _Scaling(_Fitted):
+    "A map of uncertainties: what all of them share."
 
     def _used(self, columns): return []
 
@@ -210,10 +210,6 @@ class _Robust(_Fitted):
             weight = (self.dof_ + 1) / (self.dof_ - 2 + square * np.exp(-2 * before))
             self._learn(sample, columns, weight * square)
             if np.abs(self._log_factor(sample.uncertainty, columns) - before).max() < 1e-5: return
-
-# %% ../nbs/19_scaling.ipynb #cell-015
-class _Scaling(_Robust):
-    "A map of uncertainties: what all of them share."
 
     def fit_of(self,
                sample: Sample,  # errors and uncertainties, with groups where rows belong together
@@ -655,9 +651,30 @@ class GroupScaling(_Scaling):
             told.append(f"{low if low == high else f'{low} to {high}'} in {rest.size:,} others")
         return (f"times {enumerated(told)}; {three_digits(common)} in groups that were not seen")
 
-# %% ../nbs/19_scaling.ipynb #cell-040
-class _GammaTerms(_Scaling):
-    "The terms of a gamma regression: log u, its powers, numbers and groups."
+# %% ../nbs/19_scaling.ipynb #cell-041
+class GammaScaling(_Scaling):
+    """A gamma regression of Z² with logarithmic link on log u, its square and all features.
+
+    Numbers count as at the ends of the range that was seen where they lie beyond it; a
+    group that was not seen gets the middle of all.
+
+    Parameters
+    ----------
+    degree : int, default 2
+        1: log u; 2: its square too.
+    likelihood : str, default "normal"
+        Or "student", for heavy tails.
+
+    References
+    ----------
+    McCullagh and Nelder (1989), ch. 8.
+    """
+
+    def __init__(self,
+                 degree: int = 2,  # 1: log u; 2: its square too
+                 likelihood: str = "normal",  # or "student", for heavy tails
+                 ):
+        self.degree, self.likelihood = degree, likelihood
 
     def _used(self, columns): return list(columns)
 
@@ -691,31 +708,6 @@ class _GammaTerms(_Scaling):
             degree = check_count(self.degree, "degree", maximum=2) if name == "" else 1
             parts += [(x / spread)**power for power in range(1, degree + 1)]
         return np.column_stack(parts).astype(float), grouped
-
-# %% ../nbs/19_scaling.ipynb #cell-041
-class GammaScaling(_GammaTerms):
-    """A gamma regression of Z² with logarithmic link on log u, its square and all features.
-
-    Numbers count as at the ends of the range that was seen where they lie beyond it; a
-    group that was not seen gets the middle of all.
-
-    Parameters
-    ----------
-    degree : int, default 2
-        1: log u; 2: its square too.
-    likelihood : str, default "normal"
-        Or "student", for heavy tails.
-
-    References
-    ----------
-    McCullagh and Nelder (1989), ch. 8.
-    """
-
-    def __init__(self,
-                 degree: int = 2,  # 1: log u; 2: its square too
-                 likelihood: str = "normal",  # or "student", for heavy tails
-                 ):
-        self.degree, self.likelihood = degree, likelihood
 
     def _log_factor(self, uncertainty, columns):
         return (self._design(uncertainty, columns)[0] - self.centre_) @ self.coef_
@@ -914,9 +906,23 @@ class StepShift(_Shift):
                 np.interp(x, self.place_, self.mean_[:-1]))
         return mean * uncertainty if self.per_u else mean
 
-# %% ../nbs/19_scaling.ipynb #cell-048-ranges
-class _Ranged(_Fitted):
-    "What remembers between which values it was fitted."
+# %% ../nbs/19_scaling.ipynb #cell-050
+class Mend(_Fitted):
+    """Predictions without their bias, and uncertainties of the right size: shifts, then a scaling.
+
+    Parameters
+    ----------
+    scaling : Any
+        AsStated(), FactorScaling(), LogLinearScaling(), ….
+    shifts : Sequence[Any], default ()
+        LinearShift(…), StepShift(…), in this order.
+    """
+
+    def __init__(self,
+                 scaling: Any,  # AsStated(), FactorScaling(), LogLinearScaling(), …
+                 shifts: Sequence[Any] = (),  # LinearShift(…), StepShift(…), in this order
+                 ):
+        self.scaling, self.shifts = scaling, shifts
 
     def _remember_ranges(self, uncertainty, columns):
         "Ends of the uncertainties, and of the numbers that the fit uses."
@@ -952,10 +958,6 @@ class _Ranged(_Fitted):
         for name, (low, high) in self.ranges_.items():
             found |= (columns[name] < low) | (columns[name] > high)
         return found
-
-# %% ../nbs/19_scaling.ipynb #cell-049
-class _Steps(_Ranged):
-    "Shifts one after the other, then a scaling."
 
     def fit_of(self,
                sample: Sample,  # errors and uncertainties, with groups where rows belong together
@@ -1018,24 +1020,6 @@ class _Steps(_Ranged):
         check_is_fitted(self)
         told = [one.sentence for one in self.shifts_]
         return "; ".join([*told, f"uncertainties {self.scaling_.sentence}"])
-
-# %% ../nbs/19_scaling.ipynb #cell-050
-class Mend(_Steps):
-    """Predictions without their bias, and uncertainties of the right size: shifts, then a scaling.
-
-    Parameters
-    ----------
-    scaling : Any
-        AsStated(), FactorScaling(), LogLinearScaling(), ….
-    shifts : Sequence[Any], default ()
-        LinearShift(…), StepShift(…), in this order.
-    """
-
-    def __init__(self,
-                 scaling: Any,  # AsStated(), FactorScaling(), LogLinearScaling(), …
-                 shifts: Sequence[Any] = (),  # LinearShift(…), StepShift(…), in this order
-                 ):
-        self.scaling, self.shifts = scaling, shifts
 
     def transform(self,
                   uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0

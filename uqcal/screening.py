@@ -35,10 +35,25 @@ if TYPE_CHECKING:
 # %% auto #0
 __all__ = ['Screening', 'screen']
 
-# %% ../nbs/47_screen.ipynb #cell-004
+# %% ../nbs/47_screen.ipynb #cell-141
 @dataclass(frozen=True, kw_only=True)
-class _ScreeningFields(Result):
-    "What a screening holds."
+class Screening(Result):
+    """All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns.
+
+    Attributes
+    ----------
+    table : pd.DataFrame
+        A row for each comparison, the largest deviation first.
+    skipped : tuple[tuple[Hashable, ...], ...]
+        Comparisons that can't be made: scores that never interleave, fewer than six
+        clusters.
+    against : str
+        "pairs" or "all".
+    data : pd.DataFrame
+        Response, score, group of each point; weight and cluster where given.
+    note : str
+        A sentence on members that repeat each other; empty where none do.
+    """
     table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
                                              # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
@@ -60,26 +75,6 @@ class _ScreeningFields(Result):
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 10)
-
-# %% ../nbs/47_screen.ipynb #cell-141
-@dataclass(frozen=True, kw_only=True)
-class Screening(_ScreeningFields):
-    """All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns.
-
-    Attributes
-    ----------
-    table : pd.DataFrame
-        A row for each comparison, the largest deviation first.
-    skipped : tuple[tuple[Hashable, ...], ...]
-        Comparisons that can't be made: scores that never interleave, fewer than six
-        clusters.
-    against : str
-        "pairs" or "all".
-    data : pd.DataFrame
-        Response, score, group of each point; weight and cluster where given.
-    note : str
-        A sentence on members that repeat each other; empty where none do.
-    """
 
     def __repr__(self) -> str: return as_text(self)
 

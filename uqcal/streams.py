@@ -108,9 +108,43 @@ def _forecaster(of):
     "A fresh forecaster with the settings of an object."
     return make_forecaster(of.method, rng=of.rng, on_alarm=of.on_alarm, run_length=of.run_length)
 
-# %% ../nbs/53_streams.ipynb #cell-041
-class _Served(ClassifierMixin, BaseEstimator):
-    "The model inside a classifier, and the map behind it."
+# %% ../nbs/53_streams.ipynb #cell-031
+class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are recalibrated online.
+
+    Parameters
+    ----------
+    model : Any
+        A classifier with `fit` and `predict_proba`; where it is fitted and `fit` is not
+        called, it is taken as it is.
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    cv : int | None, default 5
+        Parts in which `fit` splits the training rows to teach the map, ≥ 2; None to teach
+        it nothing.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    on_alarm : str | None, optional
+        "restart" to go back to what `fit` taught when a monitor of the forecasts rings;
+        None for no monitor.
+    run_length : int, default 1_000_000
+        Of the monitor, as in `make_forecaster`.
+    """
+
+    def __init__(self,
+                 model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
+                 # `fit` is not called, it is taken as it is
+                 method: str = "mixture",  # a name that `make_forecaster` knows
+                 *,
+                 cv: int | None = 5,  # parts in which `fit` splits the training rows to teach the
+                 # map, ≥ 2; None to teach it nothing
+                 rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
+                 on_alarm: str | None = None,  # "restart" to go back to what `fit` taught when a
+                 # monitor of the forecasts rings; None for no monitor
+                 run_length: int = 1_000_000,  # of the monitor, as in `make_forecaster`
+                 ):
+        self.model, self.method, self.cv, self.rng = model, method, cv, rng
+        self.on_alarm, self.run_length = on_alarm, run_length
 
     @property
     def n_features_in_(self) -> int:
@@ -153,10 +187,6 @@ class _Served(ClassifierMixin, BaseEstimator):
     def _teach(self, P, label):
         run = self.forecaster_.prequential
         return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
-
-# %% ../nbs/53_streams.ipynb #cell-009
-class _Recalibrated(_Served):
-    "What follows for a classifier from the model's probabilities."
 
     def predict(self,
                 X: ArrayLike,  # features, shape (n, features)
@@ -244,10 +274,6 @@ class _Recalibrated(_Served):
             self._start(_first_batch(clone(self.model), X, y, classes))
         return self
 
-# %% ../nbs/53_streams.ipynb #cell-033
-class _WithTickets(_Recalibrated):
-    "Forecasts whose outcomes come late."
-
     @locked
     def forecast(self,
                  X: ArrayLike,  # features, shape (n, features)
@@ -312,44 +338,6 @@ class _WithTickets(_Recalibrated):
         check_labels_agree(y=y, key=key)
         stated = self.forecaster_.outcome(keys, _positions(y, self.classes_, len(keys), "keys"))
         return stated if self.classes_.size > 2 else _both_classes(stated)
-
-# %% ../nbs/53_streams.ipynb #cell-031
-class RecalibratedClassifier(_WithTickets):
-    """A classifier whose probabilities are recalibrated online.
-
-    Parameters
-    ----------
-    model : Any
-        A classifier with `fit` and `predict_proba`; where it is fitted and `fit` is not
-        called, it is taken as it is.
-    method : str, default "mixture"
-        A name that `make_forecaster` knows.
-    cv : int | None, default 5
-        Parts in which `fit` splits the training rows to teach the map, ≥ 2; None to teach
-        it nothing.
-    rng : int | None, optional
-        Seed of hedging's draws, ≥ 0; None for fresh entropy.
-    on_alarm : str | None, optional
-        "restart" to go back to what `fit` taught when a monitor of the forecasts rings;
-        None for no monitor.
-    run_length : int, default 1_000_000
-        Of the monitor, as in `make_forecaster`.
-    """
-
-    def __init__(self,
-                 model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
-                 # `fit` is not called, it is taken as it is
-                 method: str = "mixture",  # a name that `make_forecaster` knows
-                 *,
-                 cv: int | None = 5,  # parts in which `fit` splits the training rows to teach the
-                 # map, ≥ 2; None to teach it nothing
-                 rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
-                 on_alarm: str | None = None,  # "restart" to go back to what `fit` taught when a
-                 # monitor of the forecasts rings; None for no monitor
-                 run_length: int = 1_000_000,  # of the monitor, as in `make_forecaster`
-                 ):
-        self.model, self.method, self.cv, self.rng = model, method, cv, rng
-        self.on_alarm, self.run_length = on_alarm, run_length
 
     @locked
     def fit(self,
@@ -486,9 +474,44 @@ def _positions(y, classes, n, of="rows of X"):
                          f"other one is at position {first} ({values.ravel()[first]!r})")
     return where
 
-# %% ../nbs/53_streams.ipynb #cell-042
-class _OneByOne(_RiverClassifier):
-    "Labels, tickets and copies of the adapter."
+# %% ../nbs/53_streams.ipynb #cell-014
+class RecalibratedOnline(_RiverClassifier):
+    """A binary online model in river's manner, recalibrated, with the model's own methods.
+
+    Parameters
+    ----------
+    model : Any
+        With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    remember : int, default 10_000
+        So many forecasts without a key await their outcome, ≥ 1.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    on_alarm : str | None, optional
+        "restart" or None, as in `make_forecaster`.
+    run_length : int, default 1_000_000
+        Of the monitor, as there.
+    """
+
+    def __init__(self,
+                 model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and
+                 # `learn_one(x, y)`
+                 method: str = "mixture",  # a name that `make_forecaster` knows
+                 *,
+                 remember: int = 10_000,  # so many forecasts without a key await their outcome, ≥ 1
+                 rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
+                 on_alarm: str | None = None,  # "restart" or None, as in `make_forecaster`
+                 run_length: int = 1_000_000,  # of the monitor, as there
+                 ):
+        self.model, self.method, self.rng = model, method, rng
+        self.remember, self.on_alarm, self.run_length = remember, on_alarm, run_length
+        self.forecaster = _forecaster(self)
+        self.labels_: list[Any] = [False, True]
+        self.recent_: dict[Any, int] = {}
+        self.booked_: dict[Any, None] = {}
+        self.steps_ = 0
+        check_count(remember, "remember")
 
     def __getstate__(self): return {key: one for key, one in vars(self).items() if key != "_lock"}
 
@@ -526,10 +549,6 @@ class _OneByOne(_RiverClassifier):
             return self.labels_[-1] == y
         known = " or ".join(f"{label!r:.40}" for label in self.labels_)
         raise ValueError(f"y must be {known}, got {y!r:.40}")
-
-# %% ../nbs/53_streams.ipynb #cell-043
-class _Adapter(_OneByOne):
-    "What follows from a forecast: the likelier label, and what is learnt."
 
     def predict_one(self,
                     x: dict,  # the features of one case
@@ -586,45 +605,6 @@ class _Adapter(_OneByOne):
         if key is not None: self.booked_[name] = None
         if len(self.booked_) > _REMEMBERED: del self.booked_[next(iter(self.booked_))]
         self.steps_ += 1
-
-# %% ../nbs/53_streams.ipynb #cell-014
-class RecalibratedOnline(_Adapter):
-    """A binary online model in river's manner, recalibrated, with the model's own methods.
-
-    Parameters
-    ----------
-    model : Any
-        With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
-    method : str, default "mixture"
-        A name that `make_forecaster` knows.
-    remember : int, default 10_000
-        So many forecasts without a key await their outcome, ≥ 1.
-    rng : int | None, optional
-        Seed of hedging's draws, ≥ 0; None for fresh entropy.
-    on_alarm : str | None, optional
-        "restart" or None, as in `make_forecaster`.
-    run_length : int, default 1_000_000
-        Of the monitor, as there.
-    """
-
-    def __init__(self,
-                 model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and
-                 # `learn_one(x, y)`
-                 method: str = "mixture",  # a name that `make_forecaster` knows
-                 *,
-                 remember: int = 10_000,  # so many forecasts without a key await their outcome, ≥ 1
-                 rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
-                 on_alarm: str | None = None,  # "restart" or None, as in `make_forecaster`
-                 run_length: int = 1_000_000,  # of the monitor, as there
-                 ):
-        self.model, self.method, self.rng = model, method, rng
-        self.remember, self.on_alarm, self.run_length = remember, on_alarm, run_length
-        self.forecaster = _forecaster(self)
-        self.labels_: list[Any] = [False, True]
-        self.recent_: dict[Any, int] = {}
-        self.booked_: dict[Any, None] = {}
-        self.steps_ = 0
-        check_count(remember, "remember")
 
     @locked
     def predict_proba_one(self,
@@ -886,7 +866,12 @@ class StreamSummary(StreamCounts):
     @property
     def alarm_text(self) -> str:
         "What the monitor of the score had to say, and how often the forecaster began anew."
-        return _alarm_text(self)
+        rang, begun = (f"{count:,} times" if count > 1 else "once"
+                       for count in (self.alarms, self.restarts))
+        anew = f"; the forecaster began anew {begun}" if self.restarts else ""
+        if self.alarm is None: return f"the monitor of the score never rang{anew}"
+        return (f"the monitor of the score rang {rang}, first at outcome {self.alarm.outcome:,}"
+                f"{anew}")
 
     @property
     def error_before(self) -> float:
@@ -906,16 +891,6 @@ class StreamSummary(StreamCounts):
         pd.DataFrame
         """
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
-
-# %% ../nbs/53_streams.ipynb #cell-070
-def _alarm_text(summary):
-    "How often the score's monitor rang, and how often the forecaster began anew."
-    rang, begun = (f"{count:,} times" if count > 1 else "once"
-                   for count in (summary.alarms, summary.restarts))
-    anew = f"; the forecaster began anew {begun}" if summary.restarts else ""
-    if summary.alarm is None: return f"the monitor of the score never rang{anew}"
-    return (f"the monitor of the score rang {rang}, first at outcome {summary.alarm.outcome:,}"
-            f"{anew}")
 
 # %% ../nbs/53_streams.ipynb #cell-070g
 def gain_text(gain: float,  # by how much what was written is better than what was stated
@@ -1643,9 +1618,9 @@ def _six_digits(q):
     if q <= 0.5 or q == 1: return f"{q:.6g}"
     return f"{q:.{min(17, 5 - math.floor(math.log10(1 - q)))}f}".rstrip("0")
 
-# %% ../nbs/53_streams.ipynb #cell-023b
-class _Lines:
-    "Lines in, rows with forecasts out, and the state on disk from time to time."
+# %% ../nbs/53_streams.ipynb #cell-048sc
+class _Reader:
+    "What becomes of a line."
 
     def __init__(self, **settings):
         vars(self).update(settings, number=0, layout=None, unsaved=0, kept=[], rows=[])
@@ -1690,10 +1665,6 @@ class _Lines:
 
     def _taken(self): self.passed.taken_, self.unsaved = self.passed.taken_ + 1, self.unsaved + 1
 
-# %% ../nbs/53_streams.ipynb #cell-048
-class _Emits(_Lines):
-    "What becomes of the rows that are through."
-
     def _emit(self):
         "Write what was kept, and the state where it is time."
         rows, layout, passed = self.rows, self.layout, self.passed
@@ -1714,10 +1685,6 @@ class _Emits(_Lines):
     def _save(self):
         if self.file is not None: self.file.write(self.passed)
         self.unsaved = 0
-
-# %% ../nbs/53_streams.ipynb #cell-048sc
-class _Reader(_Emits):
-    "What becomes of a line."
 
     def _line(self, line):
         if not line.strip(): return

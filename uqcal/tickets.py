@@ -132,9 +132,9 @@ def _stored_name(cls):
     own = cls.__module__.startswith("uqcal.")
     return cls.__qualname__ if own else f"{cls.__module__}.{cls.__qualname__}"
 
-
-class _Kept(BaseEstimator):
-    "What belongs to an object, for a file or a copy: the lock does not."
+# %% ../nbs/18_tickets.ipynb #cell-010
+class Storable(BaseEstimator):
+    "What can be written as JSON: its parameters, and attributes that end in an underscore."
 
     @locked
     def _content(self):
@@ -148,10 +148,6 @@ class _Kept(BaseEstimator):
 
     def __getstate__(self):
         return {key: one for key, one in super().__getstate__().items() if key != "_lock"}
-
-# %% ../nbs/18_tickets.ipynb #cell-010
-class Storable(_Kept):
-    "What can be written as JSON: its parameters, and attributes that end in an underscore."
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -308,9 +304,9 @@ class Settled(Storable):
         return super().set_params(**settings)
 
 
-# %% ../nbs/18_tickets.ipynb #cell-021
-class _Open(Settled):
-    "Where open tickets lie."
+# %% ../nbs/18_tickets.ipynb #cell-016
+class Desk(Settled):
+    "Where forecasts lie whose outcomes are still out, each under its key."
 
     @property
     def open_keys(self) -> list[str | int]:
@@ -379,10 +375,6 @@ class _Open(Settled):
         for one in keys: self.open_ticket(one)
         for one in keys: del self.tickets_[one]
         return self
-
-# %% ../nbs/18_tickets.ipynb #cell-016
-class Desk(_Open):
-    "Where forecasts lie whose outcomes are still out, each under its key."
 
     def check_new(self, key: Any,  # text or a whole number; a sequence of them where `several`
                   n: int,  # how many forecasts are asked for
@@ -456,9 +448,12 @@ class Desk(_Open):
         _check_number(keys, n, what)
         return keys, [self.open_ticket(one) for one in keys]
 
-# %% ../nbs/18_tickets.ipynb #cell-038
-class _Learner(Desk):
-    "What a learner of parameters need not say: a ticket is the score."
+# %% ../nbs/18_tickets.ipynb #cell-022
+class OnlineForecaster(Desk):
+    """A forecaster whose outcomes may come late and in any order: each is booked once, as stated.
+
+    A subclass has `predict` and `partial_fit`, or its own `issue` and `book`.
+    """
 
     def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
@@ -490,13 +485,6 @@ class _Learner(Desk):
             Their checked outcomes, shape (n,), each 0.0 or 1.0.
         """
         self.partial_fit(np.array(tickets), y_true)
-
-# %% ../nbs/18_tickets.ipynb #cell-022
-class OnlineForecaster(_Learner):
-    """A forecaster whose outcomes may come late and in any order: each is booked once, as stated.
-
-    A subclass has `predict` and `partial_fit`, or its own `issue` and `book`.
-    """
 
     @locked
     def forecast(self,

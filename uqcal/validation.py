@@ -398,11 +398,30 @@ def _answer(question, scores):
                       "undecided" else short, estimate=factor,
                       test=f"scores of {enumerated([score.label for score in scores])}")
 
-# %% ../nbs/51_validation.ipynb #cell-028
+# %% ../nbs/51_validation.ipynb #cell-070
 @dataclass(frozen=True, kw_only=True, repr=False)
-class _Validated(Result):
-    "What is kept of a validation."
+class Validation(Result):
+    """What is to be thought of stated uncertainties, and why; what `validate` returns.
 
+    Attributes
+    ----------
+    sample : Sample
+        The errors and uncertainties, copies of what was given.
+    conclusions : dict[str, Conclusion]
+        By question, no distribution assumed; maybe none.
+    scores : dict[str, Score]
+        By statistic, against known and simulated references.
+    causes : tuple[Cause, ...]
+        Mistakes whose traces the two columns carry.
+    cautions : tuple[str, ...]
+        Conditions that the data do not meet.
+    warnings : tuple[str, ...]
+        In short, those of them on which every answer depends.
+    repeats : Repeats | None
+        Whether rows repeat others, as found; None with groups given.
+    settings : dict[str, Any]
+        What it was made with, by name: n, n_bins, tolerance, groups ….
+    """
     sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
     conclusions: dict[str, Conclusion]  # by question, no distribution assumed; maybe none
     scores: dict[str, Score]  # by statistic, against known and simulated references
@@ -435,31 +454,6 @@ class _Validated(Result):
     def next_step(self) -> str:
         "What to do about it first: a mistake in the file before anything else."
         return _next_step(self)
-
-
-# %% ../nbs/51_validation.ipynb #cell-070
-class Validation(_Validated):
-    """What is to be thought of stated uncertainties, and why; what `validate` returns.
-
-    Attributes
-    ----------
-    sample : Sample
-        The errors and uncertainties, copies of what was given.
-    conclusions : dict[str, Conclusion]
-        By question, no distribution assumed; maybe none.
-    scores : dict[str, Score]
-        By statistic, against known and simulated references.
-    causes : tuple[Cause, ...]
-        Mistakes whose traces the two columns carry.
-    cautions : tuple[str, ...]
-        Conditions that the data do not meet.
-    warnings : tuple[str, ...]
-        In short, those of them on which every answer depends.
-    repeats : Repeats | None
-        Whether rows repeat others, as found; None with groups given.
-    settings : dict[str, Any]
-        What it was made with, by name: n, n_bins, tolerance, groups ….
-    """
 
     @functools.cached_property
     def mends(self) -> str:
@@ -513,10 +507,40 @@ class Validation(_Validated):
         Axes
             The same axes.
         """
-        return _plot_scores(self, ax)
+        shown = [(score, one) for score in self.scores.values() for one in score.comparisons][::-1]
+        ax = new_axes(ax, 7, 0.42 * max(len(shown), 4) + 1.2)
+        ax.axvspan(-1, 1, color="#009E73", alpha=0.15, lw=0)
+        ax.axvline(0, color="0.5", lw=0.8)
+        zeta = np.clip([one.zeta for _, one in shown], -12, 12)
+        inside = np.array([one.agrees for _, one in shown], dtype=bool)
+        ax.hlines(np.arange(zeta.size), 0, zeta, color="0.6", lw=1)
+        ax.plot(zeta[inside], np.flatnonzero(inside), "o", color="#0072B2", ms=7)
+        ax.plot(zeta[~inside], np.flatnonzero(~inside), "s", color="#D55E00", ms=7)
+        ax.set_yticks(range(len(shown)), [
+            f"{score.label}, {'reference known' if one.is_known else f'{one.errors} errors'}"
+            for score, one in shown])
+        for score in self.scores.values():
+            where = [k for k, (other, _) in enumerate(shown) if other is score]
+            if where:
+                ax.annotate(score.status, (1.02, np.mean(where)), weight="bold", va="center",
+                            xycoords=("axes fraction", "data"))
+                ax.axhline(max(where) + 0.5, color="0.85", lw=0.8)
+        reach = max(2.0, 1.15 * np.abs(zeta).max(initial=0))
+        ax.set(xlim=(-reach, reach), ylim=(-0.6, len(shown) - 0.4),
+               xlabel="ζ-score (blue dot: agrees with its reference)")
+        return ax
 
     def __repr__(self) -> str: return _as_text(self)
-    def _repr_html_(self) -> str: return _as_html(self)
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"]
+        if self.mends: parts.append(f"<p>What <code>mend</code> would try: {escape(self.mends)}."
+                                      "</p>")
+        parts += [f"<p><i>{one.strength}:</i> {escape(one.sentence)}</p>" for one in self.causes]
+        for found in (self.conclusions, {one.label: one for one in self.scores.values()}):
+            items = "".join(f"<li><b>{escape(name)}: {one.status}</b>. {escape(one.sentence)}</li>"
+                            for name, one in found.items())
+            if items: parts.append(f"<ul>{items}</ul>")
+        return "".join(parts) + html_table(self.to_frame())
 
 # %% ../nbs/51_validation.ipynb #cell-053
 _FIRST = "Check the file first."
@@ -569,18 +593,6 @@ def _as_text(result):
     more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
     return "\n".join([*lines, f"{result.sample.n:,} points{more}"])
 
-# %% ../nbs/51_validation.ipynb #cell-028b-b
-def _as_html(result):
-    parts = [f"<p><b>{escape(result.headline)}</b></p><p>Next: {escape(result.next_step)}</p>"]
-    if result.mends: parts.append(f"<p>What <code>mend</code> would try: {escape(result.mends)}."
-                                  "</p>")
-    parts += [f"<p><i>{one.strength}:</i> {escape(one.sentence)}</p>" for one in result.causes]
-    for found in (result.conclusions, {one.label: one for one in result.scores.values()}):
-        items = "".join(f"<li><b>{escape(name)}: {one.status}</b>. {escape(one.sentence)}</li>"
-                        for name, one in found.items())
-        if items: parts.append(f"<ul>{items}</ul>")
-    return "".join(parts) + html_table(result.to_frame())
-
 # %% ../nbs/51_validation.ipynb #cell-028c
 def _as_json(result):
     "All of a validation but the sample, as what JSON knows."
@@ -606,31 +618,6 @@ def _as_json(result):
 def _labels(sample, rows):
     "What rows are called in the file, such as \"line 12\"; none where only positions count."
     return [label for row in rows.tolist() if (label := sample.row_label(row))]
-
-# %% ../nbs/51_validation.ipynb #cell-029
-def _plot_scores(result, ax):
-    shown = [(score, one) for score in result.scores.values() for one in score.comparisons][::-1]
-    ax = new_axes(ax, 7, 0.42 * max(len(shown), 4) + 1.2)
-    ax.axvspan(-1, 1, color="#009E73", alpha=0.15, lw=0)
-    ax.axvline(0, color="0.5", lw=0.8)
-    zeta = np.clip([one.zeta for _, one in shown], -12, 12)
-    inside = np.array([one.agrees for _, one in shown], dtype=bool)
-    ax.hlines(np.arange(zeta.size), 0, zeta, color="0.6", lw=1)
-    ax.plot(zeta[inside], np.flatnonzero(inside), "o", color="#0072B2", ms=7)
-    ax.plot(zeta[~inside], np.flatnonzero(~inside), "s", color="#D55E00", ms=7)
-    ax.set_yticks(range(len(shown)), [
-        f"{score.label}, {'reference known' if one.is_known else f'{one.errors} errors'}"
-        for score, one in shown])
-    for score in result.scores.values():
-        where = [k for k, (other, _) in enumerate(shown) if other is score]
-        if where:
-            ax.annotate(score.status, (1.02, np.mean(where)), weight="bold", va="center",
-                        xycoords=("axes fraction", "data"))
-            ax.axhline(max(where) + 0.5, color="0.85", lw=0.8)
-    reach = max(2.0, 1.15 * np.abs(zeta).max(initial=0))
-    ax.set(xlim=(-reach, reach), ylim=(-0.6, len(shown) - 0.4),
-           xlabel="ζ-score (blue dot: agrees with its reference)")
-    return ax
 
 # %% ../nbs/51_validation.ipynb #cell-031
 def validate(

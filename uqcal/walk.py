@@ -161,9 +161,113 @@ def _reach(p, y, w):
             variance, squares, step = variance + step, squares + step * step, 0.0
     return high, low, variance * variance / squares if squares > 0 else 0.0
 
-# %% ../nbs/41_walk.ipynb #cell-014
-class _Measured:
-    "How far a walk went."
+# %% ../nbs/41_walk.ipynb #cell-054
+def _in_order(outcome, probability, weight, cluster, is_clustered):
+    "Scores, outcomes, weights and clusters in the order of the scores."
+    alike = weight.min() == weight.max()
+    if is_clustered:
+        order = stable_order(probability)
+        columns = tuple(column[order] for column in (probability, outcome, weight, cluster))
+    elif alike:
+        keys = _packed(probability, outcome)
+        keys.sort()
+        columns = *_unpacked(keys), weight.view(), None
+    else: columns = *sort_by_score(probability, outcome, weight), None
+    for column in columns:
+        if column is not None: column.flags.writeable = False
+    return columns
+
+# %% ../nbs/41_walk.ipynb #cell-015
+STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
+
+# %% ../nbs/41_walk.ipynb #cell-055
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Walk:
+    """Outcomes and stated probabilities along the probabilities, summed once; made by `Walk.of`.
+
+    Attributes
+    ----------
+    given : list
+        What is to be sorted; empty after that.
+    n : int
+        Number of points with positive weight.
+    total_weight : float
+        Sum of the weights, of which the largest is 1.
+    brier_total : float
+        Spiegelhalter's sum: Σ w(y − p)(1 − 2p).
+    variance : float
+        Of the last total: the sum of w²p(1 − p).
+    brier_variance : float
+        Of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p).
+    n_bets : float
+        Bets of the largest weight at even odds, times 1/4, with the same variance.
+    n_brier_bets : float
+        The same for Spiegelhalter's sum.
+    contradicted : int
+        Points stated to be impossible that occurred, or to be certain that did not.
+    n_clusters : int | None
+        Number of clusters; None where each point is one.
+    """
+    given: list = field(repr=False)  # what is to be sorted; empty after that
+    n: int  # number of points with positive weight
+    total_weight: float  # sum of the weights, of which the largest is 1
+    brier_total: float  # Spiegelhalter's sum: Σ w(y − p)(1 − 2p)
+    variance: float  # of the last total: the sum of w²p(1 − p)
+    brier_variance: float  # of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p)
+    n_bets: float  # bets of the largest weight at even odds, times 1/4, with the same variance
+    n_brier_bets: float  # the same for Spiegelhalter's sum
+    contradicted: int  # points stated to be impossible that occurred, or to be certain that did not
+    n_clusters: int | None = None  # number of clusters; None where each point is one
+
+    @functools.cached_property
+    def _sorted(self):
+        return _in_order(*self.given.pop(), self.n_clusters is not None)
+
+    @functools.cached_property
+    def extent(self) -> tuple[float, float, float]:
+        "Highest and lowest total, 0 included, and the effective number of steps."
+        return _reach(*self._sorted[:3])
+
+    @functools.cached_property
+    def _groups(self):
+        end, total = _steps(*self._sorted[:3])
+        end.flags.writeable = total.flags.writeable = False
+        return end, total
+
+    @property
+    def score(self) -> np.ndarray:
+        "Stated probabilities in order, shape (n,)."
+        return self._sorted[0]
+
+    @property
+    def outcome(self) -> np.ndarray:
+        "Their outcomes, 0 or 1, shape (n,)."
+        return self._sorted[1]
+
+    @property
+    def weight(self) -> np.ndarray:
+        "Their weights > 0, the largest is 1, shape (n,)."
+        return self._sorted[2]
+
+    @property
+    def cluster(self) -> np.ndarray | None:
+        "Which of the clusters each is in, from 0, shape (n,); None: each is its own."
+        return self._sorted[3]
+
+    @property
+    def end(self) -> np.ndarray:
+        "One past the last point of each group of equal scores, shape (groups,)."
+        return self._groups[0]
+
+    @property
+    def total(self) -> np.ndarray:
+        "Sum of w(y − p) up to there, shape (groups,)."
+        return self._groups[1]
+
+    @property
+    def n_effective(self) -> float:
+        "Steps of equal variance that would be as fine."
+        return self.extent[2]
 
     @property
     def scale(self) -> float:
@@ -222,10 +326,6 @@ class _Measured:
         high, low, _ = self.extent
         return float((max(high, -low) if name == "kolmogorov_smirnov" else high - low) / deviation)
 
-# %% ../nbs/41_walk.ipynb #cell-053
-class _Shown(_Measured):
-    "A walk as a table and as a picture."
-
     def to_frame(self) -> pd.DataFrame:
         """Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0.
 
@@ -233,7 +333,11 @@ class _Shown(_Measured):
         -------
         pd.DataFrame
         """
-        return _walk_frame(self)
+        total = self.weight.sum()
+        share = np.cumsum(self.weight)[self.end - 1] / total
+        return pd.DataFrame({"score": np.concatenate([self.score[:1], self.score[self.end - 1]]),
+                             "share": np.concatenate([[0], share]),
+                             "cumulative": np.concatenate([[0], self.total / total])})
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              *,
@@ -257,123 +361,6 @@ class _Shown(_Measured):
         Axes
         """
         return _plot_walk(self, ax, test)
-
-# %% ../nbs/41_walk.ipynb #cell-066
-class _Sorting:
-    "What sorts a walk when the first of its columns is asked for."
-
-    @functools.cached_property
-    def _sorted(self):
-        return _in_order(*self.given.pop(), self.n_clusters is not None)
-
-    @functools.cached_property
-    def extent(self) -> tuple[float, float, float]:
-        "Highest and lowest total, 0 included, and the effective number of steps."
-        return _reach(*self._sorted[:3])
-
-    @functools.cached_property
-    def _groups(self):
-        end, total = _steps(*self._sorted[:3])
-        end.flags.writeable = total.flags.writeable = False
-        return end, total
-
-# %% ../nbs/41_walk.ipynb #cell-067
-class _Ordered(_Sorting):
-    "The columns of a walk."
-
-    @property
-    def score(self) -> np.ndarray:
-        "Stated probabilities in order, shape (n,)."
-        return self._sorted[0]
-
-    @property
-    def outcome(self) -> np.ndarray:
-        "Their outcomes, 0 or 1, shape (n,)."
-        return self._sorted[1]
-
-    @property
-    def weight(self) -> np.ndarray:
-        "Their weights > 0, the largest is 1, shape (n,)."
-        return self._sorted[2]
-
-    @property
-    def cluster(self) -> np.ndarray | None:
-        "Which of the clusters each is in, from 0, shape (n,); None: each is its own."
-        return self._sorted[3]
-
-    @property
-    def end(self) -> np.ndarray:
-        "One past the last point of each group of equal scores, shape (groups,)."
-        return self._groups[0]
-
-    @property
-    def total(self) -> np.ndarray:
-        "Sum of w(y − p) up to there, shape (groups,)."
-        return self._groups[1]
-
-    @property
-    def n_effective(self) -> float:
-        "Steps of equal variance that would be as fine."
-        return self.extent[2]
-
-
-# %% ../nbs/41_walk.ipynb #cell-054
-def _in_order(outcome, probability, weight, cluster, is_clustered):
-    "Scores, outcomes, weights and clusters in the order of the scores."
-    alike = weight.min() == weight.max()
-    if is_clustered:
-        order = stable_order(probability)
-        columns = tuple(column[order] for column in (probability, outcome, weight, cluster))
-    elif alike:
-        keys = _packed(probability, outcome)
-        keys.sort()
-        columns = *_unpacked(keys), weight.view(), None
-    else: columns = *sort_by_score(probability, outcome, weight), None
-    for column in columns:
-        if column is not None: column.flags.writeable = False
-    return columns
-
-# %% ../nbs/41_walk.ipynb #cell-015
-STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
-
-# %% ../nbs/41_walk.ipynb #cell-055
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Walk(_Ordered, _Shown):
-    """Outcomes and stated probabilities along the probabilities, summed once; made by `Walk.of`.
-
-    Attributes
-    ----------
-    given : list
-        What is to be sorted; empty after that.
-    n : int
-        Number of points with positive weight.
-    total_weight : float
-        Sum of the weights, of which the largest is 1.
-    brier_total : float
-        Spiegelhalter's sum: Σ w(y − p)(1 − 2p).
-    variance : float
-        Of the last total: the sum of w²p(1 − p).
-    brier_variance : float
-        Of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p).
-    n_bets : float
-        Bets of the largest weight at even odds, times 1/4, with the same variance.
-    n_brier_bets : float
-        The same for Spiegelhalter's sum.
-    contradicted : int
-        Points stated to be impossible that occurred, or to be certain that did not.
-    n_clusters : int | None
-        Number of clusters; None where each point is one.
-    """
-    given: list = field(repr=False)  # what is to be sorted; empty after that
-    n: int  # number of points with positive weight
-    total_weight: float  # sum of the weights, of which the largest is 1
-    brier_total: float  # Spiegelhalter's sum: Σ w(y − p)(1 − 2p)
-    variance: float  # of the last total: the sum of w²p(1 − p)
-    brier_variance: float  # of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p)
-    n_bets: float  # bets of the largest weight at even odds, times 1/4, with the same variance
-    n_brier_bets: float  # the same for Spiegelhalter's sum
-    contradicted: int  # points stated to be impossible that occurred, or to be certain that did not
-    n_clusters: int | None = None  # number of clusters; None where each point is one
 
     @classmethod
     def of(cls,
@@ -554,14 +541,6 @@ def length_scale(y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     if sample_weight is None: return float(np.sqrt(variance.sum()) / p.size)
     w = check_weights(sample_weight, p.size)
     return float(np.sqrt((w * w * variance).sum()) / w.sum())
-
-# %% ../nbs/41_walk.ipynb #cell-020
-def _walk_frame(walk):
-    total = walk.weight.sum()
-    share = np.cumsum(walk.weight)[walk.end - 1] / total
-    return pd.DataFrame({"score": np.concatenate([walk.score[:1], walk.score[walk.end - 1]]),
-                         "share": np.concatenate([[0], share]),
-                         "cumulative": np.concatenate([[0], walk.total / total])})
 
 # %% ../nbs/41_walk.ipynb #cell-024
 @kernel
