@@ -35,6 +35,6 @@ setup(
     python_requires=settings["python"],
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in settings if key.endswith("_requirements")},
-    packages=["uqcal", "uqcal.data"],
+    packages=["uqcal", "uqcal.data", *(f"uqcal.{folder.name}" for folder in sorted((root / "uqcal").iterdir()) if (folder / "__init__.py").exists())],
     package_data={"uqcal": ["py.typed", "*.pyi"], "uqcal.data": ["*"]},
 )

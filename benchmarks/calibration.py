@@ -46,8 +46,8 @@ def with_mapie(n=100_000):
 
 def with_uqcal(n=100_000):
     "The same for uqcal, and the tests with drawn outcomes."
-    from uqcal.calibration_tests import binary_calibration_tests, kuiper_test, spiegelhalter_test
-    from uqcal.reliability import expected_calibration_error, top_label_ece
+    from uqcal.probabilities.calibration_tests import binary_calibration_tests, kuiper_test, spiegelhalter_test
+    from uqcal.probabilities.reliability import expected_calibration_error, top_label_ece
     (y, p), (label, prob) = binary(n), classes(n)
     few, score = binary(10_000)
     return {"three tests": seconds(lambda: binary_calibration_tests(y, p), 15, warm=True), "ECE": seconds(lambda: expected_calibration_error(y, p, n_bins=50), 15, warm=True),
@@ -60,7 +60,7 @@ def with_uqcal(n=100_000):
 def beside_a_sort(n):
     "CPU time of each test, and of all three, in units of numpy's argsort of the scores."
     import numpy as np
-    from uqcal.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, spiegelhalter_test
+    from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, spiegelhalter_test
     y, p = binary(n)
     sort = seconds(lambda: np.argsort(p), 25, warm=True, clock=time.process_time)
     return {name: seconds(functools.partial(test, y, p), 15, warm=True, clock=time.process_time) / sort for name, test in (

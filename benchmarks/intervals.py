@@ -43,7 +43,7 @@ def plain(metrics, n=100_000):
 
 def hsic_uqcal(n=2000):
     "The same for uqcal, with larger sets."
-    from uqcal import intervals as ours
+    from uqcal.intervals import intervals as ours
     small, large, medium = intervals(n), intervals(100_000), intervals(10_000)
     ours.hsic(*small)
     by_kernel = {f"{s:g}": seconds(lambda s=s: ours.hsic(*large, (s, 1)), 15, warm=True) for s in KERNELS}
@@ -55,8 +55,8 @@ def hsic_uqcal(n=2000):
 def made_and_judged():
     "Seconds of conformal intervals of a million points, and of a report on a hundred thousand."
     import numpy as np
-    from uqcal.conformal import ConformalBounds, ConformalIntervals
-    from uqcal.coverage import interval_report
+    from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals
+    from uqcal.intervals.coverage import interval_report
     y, bounds = intervals(1_000_000)
     half, few = (bounds[:, 1] - bounds[:, 0]) / 2, slice(0, 100_000)
     one, other, features = ConformalIntervals(0.9), ConformalBounds(0.9), {"x": np.arange(100_000.0)}

@@ -18,7 +18,7 @@ import pandas as pd
 from timing import against, seconds
 
 import numba as nb
-from uqcal.resampling import shuffle, shuffle_state
+from uqcal._chance.resampling import shuffle, shuffle_state
 
 STORED = Path(__file__).resolve().parent / "limits.csv"
 READ, SORTED = 2, 3
@@ -131,15 +131,15 @@ def online(y, score):
 
 def rows():
     "Name, points, what bounds it, the factor allowed, the call and its bound."
-    from uqcal.bootstrap import bca_interval
-    from uqcal.calibration_tests import kuiper_test, spiegelhalter_test
-    from uqcal.consistency import consistency_test
-    from uqcal.cumulative import comparison_graph
-    from uqcal.online import OnlinePlattScaling
-    from uqcal.references import simulated_reference
-    from uqcal.reliability import expected_calibration_error
-    from uqcal.screening import screen
-    from uqcal.statistics import ence
+    from uqcal.statistics.bootstrap import bca_interval
+    from uqcal.probabilities.calibration_tests import kuiper_test, spiegelhalter_test
+    from uqcal.statistics.consistency import consistency_test
+    from uqcal.subgroups.cumulative import comparison_graph
+    from uqcal.online.online import OnlinePlattScaling
+    from uqcal.statistics.references import simulated_reference
+    from uqcal.probabilities.reliability import expected_calibration_error
+    from uqcal.subgroups.screening import screen
+    from uqcal.statistics.statistics import ence
 
     rng = np.random.default_rng(1)
     state = shuffle_state(rng)

@@ -12,8 +12,8 @@ import statsmodels.api as sm
 from sklearn.isotonic import IsotonicRegression
 from timing import against, seconds
 
-from uqcal.mending import mend
-from uqcal.scaling import FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LogLinearScaling, isotonic_blocks
+from uqcal.corrections.mending import mend
+from uqcal.corrections.scaling import FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LogLinearScaling, isotonic_blocks
 
 POINTS, SECONDS = (10_000, 1_000_000), 2.0
 

@@ -5,7 +5,7 @@
 import numpy as np
 from timing import JOBS, against, seconds
 
-from uqcal.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_models
 
 POINTS, SECONDS, FEW = 1_000_000, 20.0, 5000
 

@@ -23,13 +23,13 @@ import numpy as np
 from scipy.optimize import brentq
 from timing import against, seconds
 
-from uqcal.calibeating import FosterForecaster, tops
-from uqcal.error_monitor import UncertaintyMonitor
-from uqcal.error_streams import recalibrate_bound_rows
-from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineIntervals
-from uqcal.mixture import OnlineMixture
-from uqcal.online import Aioli, OnlinePlattScaling
-from uqcal.online_scaling import OnlineScaling
+from uqcal.online.calibeating import FosterForecaster, tops
+from uqcal.online.error_monitor import UncertaintyMonitor
+from uqcal.adapters.error_streams import recalibrate_bound_rows
+from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineIntervals
+from uqcal.online.mixture import OnlineMixture
+from uqcal.online.online import Aioli, OnlinePlattScaling
+from uqcal.online.online_scaling import OnlineScaling
 
 
 def stream(n, seed=0):
@@ -211,7 +211,7 @@ def command_line(quick):
             with open(source, "w") as file:
                 file.write(head + "\n")
                 for _ in range(n // 100_000): file.write(block)
-            code = ("import resource, sys, time; from uqcal.cli import main; start = time.perf_counter()\n"
+            code = ("import resource, sys, time; from uqcal.command.cli import main; start = time.perf_counter()\n"
                     f"try: main(['recalibrate', {str(source)!r}, *{options!r}, '--out', {str(target)!r}])\n"
                     "except SystemExit as end: assert not end.code, end\n"
                     "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)")

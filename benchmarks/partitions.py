@@ -81,7 +81,7 @@ def of_workers(folder, columns, judge):
 
 def by_partitions(folder):
     "The answer on probabilities."
-    from uqcal.partitions import calibration_of_partitions
+    from uqcal.parts.partitions import calibration_of_partitions
 
     found, cost = of_workers(folder, ["outcome", "score"], functools.partial(calibration_of_partitions, rng=1))
     return {"numbers": found.to_frame()["value"].to_dict(), **cost}
@@ -89,7 +89,7 @@ def by_partitions(folder):
 
 def errors_by_partitions(folder):
     "The answer on errors."
-    from uqcal.partitions import errors_of_partitions
+    from uqcal.parts.partitions import errors_of_partitions
 
     found, cost = of_workers(folder, ["error", "uncertainty"], errors_of_partitions)
     return {"numbers": {"zms": found.zms, "kuiper of errors": found.kuiper}, **cost}
@@ -97,7 +97,7 @@ def errors_by_partitions(folder):
 
 def groups_by_partitions(folder):
     "Two groups at like scores."
-    from uqcal.partition_comparison import comparison_of_partitions
+    from uqcal.subgroups.partition_comparison import comparison_of_partitions
 
     found, cost = of_workers(folder, ["outcome", "score", "group"], functools.partial(comparison_of_partitions, a="a", b="b", response="outcome"))
     return {"numbers": {name: getattr(found, name) for name in COMPARED}, **cost}
@@ -108,7 +108,7 @@ COMPARED = ("kuiper", "kolmogorov_smirnov", "null_scale", "average_difference")
 
 def groups_in_memory(folder):
     "The same in memory."
-    from uqcal.cumulative import comparison_graph
+    from uqcal.subgroups.cumulative import comparison_graph
 
     def work():
         "Read, compare."
@@ -122,8 +122,8 @@ def groups_in_memory(folder):
 
 def in_memory(folder):
     "The same numbers of a table that is read as a whole."
-    from uqcal.calibration_tests import binary_calibration_tests
-    from uqcal.reliability import calibration_error_interval
+    from uqcal.probabilities.calibration_tests import binary_calibration_tests
+    from uqcal.probabilities.reliability import calibration_error_interval
 
     def work():
         "Read, judge."
@@ -141,7 +141,7 @@ def by_threads(folder, number=1):
     "Probabilities and errors in this process, by so many threads, twice; the second run counts."
     import dask
     import dask.dataframe as dd
-    from uqcal.partitions import calibration_of_partitions, errors_of_partitions
+    from uqcal.parts.partitions import calibration_of_partitions, errors_of_partitions
 
     def work():
         "Probabilities, then errors."

@@ -193,8 +193,8 @@ def interval_rows():
     from mapie.regression import ConformalizedQuantileRegressor, SplitConformalRegressor
     from uncertainty_toolbox.metrics_calibration import get_proportion_in_interval
 
-    from uqcal import intervals as ours
-    from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
+    from uqcal.intervals import intervals as ours
+    from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
     kind = KINDS[0]
     yield Row(kind, "coverage", "MAPIE", lambda x: ours.regression_coverage_score(x.y, x.bounds), lambda x: theirs.regression_coverage_score(x.y, x.levels)[0])
     yield Row(kind, "coverage at 90 %, from uncertainties", "uncertainty-toolbox", lambda x: ours.regression_coverage_score(x.y, np.column_stack([-Z * x.u, Z * x.u])),
@@ -241,8 +241,8 @@ def score_rows():
     from sklearn.metrics import log_loss as their_log_loss
     from uncertainty_toolbox import metrics_scoring_rule as ut
 
-    from uqcal.calibration import brier_decomposition
-    from uqcal.scores import brier_score, crps, interval_score, log_loss, negative_log_density
+    from uqcal.probabilities.calibration import brier_decomposition
+    from uqcal.comparison.scores import brier_score, crps, interval_score, log_loss, negative_log_density
     kind = KINDS[1]
     yield Row(kind, "CRPS", "scoringrules", lambda x: crps(x.y, x.u), lambda x: sr.crps_normal(x.y, x.zero, x.u))
     yield Row(kind, "CRPS, mean", "uncertainty-toolbox", lambda x: crps(x.y, x.u).mean(), lambda x: ut.crps_gaussian(x.zero, x.u, x.y))
@@ -269,9 +269,9 @@ def probability_rows():
     from relplot.metrics import binnedECE
     from sklearn.calibration import calibration_curve
 
-    from uqcal import calibration_tests as tests
-    from uqcal import reliability as ours
-    from uqcal.walk import cumulative_differences, length_scale
+    from uqcal.probabilities import calibration_tests as tests
+    from uqcal.probabilities import reliability as ours
+    from uqcal.probabilities.walk import cumulative_differences, length_scale
     metrics, kind = netcal().metrics, KINDS[2]
     yield Row(kind, "ECE, 50 bins", "MAPIE", lambda x: ours.expected_calibration_error(x.o, x.p, n_bins=50), lambda x: theirs.expected_calibration_error(x.o, x.p, 51, "uniform"))
     yield Row(kind, "ECE, 10 bins", "relplot", lambda x: ours.expected_calibration_error(x.o, x.p, n_bins=10), lambda x: binnedECE(x.p, x.o, 10))
@@ -291,8 +291,8 @@ def probability_rows():
 def error_rows():
     from scipy import stats
 
-    from uqcal.bootstrap import bca_interval
-    from uqcal.statistics import cc, ence
+    from uqcal.statistics.bootstrap import bca_interval
+    from uqcal.statistics.statistics import cc, ence
     metrics, kind = netcal().metrics, KINDS[3]
 
     def resampled(x):
@@ -313,8 +313,8 @@ def mend_rows():
     from sklearn.linear_model import LogisticRegression
     from uncertainty_toolbox.recalibration import optimize_recalibration_ratio
 
-    from uqcal.recalibration import BetaScaling, IsotonicCalibration, PlattScaling, TemperatureScaling
-    from uqcal.scaling import FactorScaling, LogLinearScaling, isotonic_blocks
+    from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling, TemperatureScaling
+    from uqcal.corrections.scaling import FactorScaling, LogLinearScaling, isotonic_blocks
     kind = KINDS[4]
 
     def columns(p, beta):
@@ -349,8 +349,8 @@ def mend_rows():
 def stream_rows():
     from river import linear_model, optim
 
-    from uqcal.logistic import platt_features
-    from uqcal.online import OnlineGradientDescent, OnlinePlattScaling
+    from uqcal._chance.logistic import platt_features
+    from uqcal.online.online import OnlineGradientDescent, OnlinePlattScaling
 
     def stepwise(x):
         steps = optim.schedulers.InverseScaling(0.1, power=0.5)

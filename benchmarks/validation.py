@@ -25,15 +25,15 @@ def first_call():
     "Seconds of a validation too small to take any time, apart from imports: what compiling or loading the kernels costs."
     import numpy as np
 
-    from uqcal.validation import validate
+    from uqcal.errors.validation import validate
     error, uncertainty = np.random.default_rng(0).normal(size=(2, 100))
     return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_resamples=3, n_mc=2, rng=0), 1)}
 
 
 def protocol():
     "Seconds for each of the nine sets, and the memory of the whole process."
-    from uqcal.datasets import catalogue, load_errors
-    from uqcal.validation import validate
+    from uqcal.sample.datasets import catalogue, load_errors
+    from uqcal.errors.validation import validate
     first_call()
     sets = {name: load_errors(name) for name in catalogue().index}
     taken = {name: seconds(lambda d=d: validate(d.error, d.uncertainty, conclusions=False, rng=1, n_jobs=JOBS), 1) for name, d in sets.items()}
@@ -42,8 +42,8 @@ def protocol():
 
 def with_conclusions():
     "Seconds for the smallest set by the published protocol, and with the conclusions that need no assumed distribution."
-    from uqcal.datasets import catalogue, load_errors
-    from uqcal.validation import validate
+    from uqcal.sample.datasets import catalogue, load_errors
+    from uqcal.errors.validation import validate
     data = load_errors(catalogue().index[0])
     taken = {}
     for drawn in (False, True):
@@ -64,10 +64,10 @@ def twin():
     "Microseconds for each replicate on the smallest set: uqcal on one core and on all, and plain numpy."
     import numpy as np
 
-    from uqcal.bootstrap import bca_intervals
-    from uqcal.datasets import catalogue, load_errors
-    from uqcal.references import references_of
-    from uqcal.sample import bin_starts
+    from uqcal.statistics.bootstrap import bca_intervals
+    from uqcal.sample.datasets import catalogue, load_errors
+    from uqcal.statistics.references import references_of
+    from uqcal.sample.sample import bin_starts
     first_call()
     table = catalogue()
     data = load_errors(table["points"].idxmin())
@@ -127,8 +127,8 @@ def plain_binned(e2, u2, start):
 
 def million():
     "Seconds and memory for a million points, which themselves are 16 MB."
-    from uqcal.distributions import simulate_calibrated
-    from uqcal.validation import validate
+    from uqcal._chance.distributions import simulate_calibrated
+    from uqcal.errors.validation import validate
     first_call()
     error, uncertainty = simulate_calibrated(1_000_000, 4, rng=1)
     before = peak_megabytes()

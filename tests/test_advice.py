@@ -8,9 +8,9 @@ import pytest
 from scipy.special import expit
 
 from uqcal import calibration_report, compare_models, interval_report, mend, mend_probabilities, validate
-from uqcal.cli import main
-from uqcal.results import distinct_names, three_digits
-from uqcal.scaling import GroupScaling
+from uqcal.command.cli import main
+from uqcal._base.results import distinct_names, three_digits
+from uqcal.corrections.scaling import GroupScaling
 
 KINDS = ("errors", "intervals", "probabilities")
 

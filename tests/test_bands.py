@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from uqcal import bias_test, calibration_graph, calibration_report, comparison_graph, consistency_test, subpopulation_graph
-from uqcal.brownian import kolmogorov_smirnov_null
+from uqcal._chance.brownian import kolmogorov_smirnov_null
 
 SETS = 300
 FEWEST, MOST = stats.binom.ppf(5e-4, SETS, 0.95), stats.binom.ppf(1 - 5e-4, SETS, 0.95)  # one true band in a thousand fails

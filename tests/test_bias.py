@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uqcal.bias import bias_of, bias_test, centred_of, groups_are_small
-from uqcal.conclusions import draw_conclusions
-from uqcal.consistency import NothingToTest
-from uqcal.datasets import catalogue, load_errors
-from uqcal.factors import average_of
-from uqcal.sample import Sample
+from uqcal.errors.bias import bias_of, bias_test, centred_of, groups_are_small
+from uqcal.errors.conclusions import draw_conclusions
+from uqcal.statistics.consistency import NothingToTest
+from uqcal.sample.datasets import catalogue, load_errors
+from uqcal.errors.factors import average_of
+from uqcal.sample.sample import Sample
 
 TABLE_II = json.loads((Path(__file__).parent / "published" / "simref_tables.json").read_text("utf-8"))["II"]
 with_data = pytest.mark.skipif("UQCAL_DATA_DIR" not in os.environ, reason="UQCAL_DATA_DIR names no folder with the data sets")

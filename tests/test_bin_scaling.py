@@ -11,9 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from uqcal import consistency, datasets, distributions, statistics
-from uqcal.sample import Sample
-from uqcal.bin_scaling import (
+from uqcal.statistics import consistency, statistics
+from uqcal.sample import datasets
+from uqcal._chance import distributions
+from uqcal.sample.sample import Sample
+from uqcal.statistics.bin_scaling import (
     SCALING,
     Extrapolation,
     _bin_reference,
@@ -371,7 +373,7 @@ def test_level_is_five_percent_for_every_distribution_and_both_sizes(case):
     rates = rejections(n, distribution, 2000, 20 + case)
     assert 0.035 <= rates[0] <= 0.065
     assert rates[1] > 0.15
-    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "24_bin_scaling_level.csv", index_col=["n", "distribution"])          # the notebook shows these
+    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "statistics/24_bin_scaling_level.csv", index_col=["n", "distribution"])          # the notebook shows these
     np.testing.assert_allclose(rates, shown.loc[(n, distribution)], atol=0.001)
 
 
@@ -513,7 +515,7 @@ def test_no_sentence_calls_uncertainties_valid_whose_average_was_divided_out(sta
 
 def test_the_published_interval_never_goes_without_its_warning():
     "Catches a sentence of method='paper' with a p-value alone, which calls 20 to 95 of 100 perfect sets invalid where 5 are stated."
-    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "24_bin_scaling_level.csv")["paper"]
+    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "statistics/24_bin_scaling_level.csv")["paper"]
     for rng in range(4):
         found = extrapolate(*calibrated(1500, rng=rng), method="paper")
         assert found.factor == 1 and "valid" not in found.sentence and ("missed" in found.sentence) == (found.verdict == "invalid")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uqcal.brownian import kolmogorov_smirnov_null, kuiper_null
+from uqcal._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 
 DISTRIBUTIONS = {"max |B|": kolmogorov_smirnov_null, "range": kuiper_null}
 GRID = np.concatenate([np.geomspace(0.0302, 38.4, 400), np.linspace(1.1, 1.6, 101)])

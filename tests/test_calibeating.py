@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import brier_score_loss
 
-from uqcal.calibeating import (FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, _foster_pair, calibration_error, hobs, hops,
+from uqcal.online.calibeating import (FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, _edges, _foster_pair, calibration_error, hobs, hops,
                                refinement, running_calibration_error, running_sharpness, sharpness, tobs, tops)
-from uqcal.online import OnlineBetaScaling, OnlinePlattScaling
-from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
+from uqcal.online.online import OnlineBetaScaling, OnlinePlattScaling
+from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
 
 OPS = Path(__file__).parent / "published" / "ops"
 RELEASED = dict(initial=np.arange(1, 11) / 10 - 0.005, initial_weight=1)          # how the released code starts each bin

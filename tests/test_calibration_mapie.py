@@ -8,10 +8,10 @@ import venv
 import numpy as np
 import pytest
 
-from uqcal import calibration_tests as ct
-from uqcal import reliability as rel
-from uqcal import walk as wk
-from uqcal.brownian import kolmogorov_smirnov_null, kuiper_null
+from uqcal.probabilities import calibration_tests as ct
+from uqcal.probabilities import reliability as rel
+from uqcal.probabilities import walk as wk
+from uqcal._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 
 pytestmark = pytest.mark.slow
 MAPIE = "mapie==1.6.0"

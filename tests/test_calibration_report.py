@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uqcal import calibration as cal
-from uqcal.calibration import calibration_report, event_ratio_of
-from uqcal.calibration_tests import binary_calibration_tests
-from uqcal.probability_mending import mend_probabilities
-from uqcal.recalibration import HistogramBinning, PlattScaling
-from uqcal.reliability import expected_calibration_error
-from uqcal.screening import screen
-from uqcal.walk import walk_of
+from uqcal.probabilities import calibration as cal
+from uqcal.probabilities.calibration import calibration_report, event_ratio_of
+from uqcal.probabilities.calibration_tests import binary_calibration_tests
+from uqcal.corrections.probability_mending import mend_probabilities
+from uqcal.probabilities.recalibration import HistogramBinning, PlattScaling
+from uqcal.probabilities.reliability import expected_calibration_error
+from uqcal.subgroups.screening import screen
+from uqcal.probabilities.walk import walk_of
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 QUICK = dict(n_resamples=19, n_boot=9, n_bins=2, rng=1)
@@ -446,7 +446,7 @@ def test_copies_count_once_in_a_report():
 
 def test_files_that_are_sorted_or_wrong_are_not_taken_for_alike():
     "By score, by outcome, and scores that are wrong in any order: nothing is said of neighbours. Mutation: the differences as they are, with what the map has wrong."
-    from uqcal.repeats import related_cases
+    from uqcal.sample.repeats import related_cases
     for seed in range(10):
         rng = np.random.default_rng([seed, 53])
         p = rng.uniform(size=800)

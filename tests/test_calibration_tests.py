@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from uqcal import calibration_tests as ct
-from uqcal import walk as wk
-from uqcal.brownian import kolmogorov_smirnov_null, kuiper_null
-from uqcal.calibration import calibration_report
-from uqcal.cumulative import calibration_graph
+from uqcal.probabilities import calibration_tests as ct
+from uqcal.probabilities import walk as wk
+from uqcal._chance.brownian import kolmogorov_smirnov_null, kuiper_null
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.subgroups.cumulative import calibration_graph
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 THREE = {"kolmogorov_smirnov": ct.kolmogorov_smirnov_test, "kuiper": ct.kuiper_test, "spiegelhalter": ct.spiegelhalter_test}

@@ -4,9 +4,9 @@ import re
 import numpy as np
 import pytest
 
-from uqcal.causes import CONSTANTS, STRENGTHS, causes_of, describe_rows, find_causes, suspect_rows
-from uqcal.datasets import load_demo
-from uqcal.sample import Sample
+from uqcal.errors.causes import CONSTANTS, STRENGTHS, causes_of, describe_rows, find_causes, suspect_rows
+from uqcal.sample.datasets import load_demo
+from uqcal.sample.sample import Sample
 
 DEMO = load_demo()
 

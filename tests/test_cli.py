@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import __version__, cli, load_demo, validate
-from uqcal.cli import main
-from uqcal.tables import read_table
+from uqcal import __version__, load_demo, validate
+from uqcal.command import cli
+from uqcal.command.cli import main
+from uqcal._base.tables import read_table
 
 QUICK = ["--n-boot", "60", "--n-mc", "40", "--n-resamples", "199"]
 COLUMNS = ["--error", "E", "--uncertainty", "uE"]
@@ -38,7 +39,7 @@ def data():
 def start(*args, **options):
     "The command in a process of its own, as a user starts it."
     script = shutil.which("uqcal", path=os.path.dirname(sys.executable))
-    command = [script] if script else [sys.executable, "-c", "from uqcal.cli import main; main()"]
+    command = [script] if script else [sys.executable, "-c", "from uqcal.command.cli import main; main()"]
     return subprocess.run([*command, *args], capture_output=True, timeout=300, **{"text": True, **options})
 
 
@@ -107,13 +108,13 @@ def test_output_survives_a_terminal_without_greek():
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
 def test_a_reader_that_goes_away_is_no_error():
-    script = f"{sys.executable} -c 'from uqcal.cli import main; main([\"datasets\"])' | true; exit ${{PIPESTATUS[0]}}"
+    script = f"{sys.executable} -c 'from uqcal.command.cli import main; main([\"datasets\"])' | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stderr == "" and done.returncode in (0, 141)
 
 
 def test_help_answers_without_compiled_kernels():
-    code = "import sys; from uqcal.cli import main\ntry: main(['--help'])\nexcept SystemExit: print('numba' in sys.modules, 'matplotlib' in sys.modules)"
+    code = "import sys; from uqcal.command.cli import main\ntry: main(['--help'])\nexcept SystemExit: print('numba' in sys.modules, 'matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.rstrip().endswith("False False")
 
@@ -134,7 +135,7 @@ def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     examples = {line.strip() for args in ([], ["validate", "--help"], ["datasets", "--help"]) for line in run(capsys, *args)[1].splitlines()
                 if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
     assert len(examples) == 9
-    folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal.cli import main; main()" "$@"\n')
+    folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal.command.cli import main; main()" "$@"\n')
     os.chmod("uqcal", stat.S_IRWXU)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     for example in sorted(example for example in examples if "fetch" not in example):
@@ -168,7 +169,7 @@ def test_each_command_explains_its_own_options(capsys, command, said):
 
 def test_page_of_the_command_line_names_every_option(capsys):
     _, out, _ = run(capsys, "validate", "--help")
-    prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "70_cli.ipynb").cells if c.cell_type == "markdown")
+    prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "command/70_cli.ipynb").cells if c.cell_type == "markdown")
     options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
     assert len(options) == 30 and not [option for option in options if f"`{option}" not in prose]
 
@@ -223,7 +224,7 @@ def test_an_error_of_uqcal_itself_is_no_verdict(capsys, monkeypatch):
 
 def test_interruption_is_quiet(capsys, monkeypatch):
     def stop(*args, **options): raise KeyboardInterrupt
-    monkeypatch.setattr("uqcal.validation.validate", stop)
+    monkeypatch.setattr("uqcal.errors.validation.validate", stop)
     assert run(capsys, "validate", "errors.csv", *COLUMNS, "--report", "r.html")[0] == 130 and not os.path.exists("r.html")
 
 
@@ -436,7 +437,7 @@ def test_error_on_standard_input_names_it():
 
 
 def test_outputs_are_checked_before_anything_is_computed(capsys, monkeypatch):
-    monkeypatch.setattr("uqcal.validation.validate", lambda *args, **options: pytest.fail("computed in vain"))
+    monkeypatch.setattr("uqcal.errors.validation.validate", lambda *args, **options: pytest.fail("computed in vain"))
     assert "no folder" in refused(capsys, "validate", "--demo", "--report", "new/report.html")
     assert "no folder" in refused(capsys, "validate", "--demo", "--json", "new/numbers.json")
 

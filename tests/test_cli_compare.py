@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.cli import main
-from uqcal.cumulative import comparison_graph, subpopulation_graph
-from uqcal.screening import screen
+from uqcal.command.cli import main
+from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+from uqcal.subgroups.screening import screen
 
 NAMES = ["--response", "healed", "--score", "propensity", "--group", "arm"]
 
@@ -188,7 +188,7 @@ def test_two_questions_of_two_groups_share_their_level():
     "Mutation: 'differ' where one of the p-values alone is below 5 %, which 9 % of groups without a difference show."
     from types import SimpleNamespace
 
-    from uqcal.cli_compare import _graph_headline
+    from uqcal.command.cli_compare import _graph_headline
     for kuiper, average, said in ((0.03, 0.2, "no clear difference between groups a and b is found"), (0.02, 0.2, "groups a and b differ, while no difference on average is shown"),
                                   (0.3, 0.03, "no clear difference between groups a and b is found"), (0.3, 0.02, "no stretch of scores shows that groups a and b differ, but their averages over all scores do"),
                                   (0.03, 0.01, "groups a and b differ"), (0.3, 0.2, "no difference between groups a and b is found")):

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.cli import main
+from uqcal.command.cli import main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QUICK = ["--n-boot", "60", "--n-resamples", "99", "--n-mc", "40", "--statistics", "zms"]
@@ -27,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 def start(*args, given=None, environment=None, **options):
     "The command in a process of its own, bytes in and bytes out."
-    code = "from uqcal.cli import main; main()"
+    code = "from uqcal.command.cli import main; main()"
     return subprocess.run([sys.executable, "-c", code, *args], input=given, capture_output=True, timeout=300,
                           env={**os.environ, **(environment or {})}, **options)
 
@@ -154,7 +155,7 @@ def test_a_command_that_is_ended_cleans_up(folder, name):
     number = getattr(signal, name)
     folder.joinpath("out.csv").write_text("before")
     folder.joinpath(".out.csv.1.part").write_text("stale")
-    code = "from uqcal.cli import main; main()"
+    code = "from uqcal.command.cli import main; main()"
     with subprocess.Popen([sys.executable, "-c", code, "recalibrate", "-", "--outcome", "y", "--score", "p", "--out", "out.csv"], stdin=subprocess.PIPE,
                           stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as process:  # nohup may have turned it off
         process.stdin.write(b"p,y\n0.5,1\n")
@@ -202,7 +203,7 @@ def test_refused_before_the_work(args, said):
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
 @pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("recalibrate", 0), ("recalibrate", 1)])
 def test_closed_streams_are_refused_in_words(command, closed):
-    done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal.cli import main; main()" {command} - {"<" if closed == 0 else ">"}&-', sys.executable],
+    done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal.command.cli import main; main()" {command} - {"<" if closed == 0 else ">"}&-', sys.executable],
                           capture_output=True, timeout=120, **({"stdin": subprocess.DEVNULL} if closed else {}))
     assert (done.returncode, done.stderr.decode()) == (2, f"uqcal: standard {('input', 'output')[closed]} is closed\n")
 
@@ -217,7 +218,7 @@ def test_kernels_need_no_folder(folder):
     (folder / "site" / "uqcal" / "__pycache__").touch()  # nobody, not even root, can write below a file
     (folder / "file").touch()
     surroundings = {key: value for key, value in os.environ.items() if key not in ("HOME", "NUMBA_CACHE_DIR")}
-    done = subprocess.run([sys.executable, "-c", "from uqcal.logistic import sigmoid; print(sigmoid(0.0))"], capture_output=True, timeout=300,
+    done = subprocess.run([sys.executable, "-c", "from uqcal._chance.logistic import sigmoid; print(sigmoid(0.0))"], capture_output=True, timeout=300,
                           env={**surroundings, "PYTHONPATH": str(folder / "site"), "XDG_CACHE_HOME": str(folder / "file" / "cache"), "MPLCONFIGDIR": str(folder)})
     assert done.returncode == 0 and done.stdout.split() == [b"0.5"], done.stderr
     lines = done.stderr.decode().splitlines()
@@ -227,7 +228,7 @@ def test_kernels_need_no_folder(folder):
 @pytest.mark.parametrize("ending, left", [("nbi", 0), pytest.param("nbi", 30, marks=pytest.mark.slow), pytest.param("nbc", 0, marks=pytest.mark.slow), pytest.param("nbc", 100, marks=pytest.mark.slow)])
 def test_a_damaged_cache_is_compiled_anew(folder, ending, left):
     cache = {"NUMBA_CACHE_DIR": str(folder / "cache")}
-    args = ["-c", "from uqcal.logistic import sigmoid; print(sigmoid(0.0))"]
+    args = ["-c", "from uqcal._chance.logistic import sigmoid; print(sigmoid(0.0))"]
     for _ in range(2):
         done = subprocess.run([sys.executable, *args], capture_output=True, text=True, timeout=300, env={**os.environ, **cache})
         assert (done.returncode, done.stdout, done.stderr) == (0, "0.5\n", "")
@@ -238,11 +239,10 @@ def test_a_damaged_cache_is_compiled_anew(folder, ending, left):
 
 def test_every_kernel_can_do_without_a_folder():
     marked = 0
-    for name in sorted(os.listdir(os.path.join(ROOT, "uqcal"))):
-        if not name.endswith(".py"): continue
-        with open(os.path.join(ROOT, "uqcal", name), encoding="utf-8") as file: text = file.read()
+    for path in sorted((Path(ROOT) / "uqcal").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
         marked += text.count("\n@kernel") + text.count("\n@elementwise")
-        assert name == "kernels.py" or "import numba" not in text, name
+        assert path.name == "kernels.py" or "import numba" not in text, path
     assert marked > 100
 
 
@@ -348,7 +348,7 @@ def jailed(folder, *args, given=None):
     reads = "caps=-all,+dac_read_search"
     bound = [shutil.which("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-{reads}", f"--ambient-{reads}"] if os.getuid() == 0 else []
     surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site), "TMPDIR": str(nowhere)} | ({} if bound else {"HOME": str(nowhere)})
-    return subprocess.run([*bound, sys.executable, "-c", "from uqcal.cli import main; main()", *args], input=given, capture_output=True, timeout=600, cwd=nowhere, env=surroundings)
+    return subprocess.run([*bound, sys.executable, "-c", "from uqcal.command.cli import main; main()", *args], input=given, capture_output=True, timeout=600, cwd=nowhere, env=surroundings)
 
 
 @pytest.fixture

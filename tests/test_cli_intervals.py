@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.cli import main
-from uqcal.coverage import interval_report
+from uqcal.command.cli import main
+from uqcal.intervals.coverage import interval_report
 
 QUICK = ["--n-resamples", "199"]
 BOUNDS = ["--observed", "y", "--lower", "lo", "--upper", "hi", "--level", "0.9"]

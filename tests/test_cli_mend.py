@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.cli import main
-from uqcal.results import three_digits
-from uqcal.scaling import Mend
+from uqcal.command.cli import main
+from uqcal._base.results import three_digits
+from uqcal.corrections.scaling import Mend
 
 QUICK = ["--n-boot", "99", "--n-resamples", "199", "--jobs", "1"]
 

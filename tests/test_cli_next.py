@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.cli import main
-from uqcal.cli_parts import with_places
-from uqcal.tables import Table
+from uqcal.command.cli import main
+from uqcal.command.cli_parts import with_places
+from uqcal._base.tables import Table
 
 QUICK = ["--n-resamples", "199", "--jobs", "1"]
 READ = ["--decimal", ",", "--thousands", ".", "--encoding", "latin-1", "--drop-missing", "--where", "T > 1 and Größe == 'a b'"]

@@ -61,7 +61,7 @@ def test_what_changes_at_each_run_is_stripped_when_jupyter_saves(tmp_path):
     hooks.install(tmp_path, tmp_path / "made")
     settings = SimpleNamespace(ContentsManager=SimpleNamespace())
     with warnings.catch_warnings(): exec((tmp_path / "made" / "etc" / "jupyter" / "jupyter_server_config.py").read_text(), {"get_config": lambda: settings})
-    kept = json.loads((notebooks.ROOT / "nbs" / "14_logistic.ipynb").read_text(encoding="utf-8"))
+    kept = json.loads((notebooks.ROOT / "nbs" / "chance/14_logistic.ipynb").read_text(encoding="utf-8"))
     ran = copy.deepcopy(kept)
     for cell in ran["cells"]:
         if cell["cell_type"] == "code": cell.update(execution_count=7, metadata={"collapsed": True})
@@ -71,14 +71,14 @@ def test_what_changes_at_each_run_is_stripped_when_jupyter_saves(tmp_path):
 
 
 def test_a_page_is_named_by_its_number_its_name_or_a_part_of_it():
-    assert page.found("14").name == page.found("14_logistic").name == page.found("nbs/14_logistic.ipynb").name == "14_logistic.ipynb"
+    assert page.found("14").name == page.found("14_logistic").name == page.found("nbs/chance/14_logistic.ipynb").name == "14_logistic.ipynb"
     assert page.found("tutorials/regression").name == "regression.ipynb"
     for part, said in (("4", "may be any of"), ("nowhere", "no notebook")):
         with pytest.raises(SystemExit, match=said): page.found(part)
 
 
 def test_a_page_is_stored_as_git_keeps_it(tmp_path):
-    before = (notebooks.ROOT / "nbs" / "14_logistic.ipynb").read_text(encoding="utf-8")
+    before = (notebooks.ROOT / "nbs" / "chance/14_logistic.ipynb").read_text(encoding="utf-8")
     (tmp_path / "one.ipynb").write_text(before, encoding="utf-8")
     page.store(notebooks.read(tmp_path / "one.ipynb"), tmp_path / "one.ipynb")
     assert (tmp_path / "one.ipynb").read_text(encoding="utf-8") == before

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uqcal import distributions, load_demo, validate
-from uqcal.bias import bias_of
-from uqcal.conclusions import Conclusion, by_chance, check_tolerance, draw_conclusions, headline_of, mends_for, next_step, part_tables, still_open
-from uqcal.resampling import holm
-from uqcal.results import Interval
-from uqcal.sample import Sample
+from uqcal import load_demo, validate
+from uqcal._chance import distributions
+from uqcal.errors.bias import bias_of
+from uqcal.errors.conclusions import Conclusion, by_chance, check_tolerance, draw_conclusions, headline_of, mends_for, next_step, part_tables, still_open
+from uqcal._chance.resampling import holm
+from uqcal._base.results import Interval
+from uqcal.sample.sample import Sample
 
 WHOLE = ["bias", "average calibration", "consistency", "error-uncertainty link"]
 
@@ -244,7 +245,7 @@ def test_a_row_that_is_not_out_of_line_is_named_where_it_decides():
 def test_a_row_in_line_is_asked_about_only_where_it_could_turn_an_answer():
     "A normal set of 3,000 points, 1.5 times too large: nothing is near the level. Mutation: the row is always tried."
     from unittest.mock import patch
-    import uqcal.conclusions as module
+    import uqcal.errors.conclusions as module
     rng = np.random.default_rng(4)
     with patch.object(module, "_answers", wraps=module._answers) as asked:
         draw_conclusions(1.5 * rng.standard_normal(3000), np.exp(0.2 * rng.standard_normal(3000)), n_boot=199, n_resamples=199, rng=1)
@@ -292,7 +293,7 @@ def test_what_is_wrong_with_the_column_comes_before_mends():
 
 def test_a_factor_as_it_is_written_lies_within_its_limits():
     "1.0065 is not 1.01 beside limits of 1.004 and 1.009; factors of hundreds have no powers of ten. Caught: two digits always."
-    from uqcal.conclusions import _times
+    from uqcal.errors.conclusions import _times
     assert _times(1.0065, Interval(1.0042, 1.0088)) == "1.006 times (1.004 to 1.009)"
     assert _times(0.78, Interval(0.684, 0.996)) == "0.78 times (0.684 to 0.996)"
     assert _times(34.06, Interval(17.01, 594)) == "34.06 times (17.01 to 590)"
@@ -674,8 +675,8 @@ def test_headline_counts_features_and_knows_no_prose():
 
 def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
     "The columns by `check_errors`, each order by `Ordering.of`, whatever statistics and tests use it."
-    from uqcal import inputs
-    from uqcal import sample as room
+    from uqcal._base import inputs
+    from uqcal.sample import sample as room
     seen, sorted_ = [], []
     monkeypatch.setattr(room, "check_errors", lambda *columns: seen.append("both") or inputs.check_errors(*columns))
     plain = room.Ordering.of.__func__
@@ -707,7 +708,7 @@ def test_correlation_without_spread_is_undecided(error, uncertainty, reason):
 
 
 def test_features_are_refused_before_anything_is_computed(monkeypatch):
-    monkeypatch.setattr("uqcal.validation.intervals_of", lambda *args, **options: pytest.fail("computed in vain"))
+    monkeypatch.setattr("uqcal.errors.validation.intervals_of", lambda *args, **options: pytest.fail("computed in vain"))
     error, uncertainty = sample(1)
     for features in ({"x": np.ones(300)}, {"x": [None, *TEXT[1:]]}, {"x": COLUMN[1:]}, [COLUMN]):
         with pytest.raises((ValueError, TypeError), match="features"):
@@ -720,7 +721,7 @@ def test_features_are_refused_before_anything_is_computed(monkeypatch):
 
 def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
     "Ten million points are shuffled some 200 times, after which fifteen features could never be found wrong."
-    monkeypatch.setattr("uqcal.consistency.affordable", lambda n_resamples, n: min(n_resamples, 199))
+    monkeypatch.setattr("uqcal.statistics.consistency.affordable", lambda n_resamples, n: min(n_resamples, 199))
     rng = np.random.default_rng(0)
     u = rng.gamma(3, size=100)
     e = u * rng.standard_normal(100)
@@ -830,8 +831,8 @@ def test_a_place_that_is_not_sure_is_called_so():
 
 
 def test_limits_are_not_rounded_to_one():
-    from uqcal.conclusions import _times
-    from uqcal.results import Interval
+    from uqcal.errors.conclusions import _times
+    from uqcal._base.results import Interval
     for limits, text in (((0.93, 0.997), "0.930 to 0.997"), ((1.0004, 1.2), "1.0004 to 1.2000"), ((0.9, 1.0), "0.90 to 1.00"), ((0.5, 1.9), "0.50 to 1.90")):
         assert _times(0.98, Interval(*limits)) == f"0.98 times ({text})"
 

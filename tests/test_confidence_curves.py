@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from uqcal.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resample, _simulated_means, confidence_curve, curve_of
-from uqcal.distributions import simulate_calibrated, standard_distribution
-from uqcal.sample import Sample
+from uqcal.statistics.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resample, _simulated_means, confidence_curve, curve_of
+from uqcal._chance.distributions import simulate_calibrated, standard_distribution
+from uqcal.sample.sample import Sample
 
 FEW = {"n_boot": 20, "n_resamples": 19, "rng": 1}
 POWER = {"rmse": 2, "mae": 1}
@@ -125,8 +125,8 @@ def test_simulated_curves_equal_those_of_plain_errors(demo):
 
 def test_each_shuffle_keeps_the_set_of_scaled_errors_and_the_curve_of_its_pairing():
     "Replay the shuffles: each null curve is that of the errors so paired."
-    from uqcal.resampling import shuffle, shuffle_state
-    from uqcal.confidence_curves import _shuffled_means
+    from uqcal._chance.resampling import shuffle, shuffle_state
+    from uqcal.statistics.confidence_curves import _shuffled_means
     uncertainty = np.array([0.5, 0.5, 0.9, 1.4, 1.4, 1.4, 2.0])
     groups = _Groups.of(Sample(uncertainty * np.array([0.1, -0.3, 0.2, 0.9, -0.5, 1.4, 2.6]), uncertainty), 2, 7)
     fixed, state = (groups.s, groups.count, groups.kept), shuffle_state(np.random.default_rng(1))

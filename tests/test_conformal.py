@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 
-from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets, conformal_threshold
-from uqcal.coverage_counts import conformal_rank, promised_coverage
-from uqcal.scaling import FactorScaling, GroupScaling, LinearShift, LogLinearScaling, Mend
+from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets, conformal_threshold
+from uqcal._chance.coverage_counts import conformal_rank, promised_coverage
+from uqcal.corrections.scaling import FactorScaling, GroupScaling, LinearShift, LogLinearScaling, Mend
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from timing import python_with_mapie

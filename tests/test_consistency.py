@@ -10,10 +10,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uqcal import datasets, distributions, statistics
-from uqcal.consistency import STATISTICS, NothingToTest, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
-from uqcal.resampling import monte_carlo_pvalue, shuffle, shuffle_state
-from uqcal.sample import Sample
+from uqcal.sample import datasets
+from uqcal._chance import distributions
+from uqcal.statistics import statistics
+from uqcal.statistics.consistency import STATISTICS, NothingToTest, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
+from uqcal._chance.resampling import monte_carlo_pvalue, shuffle, shuffle_state
+from uqcal.sample.sample import Sample
 
 TWO_SIDED = ("correlation", "cc")
 ORDERLESS = ("kuiper", "kuiper-rank", "zmse", "ence")
@@ -226,7 +228,7 @@ def test_level_is_five_percent_for_every_distribution_and_size(case):
     n, distribution = CASES[case]
     rates = np.mean(many_pvalues(n, distribution, 2000, 39, seed=case) <= 0.05, axis=0)
     assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(STATISTICS, rates))
-    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "23_consistency_level.csv", index_col=["n", "distribution"])
+    shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "statistics/23_consistency_level.csv", index_col=["n", "distribution"])
     np.testing.assert_allclose(rates, shown.loc[(n, distribution), list(STATISTICS)], atol=0.001)
 
 

@@ -5,9 +5,9 @@ A share of 95 % counted in 1,000 sets has a standard deviation of 0.7 %.
 import numpy as np
 import pytest
 
-from uqcal.bootstrap import bca_intervals
-from uqcal.distributions import simulate_calibrated, simulate_errors
-from uqcal.references import simulated_reference
+from uqcal.statistics.bootstrap import bca_intervals
+from uqcal._chance.distributions import simulate_calibrated, simulate_errors
+from uqcal.statistics.references import simulated_reference
 
 pytestmark = pytest.mark.slow
 SETS, RESAMPLES = 1000, 1000

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uqcal.coverage_counts import count_tails, coverage_interval, group_pvalues, promised_coverage, tail_pvalue
+from uqcal._chance.coverage_counts import count_tails, coverage_interval, group_pvalues, promised_coverage, tail_pvalue
 
 
 def test_ranks_do_not_suffer_from_rounding():

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uqcal.cumulative import CumulativeGraph, calibration_graph, comparison_graph, paired_reliability, subpopulation_graph
-from uqcal.results import visible_points
+from uqcal.subgroups.cumulative import CumulativeGraph, calibration_graph, comparison_graph, paired_reliability, subpopulation_graph
+from uqcal._base.results import visible_points
 
 # ---- the paper's synthetic examples: n, Kuiper, Kolmogorov-Smirnov, their ratios to sigma as printed; Kuiper, KS, sigma with weights
 
@@ -194,7 +194,7 @@ def test_subpopulation_and_calibration_equal_their_slow_twins(responses, ties, w
 @pytest.mark.parametrize("ties", ["distinct", "many", "lump"])
 def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     "Each rise is linear in the responses: differentiate it by each, and put the local variances between."
-    from uqcal.cumulative import _neighbours, _own_noise
+    from uqcal.subgroups.cumulative import _neighbours, _own_noise
     rng, nobody = np.random.default_rng(3), np.empty(0, np.int64)
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "real", ties, True, n) for n in (40, 25))
     order_a, order_b = np.argsort(s_a, kind="stable"), np.argsort(s_b, kind="stable")
@@ -224,7 +224,7 @@ def test_the_slope_without_ends_is_that_of_all_scores():
 
 
 def test_subpopulation_noise_is_that_of_the_linear_map():
-    from uqcal.cumulative import _split_neighbours, _split_noise
+    from uqcal.subgroups.cumulative import _split_neighbours, _split_noise
     rng = np.random.default_rng(4)
     y, s, w = drawn(rng, "real", "some", True, 80)
     order = np.argsort(s, kind="stable")

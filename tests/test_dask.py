@@ -9,20 +9,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.bias import bias_test
-from uqcal.bin_scaling import extrapolate
-from uqcal.bootstrap import bca_interval
-from uqcal.calibration import calibration_report
-from uqcal.confidence_curves import confidence_curve
-from uqcal.consistency import consistency_test
-from uqcal.cumulative import comparison_graph
-from uqcal.factors import average_test, factors_along
-from uqcal.intervals import hsic_test
-from uqcal.model_comparison import compare_models
-from uqcal.references import simulated_reference
-from uqcal.reliability import ece_test
-from uqcal.screening import screen
-from uqcal.validation import validate
+from uqcal.errors.bias import bias_test
+from uqcal.statistics.bin_scaling import extrapolate
+from uqcal.statistics.bootstrap import bca_interval
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.statistics.confidence_curves import confidence_curve
+from uqcal.statistics.consistency import consistency_test
+from uqcal.subgroups.cumulative import comparison_graph
+from uqcal.errors.factors import average_test, factors_along
+from uqcal.intervals.intervals import hsic_test
+from uqcal.comparison.model_comparison import compare_models
+from uqcal.statistics.references import simulated_reference
+from uqcal.probabilities.reliability import ece_test
+from uqcal.subgroups.screening import screen
+from uqcal.errors.validation import validate
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
 

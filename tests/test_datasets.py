@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uqcal import datasets
-from uqcal.datasets import DatasetUnavailable, RegressionErrors, catalogue, load_demo, load_errors
+from uqcal.sample import datasets
+from uqcal.sample.datasets import DatasetUnavailable, RegressionErrors, catalogue, load_demo, load_errors
 
 NAMES = list(catalogue().index)
 SHARED = os.environ.get("UQCAL_DATA_DIR")

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy.linalg import hadamard
 
-from uqcal import cumulative
-from uqcal.calibration import _sizes, calibration_report
-from uqcal.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
-from uqcal.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
-from uqcal.reliability import calibration_error_interval, ece_test
-from uqcal.screening import screen
-from uqcal.walk import Walk, band_of, significance_of
+from uqcal.subgroups import cumulative
+from uqcal.probabilities.calibration import _sizes, calibration_report
+from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
+from uqcal.subgroups.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
+from uqcal.probabilities.reliability import calibration_error_interval, ece_test
+from uqcal.subgroups.screening import screen
+from uqcal.probabilities.walk import Walk, band_of, significance_of
 
 NOBODY = np.empty(0, np.int64)
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from uqcal.distributions import has_heavy_tails
+from uqcal._chance.distributions import has_heavy_tails
 
 
 @pytest.mark.parametrize("index, heavy", [(1.3, True), (1.6, False)])

@@ -12,7 +12,8 @@ from numpydoc.validate import validate
 
 ROOT = notebooks.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
-MODULES = sorted(path.stem for path in (ROOT / "uqcal").glob("[a-z]*.py"))
+MODULES = sorted(".".join(path.relative_to(ROOT / "uqcal").with_suffix("").parts) for path in (ROOT / "uqcal").rglob("[a-z]*.py"))
+assert len(MODULES) > 50
 OFF = {
     "GL01": "the summary begins right after the quotes",
     "SS05": "the summary names what comes out, which may begin with a plural",

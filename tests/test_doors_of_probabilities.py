@@ -7,14 +7,14 @@ import pytest
 
 from uqcal import (ConformalSets, calibration_graph, calibration_report, comparison_graph, ece_test, expected_calibration_error, kuiper_test, rate_difference,
                    reliability_diagram, screen, subpopulation_graph, top_label_ece)
-from uqcal.calibration import brier_decomposition, largest_difference
-from uqcal.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
-from uqcal.cli import main
-from uqcal.inputs import check_multiclass, check_outcomes, check_probabilities
-from uqcal.partition_comparison import comparison_of_partitions
-from uqcal.reliability import calibration_error_interval, classwise_ece, debiased_squared_error
-from uqcal.scores import brier_score, log_loss
-from uqcal.walk import cumulative_differences
+from uqcal.probabilities.calibration import brier_decomposition, largest_difference
+from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
+from uqcal.command.cli import main
+from uqcal._base.inputs import check_multiclass, check_outcomes, check_probabilities
+from uqcal.subgroups.partition_comparison import comparison_of_partitions
+from uqcal.probabilities.reliability import calibration_error_interval, classwise_ece, debiased_squared_error
+from uqcal.comparison.scores import brier_score, log_loss
+from uqcal.probabilities.walk import cumulative_differences
 
 
 def cases(seed=0, n=300):

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from uqcal.error_monitor import _RATES, _SHARES, _SIDES, _WAYS, UncertaintyMonitor
+from uqcal.online.error_monitor import _RATES, _SHARES, _SIDES, _WAYS, UncertaintyMonitor
 
 
 def slow(u, error, run_length, kurtosis=9.0):

@@ -6,13 +6,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from uqcal.bias import bias_test
-from uqcal.calibration_tests import kolmogorov_smirnov_test, kuiper_test, spiegelhalter_test
-from uqcal.intervals import regression_coverage_score, regression_mean_width_score, regression_mwi_score
-from uqcal.reliability import expected_calibration_error
-from uqcal.scores import brier_score, crps, interval_score, log_loss, negative_log_density
-from uqcal.statistics import cc, ence, nll, rce, zms, zmse
-from uqcal.walk import cumulative_differences
+from uqcal.errors.bias import bias_test
+from uqcal.probabilities.calibration_tests import kolmogorov_smirnov_test, kuiper_test, spiegelhalter_test
+from uqcal.intervals.intervals import regression_coverage_score, regression_mean_width_score, regression_mwi_score
+from uqcal.probabilities.reliability import expected_calibration_error
+from uqcal.comparison.scores import brier_score, crps, interval_score, log_loss, negative_log_density
+from uqcal.statistics.statistics import cc, ence, nll, rce, zms, zmse
+from uqcal.probabilities.walk import cumulative_differences
 
 N = 400
 rng = np.random.default_rng(1)

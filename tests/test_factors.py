@@ -2,10 +2,10 @@
 import numpy as np
 import pytest
 from scipy import stats
-from uqcal import factors
-from uqcal.factors import average_of, average_test, factors_along, factors_of, points_for, valid_bins
-from uqcal.results import Interval
-from uqcal.sample import Sample
+from uqcal.errors import factors
+from uqcal.errors.factors import average_of, average_test, factors_along, factors_of, points_for, valid_bins
+from uqcal._base.results import Interval
+from uqcal.sample.sample import Sample
 
 
 def draw(dof, n, rng):
@@ -253,7 +253,7 @@ def test_stored_levels_and_coverage_are_found_again():
     "A thousand sets against 2,000: rates near 5 % differ by 2.5 points with a probability of 0.3 %."
     import pandas as pd
     from pathlib import Path
-    stored = pd.read_csv(Path(__file__).parents[1] / "nbs" / "27_factors_average.csv").set_index(["distribution", "n"])
+    stored = pd.read_csv(Path(__file__).parents[1] / "nbs" / "errors/27_factors_average.csv").set_index(["distribution", "n"])
     for name, dof in (("normal", np.inf), ("t6", 6), ("t4", 4), ("t3", 3)):
         for n in (20, 100):
             rng = np.random.default_rng([31, n])

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import tables
-from uqcal.tables import read_errors, read_table
+from uqcal._base import tables
+from uqcal._base.tables import read_errors, read_table
 
 CLEAN = ["0.1", "-2.5", "3", "1e-3", "12.635", "-0", "7.910", "549", "1204", "0.30000000000000004", "123456789.123456789", "5e-324", "1.7976931348623157e308", ".5", "2."]
 MISSING = ["", "NA", "nan", "NaN", "-nan", "#N/A", ".", "?", "-", "null", "None", "n/a", "N/A", "<NA>", "#NA", "nA", "1.#IND"]

@@ -4,16 +4,16 @@ import itertools
 import numpy as np
 import pytest
 
-from uqcal.bin_scaling import extrapolate
-from uqcal.bootstrap import bca_interval, bca_intervals
-from uqcal.confidence_curves import confidence_curve
-from uqcal.consistency import NothingToTest, consistency_test, link_test, shuffle_plan, under_hypothesis
-from uqcal.bias import bias_test
-from uqcal.factors import average_test
-from uqcal.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, widening_of, without_groups
-from uqcal.resampling import as_observed
-from uqcal.sample import Ordering, Sample
-from uqcal.statistics import ence
+from uqcal.statistics.bin_scaling import extrapolate
+from uqcal.statistics.bootstrap import bca_interval, bca_intervals
+from uqcal.statistics.confidence_curves import confidence_curve
+from uqcal.statistics.consistency import NothingToTest, consistency_test, link_test, shuffle_plan, under_hypothesis
+from uqcal.errors.bias import bias_test
+from uqcal.errors.factors import average_test
+from uqcal._chance.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, widening_of, without_groups
+from uqcal._chance.resampling import as_observed
+from uqcal.sample.sample import Ordering, Sample
+from uqcal.statistics.statistics import ence
 
 rng = np.random.default_rng(1)
 GROUP = np.repeat(np.arange(12), 4)[rng.permutation(48)]

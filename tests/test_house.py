@@ -17,7 +17,7 @@ import notebooks
 import pytest
 
 ROOT = notebooks.ROOT
-MODULES = sorted(p.stem for p in (ROOT / "uqcal").glob("[a-z]*.py"))
+MODULES = sorted(".".join(p.relative_to(ROOT / "uqcal").with_suffix("").parts) for p in (ROOT / "uqcal").rglob("[a-z]*.py"))
 SOURCES = ["settings.ini", "setup.py", "pyproject.toml", "MANIFEST.in", "_quarto.yml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "nbs",
            "uqcal", "tools"]
 VERSIONS = ["3.10", "3.11", "3.12", "3.13"]
@@ -62,11 +62,11 @@ def test_export_changes_nothing(copy):
 
 def test_every_module_comes_from_a_notebook():
     exported = set()
-    for path in (ROOT / "nbs").glob("[0-9][0-9]_*.ipynb"):
-        named = re.search(r"^#\| default_exp (\w+)$", "\n".join(c.source for c in notebooks.read(path).cells if c.cell_type == "code"), re.M)
+    for path in (ROOT / "nbs").rglob("[0-9][0-9]_*.ipynb"):
+        named = re.search(r"^#\| default_exp ([\w.]+)$", "\n".join(c.source for c in notebooks.read(path).cells if c.cell_type == "code"), re.M)
         assert named, f"{path.name} has no cell `#| default_exp name`"
         exported.add(named[1])
-    assert exported == set(MODULES)
+    assert exported == set(MODULES) and len(exported) > 50
 
 
 def test_clean_leaves_notebooks_unchanged(copy):
@@ -106,8 +106,9 @@ def test_public_names_are_there_and_known_to_type_checkers():
         assert name in module.__all__ and getattr(uqcal, name) is getattr(module, name)
     stub = ast.parse((ROOT / "uqcal" / "__init__.pyi").read_text(encoding="utf-8"))
     stated = {(node.module, alias.name) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert stated == {("uqcal", m) for m in uqcal._CONTENTS} | {(f"uqcal.{home}", name) for name, home in uqcal._HOME.items()}
-    assert set(uqcal._CONTENTS) == set(MODULES), "uqcal/__init__.py lists every module in _CONTENTS, and uqcal/__init__.pyi imports it"
+    assert stated == {("uqcal", folder) for folder in uqcal._FOLDERS} | {(f"uqcal.{home}", name) for name, home in uqcal._HOME.items()}
+    folders = {name.split(".")[0] for name in MODULES}
+    assert set(uqcal._CONTENTS) <= set(MODULES) and set(uqcal._FOLDERS) == {folder for folder in folders if not folder.startswith("_")}
 
 
 def test_the_stub_is_made_from_the_table_of_contents(copy):
@@ -143,7 +144,7 @@ def test_public_signatures_are_typed_and_documented(name):
 
 
 def _all_code():
-    for path in [*ROOT.glob("uqcal/*.py"), *ROOT.glob("tests/*.py"), *ROOT.glob("tools/*.py"), *ROOT.glob("benchmarks/*.py"), ROOT / "setup.py"]:
+    for path in [*ROOT.glob("uqcal/**/*.py"), *ROOT.glob("tests/*.py"), *ROOT.glob("tools/*.py"), *ROOT.glob("benchmarks/*.py"), ROOT / "setup.py"]:
         yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
     for path in notebooks.every_notebook():
         for number, cell in enumerate(notebooks.read(path).cells):
@@ -175,10 +176,10 @@ def build(copy):
 
 
 def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
-    from uqcal.studies import PAGES
+    from uqcal.command.studies import PAGES
     archive, wheel = build(copy)
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    expected = {f"uqcal/{p.name}" for p in (ROOT / "uqcal").iterdir() if p.is_file()}
+    expected = {str(p.relative_to(ROOT)) for p in (ROOT / "uqcal").rglob("*.py*") if p.suffix in (".py", ".pyi")} | {"uqcal/py.typed"}
     expected |= {f"uqcal/data/{name}" for name in ("Diffusion_RF_Test_cal.csv", "LICENSE-CeCILL-2.1.txt", "SOURCE.txt")}
     expected |= {f"uqcal/data/{page}.ipynb" for page in PAGES}
     assert packed == expected
@@ -186,7 +187,7 @@ def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
     for line in [f"Version: {settings()['version']}", "License-File: LICENSE", "Requires-Python: >=3.10", *(f"Programming Language :: Python :: {v}" for v in VERSIONS)]:
         assert line in metadata
     entries = zipfile.ZipFile(wheel).read(next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/entry_points.txt"))).decode()
-    assert "uqcal = uqcal.cli:main" in entries and "uqcal = uqcal._modidx:d" in entries
+    assert "uqcal = uqcal.command.cli:main" in entries and "uqcal = uqcal._modidx:d" in entries
     assert {"settings.ini", "setup.py", "LICENSE"} <= {name.split("/", 1)[1] for name in tarfile.open(archive).getnames() if "/" in name}
 
 

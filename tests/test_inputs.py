@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from uqcal.calibration_tests import kuiper_test
-from uqcal.cumulative import calibration_graph, comparison_graph, subpopulation_graph
-from uqcal.inputs import (check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_labels_agree, check_outcomes, check_probabilities,
+from uqcal.probabilities.calibration_tests import kuiper_test
+from uqcal.subgroups.cumulative import calibration_graph, comparison_graph, subpopulation_graph
+from uqcal._base.inputs import (check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_labels_agree, check_outcomes, check_probabilities,
                           check_weights, plain_array, printable, read_labels, read_vector)
-from uqcal.intervals import regression_coverage_score
-from uqcal.online import OnlineNewtonStep, OnlinePlattScaling
-from uqcal.recalibration import PlattScaling
-from uqcal.reliability import expected_calibration_error, top_label_ece
-from uqcal.sample import Sample
-from uqcal.screening import screen
-from uqcal.statistics import ence
-from uqcal.validation import validate
+from uqcal.intervals.intervals import regression_coverage_score
+from uqcal.online.online import OnlineNewtonStep, OnlinePlattScaling
+from uqcal.probabilities.recalibration import PlattScaling
+from uqcal.probabilities.reliability import expected_calibration_error, top_label_ece
+from uqcal.sample.sample import Sample
+from uqcal.subgroups.screening import screen
+from uqcal.statistics.statistics import ence
+from uqcal.errors.validation import validate
 
 NUMBERS = [0.25, -1.5, 3.0, 1e-3]
 

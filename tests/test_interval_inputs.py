@@ -6,16 +6,16 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from uqcal.cli import app
-from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
-from uqcal.coverage import interval_report
-from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
-from uqcal.intervals import (classification_coverage_score, coverage_test, coverage_width_based, feature_stratified_coverage, hsic, hsic_test,
+from uqcal.command.cli import app
+from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
+from uqcal.intervals.coverage import interval_report
+from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
+from uqcal.intervals.intervals import (classification_coverage_score, coverage_test, coverage_width_based, feature_stratified_coverage, hsic, hsic_test,
                              regression_coverage_score, regression_mean_width_score, regression_mwi_score, regression_ssc, regression_ssc_score, size_stratified_coverage)
-from uqcal.model_comparison import compare_models
-from uqcal.partitions import coverage_of_partitions
-from uqcal.scaling import LogLinearScaling
-from uqcal.scores import interval_score
+from uqcal.comparison.model_comparison import compare_models
+from uqcal.parts.partitions import coverage_of_partitions
+from uqcal.corrections.scaling import LogLinearScaling
+from uqcal.comparison.scores import interval_score
 
 N, FEW = 300, dict(n_resamples=49, rng=0)
 

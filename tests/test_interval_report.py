@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from uqcal.coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
-from uqcal.coverage import effective_number, interval_report, shown_parts
-from uqcal.intervals import regression_mwi_score
+from uqcal._chance.coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
+from uqcal.intervals.coverage import effective_number, interval_report, shown_parts
+from uqcal.intervals.intervals import regression_mwi_score
 
 QUICK = dict(n_resamples=199, rng=1)
 

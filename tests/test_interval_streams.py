@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from uqcal.conformal import conformal_threshold
-from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
+from uqcal.intervals.conformal import conformal_threshold
+from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
 
 TRACKERS = {"quantile": QuantileTracker, "adaptive": lambda **options: AdaptiveConformal(window=100, **options), "aggregated": lambda **options: AggregatedAdaptive(window=100, **options)}
 each = pytest.mark.parametrize("make", TRACKERS.values(), ids=TRACKERS.keys())

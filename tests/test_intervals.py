@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uqcal import intervals as iv
+from uqcal.intervals import intervals as iv
 
 # --- a twin in plain Python, straight from the formulas -------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from uqcal.kernels import _stand_for_the_same, elementwise, kernel
-from uqcal.logistic import sigmoid
-from uqcal.resampling import _draw_last, shuffle
+from uqcal._base.kernels import _stand_for_the_same, elementwise, kernel
+from uqcal._chance.logistic import sigmoid
+from uqcal._chance.resampling import _draw_last, shuffle
 
 
-@pytest.mark.parametrize("module", ["uqcal.validation", "uqcal.consistency", "uqcal.cumulative", "uqcal.walk"])
+@pytest.mark.parametrize("module", ["uqcal.errors.validation", "uqcal.statistics.consistency", "uqcal.subgroups.cumulative", "uqcal.probabilities.walk"])
 def test_an_import_loads_no_compiler(module):
     code = f"import sys, {module}; print(*[name for name in ('numba', 'scipy.stats', 'matplotlib') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -57,8 +57,8 @@ def test_division_by_zero_is_an_error_unless_asked_otherwise():
 
 
 LOOPS = """import numpy as np
-from uqcal.kernels import kernel
-from uqcal.resampling import _32, _LOW_HALF, _rotated, _draw_last
+from uqcal._base.kernels import kernel
+from uqcal._chance.resampling import _32, _LOW_HALF, _rotated, _draw_last
 @kernel
 def shuffle(values: np.ndarray, state: np.ndarray) -> None:
     "To be documented."
@@ -104,11 +104,11 @@ def test_names_stand_for_the_same_where_the_compiled_loop_would_be_the_same(here
 
 
 def test_another_mark_under_the_same_name_is_another_kernel(tmp_path):
-    text = "import numpy as np\nfrom uqcal.kernels import {} as elementwise\n" + inspect.getsource(sigmoid.__wrapped__)
+    text = "import numpy as np\nfrom uqcal._base.kernels import {} as elementwise\n" + inspect.getsource(sigmoid.__wrapped__)
     found = [defined(tmp_path / f"{mark}.py", text.format(mark))["sigmoid"].compiled is sigmoid.compiled for mark in ("elementwise", "kernel")]
     assert found == [True, False]
 
 
 def test_a_kernel_without_a_source_is_compiled(tmp_path):
-    names = defined(tmp_path / "nowhere.py", "from uqcal.kernels import kernel\n@kernel\ndef sort_by_score(x): return x + 1\n", kept=False)
+    names = defined(tmp_path / "nowhere.py", "from uqcal._base.kernels import kernel\n@kernel\ndef sort_by_score(x): return x + 1\n", kept=False)
     assert names["sort_by_score"](1) == 2

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from uqcal.logistic import as_counts, beta_features, boxed, fit_logistic, is_separable, map_scores, platt_features, sigmoid
+from uqcal._base.inputs import boxed
+from uqcal._chance.logistic import as_counts, beta_features, fit_logistic, is_separable, map_scores, platt_features, sigmoid
 
 
 def test_the_sigmoid_is_scipys_to_rounding_and_never_overflows():

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from uqcal.datasets import load_logits
+from uqcal.sample.datasets import load_logits
 
 with_data = pytest.mark.skipif("UQCAL_DATA_DIR" not in os.environ, reason="UQCAL_DATA_DIR names no folder with the data sets")
 

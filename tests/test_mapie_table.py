@@ -14,14 +14,14 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import uqcal
-from uqcal import calibration_tests as ct
-from uqcal import intervals as iv
-from uqcal import reliability as rel
-from uqcal import walk as wk
-from uqcal.brownian import kolmogorov_smirnov_null, kuiper_null
+from uqcal.probabilities import calibration_tests as ct
+from uqcal.intervals import intervals as iv
+from uqcal.probabilities import reliability as rel
+from uqcal.probabilities import walk as wk
+from uqcal._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 
 MAPIE = "mapie==1.6.0"
-PAGE = Path(__file__).parents[1] / "nbs" / "30_intervals.ipynb"
+PAGE = Path(__file__).parents[1] / "nbs" / "intervals/30_intervals.ipynb"
 MODULES = ("regression", "classification", "conditional", "uncertainty", "calibration")
 
 
@@ -36,9 +36,9 @@ def table():
 
 def found(name):
     "The function or method of this name in the modules of this package."
-    for module in pkgutil.iter_modules(uqcal.__path__):
-        if module.name.startswith("_"): continue
-        home = importlib.import_module(f"uqcal.{module.name}")
+    for module in pkgutil.walk_packages(uqcal.__path__, "uqcal."):
+        if module.ispkg or module.name == "uqcal._modidx": continue
+        home = importlib.import_module(module.name)
         if hasattr(home, name.split(".")[0]) and name.split(".")[0] in home.__all__:
             for part in name.split("."): home = getattr(home, part)
             return home

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from uqcal.cli import main
-from uqcal.conclusions import AVERAGE, draw_conclusions
-from uqcal.factors import average_test
-from uqcal.mending import cross_fitted, make_folds, mend, score_table
-from uqcal.sample import Sample
-from uqcal.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift, credible_means, fit_log_variance,
+from uqcal.command.cli import main
+from uqcal.errors.conclusions import AVERAGE, draw_conclusions
+from uqcal.errors.factors import average_test
+from uqcal.corrections.mending import cross_fitted, make_folds, mend, score_table
+from uqcal.sample.sample import Sample
+from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift, credible_means, fit_log_variance,
                            isotonic_blocks, likely_dof, log_density)
-from uqcal.validation import validate
+from uqcal.errors.validation import validate
 
 QUICK = dict(n_boot=199, n_resamples=199)
 SCALINGS = {"as stated": AsStated(), "factor": FactorScaling(), "student": FactorScaling("student"), "power": LogLinearScaling(), "power, student": LogLinearScaling("student"),

@@ -5,9 +5,9 @@ import notebooks
 import numpy as np
 import pytest
 
-from uqcal.causes import find_causes
-from uqcal.conclusions import draw_conclusions
-from uqcal.datasets import load_demo
+from uqcal.errors.causes import find_causes
+from uqcal.errors.conclusions import draw_conclusions
+from uqcal.sample.datasets import load_demo
 
 STUDY = notebooks.read(Path(__file__).parent.parent / "nbs" / "studies" / "mistakes.ipynb")
 

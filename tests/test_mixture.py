@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from uqcal.calibeating import tops
-from uqcal.mixture import OnlineMixture
-from uqcal.online import OnlineBetaScaling, OnlinePlattScaling
+from uqcal.online.calibeating import tops
+from uqcal.online.mixture import OnlineMixture
+from uqcal.online.online import OnlineBetaScaling, OnlinePlattScaling
 
 
 def stream(n=600, seed=0):

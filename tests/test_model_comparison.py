@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from uqcal.cli import main
-from uqcal.model_comparison import compare_models, mean_differences
-from uqcal.sample import Sample
-from uqcal.scores import crps, negative_log_density
+from uqcal.command.cli import main
+from uqcal.comparison.model_comparison import compare_models, mean_differences
+from uqcal.sample.sample import Sample
+from uqcal.comparison.scores import crps, negative_log_density
 
 QUICK = dict(rng=1, n_boot=499)
 
@@ -283,7 +283,7 @@ def test_days_that_are_alike_are_no_independent_points(kind, rho, most, named):
 
 
 def test_stretches_are_those_of_plain_python():
-    from uqcal.model_comparison import _alikeness
+    from uqcal.comparison.model_comparison import _alikeness
     d = np.random.default_rng(3).standard_normal(61).cumsum()
     d = np.clip(d - d.mean(), -3 * d.std(), 3 * d.std())
     d -= d.mean()

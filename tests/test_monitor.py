@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from uqcal.calibeating import Tracking, hops, tops
-from uqcal.mixture import OnlineMixture
-from uqcal.monitor import _EDGES, Alarm, CalibrationMonitor, RestartingForecaster
-from uqcal.online import OnlinePlattScaling
-from uqcal.streams import RecalibratedClassifier, make_forecaster
+from uqcal.online.calibeating import Tracking, hops, tops
+from uqcal.online.mixture import OnlineMixture
+from uqcal.online.monitor import _EDGES, Alarm, CalibrationMonitor, RestartingForecaster
+from uqcal.online.online import OnlinePlattScaling
+from uqcal.adapters.streams import RecalibratedClassifier, make_forecaster
 
 
 def sigmoid(z): return 1 / (1 + np.exp(-z))

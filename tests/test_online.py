@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from uqcal.online import (Aioli, AggregatingForecaster, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight,
+from uqcal.online.online import (Aioli, AggregatingForecaster, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight,
                           regret)
-from uqcal.logistic import platt_features
+from uqcal._chance.logistic import platt_features
 
 OPS = Path(__file__).parent / "published" / "ops"
 STREAMS = ["sec1_covariate", "sec1_label", "sec1_regression", "sec4_bank_drift_seed0", "sec4_fetal_drift_seed0"]
@@ -65,7 +65,7 @@ def test_newton_steps_and_projections_are_exact(name):
 @given(st.lists(st.floats(-50, 50), min_size=3, max_size=3), st.lists(st.floats(-3, 3), min_size=9, max_size=9), st.floats(1e-3, 10))
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_the_projection_satisfies_its_condition(point, entries, radius):
-    from uqcal.online import _project
+    from uqcal.online.online import _project
     B = np.reshape(entries, (3, 3))
     A, w = B @ B.T + 0.5 * np.eye(3), np.array(point)
     if np.linalg.norm(w) <= radius: return
@@ -156,7 +156,7 @@ def test_aioli_minimises_its_objective():
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_the_scalar_root_is_found_everywhere(c, kappa):
-    from uqcal.online import _root
+    from uqcal.online.online import _root
     z = _root(c, kappa)
     np.testing.assert_allclose(z + kappa * np.tanh(z / 2), c, rtol=1e-12, atol=1e-12)
 

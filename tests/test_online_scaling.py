@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from uqcal.online_scaling import OnlineScaling
+from uqcal.online.online_scaling import OnlineScaling
 
 KEEP, FIRST = [1, 0.99, 0.999, 1, 0.99, 0.999, 1], np.array([0.4] + 6 * [0.1])
 

@@ -7,10 +7,10 @@ dask = pytest.importorskip("dask", reason="dask is not installed")
 import dask.array as da
 import dask.dataframe as dd
 
-from uqcal import partition_comparison
-from uqcal.cumulative import comparison_graph, subpopulation_graph
-from uqcal.partition_comparison import comparison_of_partitions, comparisons_of_partitions
-from uqcal.screening import screen
+from uqcal.subgroups import partition_comparison
+from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+from uqcal.subgroups.partition_comparison import comparison_of_partitions, comparisons_of_partitions
+from uqcal.subgroups.screening import screen
 
 rng = np.random.default_rng(12)
 N = 400

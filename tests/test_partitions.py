@@ -9,15 +9,15 @@ dask = pytest.importorskip("dask", reason="dask is not installed")
 import dask.array as da
 import dask.dataframe as dd
 
-from uqcal import partitions
-from uqcal.calibration import brier_decomposition
-from uqcal.calibration_tests import binary_calibration_tests
-from uqcal.consistency import consistency_test
-from uqcal.intervals import coverage_test
-from uqcal.partitions import calibration_of_partitions, coverage_of_partitions, errors_of_partitions
-from uqcal.reliability import calibration_error_interval, reliability_diagram
-from uqcal.statistics import zms
-from uqcal.walk import as_seen
+from uqcal.parts import partitions
+from uqcal.probabilities.calibration import brier_decomposition
+from uqcal.probabilities.calibration_tests import binary_calibration_tests
+from uqcal.statistics.consistency import consistency_test
+from uqcal.intervals.intervals import coverage_test
+from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions, errors_of_partitions
+from uqcal.probabilities.reliability import calibration_error_interval, reliability_diagram
+from uqcal.statistics.statistics import zms
+from uqcal.probabilities.walk import as_seen
 
 rng = np.random.default_rng(8)
 

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from uqcal import cli
-from uqcal.mending import random_folds
-from uqcal.probability_mending import cross_fitted_map, mend_probabilities
-from uqcal.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
+from uqcal.command import cli
+from uqcal.corrections.mending import random_folds
+from uqcal.corrections.probability_mending import cross_fitted_map, mend_probabilities
+from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 
 QUICK = dict(n_boot=99, n_resamples=199)
 

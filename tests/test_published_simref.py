@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import statistics
-from uqcal.datasets import load_errors
-from uqcal.distributions import fit_fisher_dof, fit_student
-from uqcal.sample import equal_count_bins
-from uqcal.statistics import kurtosis_cs, skewness_gm
-from uqcal.validation import validate
+from uqcal.statistics import statistics
+from uqcal.sample.datasets import load_errors
+from uqcal._chance.distributions import fit_fisher_dof, fit_student
+from uqcal.sample.sample import equal_count_bins
+from uqcal.statistics.statistics import kurtosis_cs, skewness_gm
+from uqcal.errors.validation import validate
 
 PUBLISHED = Path(__file__).parent / "published"
 POINTS = json.loads((PUBLISHED / "simref_points.json").read_text("utf-8"))["sets"]

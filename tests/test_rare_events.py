@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from scipy.special import expit, log1p, logit
 
-from uqcal.calibeating import tops
-from uqcal.logistic import inner_ends, inner_scores
-from uqcal.mixture import OnlineMixture
-from uqcal.online import OnlineBetaScaling, OnlinePlattScaling
-from uqcal.probability_mending import mend_probabilities
-from uqcal.recalibration import BetaScaling, PlattScaling, TemperatureScaling
-from uqcal.streams import recalibrate_rows
+from uqcal.online.calibeating import tops
+from uqcal._chance.logistic import inner_ends, inner_scores
+from uqcal.online.mixture import OnlineMixture
+from uqcal.online.online import OnlineBetaScaling, OnlinePlattScaling
+from uqcal.corrections.probability_mending import mend_probabilities
+from uqcal.probabilities.recalibration import BetaScaling, PlattScaling, TemperatureScaling
+from uqcal.adapters.streams import recalibrate_rows
 
 TINY = np.array([1e-300, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 0.3])
 

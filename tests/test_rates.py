@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, ttest_ind
 
-from uqcal.cli import main
-from uqcal.cumulative import calibration_graph, comparison_graph, subpopulation_graph
-from uqcal.rates import MatchedAverages, cases_of, matched_difference, rate_difference, rate_difference_of, rate_interval
+from uqcal.command.cli import main
+from uqcal.subgroups.cumulative import calibration_graph, comparison_graph, subpopulation_graph
+from uqcal._chance.rates import MatchedAverages, cases_of, matched_difference, rate_difference, rate_difference_of, rate_interval
 
 
 def whole(graph):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from uqcal.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
+from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
 
 OPS = Path(__file__).parent / "published" / "ops"
 

@@ -20,22 +20,22 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 
 import uqcal
-from uqcal.brownian import kuiper_null
-from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
-from uqcal.conformal import ConformalBounds, ConformalIntervals, ConformalSets
-from uqcal.datasets import load_demo
-from uqcal.error_monitor import UncertaintyMonitor
-from uqcal.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
-from uqcal.mixture import OnlineMixture
-from uqcal.model_comparison import compare_models
-from uqcal.monitor import CalibrationMonitor, RestartingForecaster
-from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
-from uqcal.probability_mending import mend_probabilities
-from uqcal.online_scaling import OnlineScaling
-from uqcal.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
-from uqcal.sample import Sample
-from uqcal.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
-from uqcal.streams import RecalibratedClassifier
+from uqcal._chance.brownian import kuiper_null
+from uqcal.online.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
+from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
+from uqcal.sample.datasets import load_demo
+from uqcal.online.error_monitor import UncertaintyMonitor
+from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
+from uqcal.online.mixture import OnlineMixture
+from uqcal.comparison.model_comparison import compare_models
+from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
+from uqcal.online.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
+from uqcal.corrections.probability_mending import mend_probabilities
+from uqcal.online.online_scaling import OnlineScaling
+from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
+from uqcal.sample.sample import Sample
+from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
+from uqcal.adapters.streams import RecalibratedClassifier
 
 # --- worlds: valid arguments, exact in float32, and their kinds -----------------------------------------------------------------------
 
@@ -501,17 +501,17 @@ EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled"}  # takes wha
 
 def public():
     "Every public function, class and method by module and name; aliases where they were defined."
-    for module in pkgutil.iter_modules(uqcal.__path__):
-        if module.name.startswith("_"): continue
-        home = importlib.import_module(f"uqcal.{module.name}")
+    for module in pkgutil.walk_packages(uqcal.__path__, "uqcal."):
+        if module.ispkg or module.name == "uqcal._modidx": continue
+        home, room = importlib.import_module(module.name), module.name.rpartition(".")[2]
         for name in home.__all__:
             found = getattr(home, name)
             if not callable(found) or getattr(found, "__module__", home.__name__) != home.__name__: continue
-            yield f"{module.name}.{name}", found
+            yield f"{room}.{name}", found
             for method in dir(found) if inspect.isclass(found) else ():
                 inner = getattr(found, method)
                 if not method.startswith("_") and inspect.isfunction(inner) and inner.__module__.startswith("uqcal."):
-                    yield f"{module.name}.{name}.{method}", inner
+                    yield f"{room}.{name}.{method}", inner
 
 
 PUBLIC = dict(public())

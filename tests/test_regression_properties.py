@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uqcal import bootstrap, distributions, references, statistics, validation
-from uqcal.sample import Ordering, Sample, bin_starts, eleven_digits
+from uqcal.statistics import bootstrap, references, statistics
+from uqcal._chance import distributions
+from uqcal.errors import validation
+from uqcal.sample.sample import Ordering, Sample, bin_starts, eleven_digits
 
 PAIR = {
     "zms": statistics.zms,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom, binomtest
 
-from uqcal import reliability as rel
+from uqcal.probabilities import reliability as rel
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 BINARY = {

@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from uqcal.causes import find_causes
-from uqcal.consistency import consistency_test
-from uqcal.datasets import catalogue, load_demo
-from uqcal.repeats import find_repeats, related_members, repeated_cases, repeats_of
-from uqcal.sample import Sample
+from uqcal.errors.causes import find_causes
+from uqcal.statistics.consistency import consistency_test
+from uqcal.sample.datasets import catalogue, load_demo
+from uqcal.sample.repeats import find_repeats, related_members, repeated_cases, repeats_of
+from uqcal.sample.sample import Sample
 
 
 def drawn(n, seed=1):

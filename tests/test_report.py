@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import load_demo, report, validate
-from uqcal.conclusions import Conclusion
-from uqcal.page import Finding, Section, Verdict, check_target, draw_picture, render_page, write_whole
-from uqcal.report import conclude, report_sections, write_report
+from uqcal import load_demo, validate
+from uqcal.command import report
+from uqcal.errors.conclusions import Conclusion
+from uqcal._base.page import Finding, Section, Verdict, check_target, draw_picture, render_page, write_whole
+from uqcal.command.report import conclude, report_sections, write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "\"><script>alert('x')</script><img src=http://example.org/x.png onerror=alert(1)>&amp;{{ 7 * 7 }}"

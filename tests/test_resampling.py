@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from uqcal.resampling import (
+from uqcal._chance.resampling import (
     ALTERNATIVES, LOOKS, as_observed, chunk_seeds, chunk_size, holm, is_settled, monte_carlo_pvalue, run_chunks, shuffle, shuffle_last, shuffle_state, shuffle_within, under_shuffles,
 )
 

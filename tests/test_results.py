@@ -17,17 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uqcal.calibration import calibration_report
-from uqcal.calibration_tests import binary_calibration_tests, kuiper_test
-from uqcal.confidence_curves import confidence_curve
-from uqcal.coverage import interval_report
-from uqcal.cumulative import calibration_graph
-from uqcal.reliability import reliability_diagram
-from uqcal.results import (
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.probabilities.calibration_tests import binary_calibration_tests, kuiper_test
+from uqcal.statistics.confidence_curves import confidence_curve
+from uqcal.intervals.coverage import interval_report
+from uqcal.subgroups.cumulative import calibration_graph
+from uqcal.probabilities.reliability import reliability_diagram
+from uqcal._base.results import (
     Interval, Result, SignificanceTest, enumerated, html_table, new_axes, plain_text, plain_ticks, plot_null, plus_minus, three_digits,
 )
-from uqcal.screening import screen
-from uqcal.validation import validate
+from uqcal.subgroups.screening import screen
+from uqcal.errors.validation import validate
 
 WICKED = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</td></table><b>", 'a" onclick="alert(1)', "E < 0 & u > 1", "&lt;script&gt;"]
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "div"}

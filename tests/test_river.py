@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from test_streams import stream
 
-from uqcal.streams import RecalibratedFeature, RecalibratedOnline, make_forecaster
+from uqcal.adapters.streams import RecalibratedFeature, RecalibratedOnline, make_forecaster
 
 river = pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing

@@ -11,14 +11,15 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
-from uqcal import cumulative, reliability, screening
-from uqcal.calibration import brier_decomposition, calibration_report
-from uqcal.cli import main
-from uqcal.consistency import consistency_test
-from uqcal.inputs import check_binary
-from uqcal.resampling import shuffle_state
-from uqcal.results import visible_points
-from uqcal.tables import read_table
+from uqcal.subgroups import cumulative, screening
+from uqcal.probabilities import reliability
+from uqcal.probabilities.calibration import brier_decomposition, calibration_report
+from uqcal.command.cli import main
+from uqcal.statistics.consistency import consistency_test
+from uqcal._base.inputs import check_binary
+from uqcal._chance.resampling import shuffle_state
+from uqcal._base.results import visible_points
+from uqcal._base.tables import read_table
 
 
 def generator(seed): return np.random.Generator(np.random.SFC64(seed))
@@ -64,7 +65,7 @@ def test_faults_of_large_files_name_their_line(tmp_path, line, said):
 
 
 def test_a_bar_shows_while_a_file_is_read(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("uqcal.tables._BAR_AFTER", 0)
+    monkeypatch.setattr("uqcal._base.tables._BAR_AFTER", 0)
     with gzip.open(tmp_path / "made.csv.gz", "wt") as file: file.write("x\n" + "0.25\n" * 100)
     read_table(tmp_path / "made.csv.gz", ["x"])
     assert capsys.readouterr().err == ""
@@ -158,7 +159,7 @@ def test_visible_points_keep_the_outline():
 
 
 def test_pages_do_not_grow_with_the_points():
-    from uqcal.page import draw_picture
+    from uqcal._base.page import draw_picture
     y, p = outcomes(200_000)
     assert len(calibration_report(y, p, rng=0, n_boot=99, n_resamples=99).to_html()) < 1_500_000
     rng = np.random.default_rng(11)
@@ -188,7 +189,7 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
     write_rows(path, command)
     taken = []
     while len(taken) < 4 and min(taken, default=9) > 1:  # another process may hold the cores for a while
-        process = subprocess.Popen([sys.executable, "-c", "from uqcal.cli import main; main()", command, str(path), "--progress", *options],
+        process = subprocess.Popen([sys.executable, "-c", "from uqcal.command.cli import main; main()", command, str(path), "--progress", *options],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said = b""
         while word not in said: said += os.read(process.stderr.fileno(), 1000) or pytest.fail(said.decode())
@@ -204,7 +205,7 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_loop_that_hears_nothing_is_ended(number):
-    code = ("import sys, numpy as np, uqcal.cli as cli\nfrom uqcal.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
+    code = ("import sys, numpy as np, uqcal.command.cli as cli\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
             "def deaf(*options):\n    print('begun', flush=True)\n    loop(np.full(10**7, 0.5), np.ones(4000))\n"
             "cli._read_scores = deaf\nsys.argv = ['uqcal', 'calibration', 'x.csv']\ncli.main()")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

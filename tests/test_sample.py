@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uqcal import sample as module
-from uqcal.inputs import check_errors
-from uqcal.sample import (
+from uqcal.sample import sample as module
+from uqcal._base.inputs import check_errors
+from uqcal.sample.sample import (
     Ordering, RegressionErrors, Sample, bin_means, bin_starts, eleven_digit_keys, eleven_digits, equal_count_bins, rank_correlation,
 )
 

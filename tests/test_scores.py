@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from uqcal.intervals import regression_mwi_score
-from uqcal.scores import ErrorScoring, OutcomeScoring, best_factor, best_shift, brier_score, crps, held_out_points, interval_score, log_loss, negative_log_density, split_rows
+from uqcal.intervals.intervals import regression_mwi_score
+from uqcal.comparison.scores import ErrorScoring, OutcomeScoring, best_factor, best_shift, brier_score, crps, held_out_points, interval_score, log_loss, negative_log_density, split_rows
 
 
 def made(n=2000, seed=0):

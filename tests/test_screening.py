@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import statsmodels.api
 
-from uqcal.brownian import kuiper_null
-from uqcal.cumulative import compared_groups, least_scale, subpopulation_graph
-from uqcal.resampling import shuffle_state
-from uqcal.screening import _tail_pvalue, screen
+from uqcal._chance.brownian import kuiper_null
+from uqcal.subgroups.cumulative import compared_groups, least_scale, subpopulation_graph
+from uqcal._chance.resampling import shuffle_state
+from uqcal.subgroups.screening import _tail_pvalue, screen
 
 
 
@@ -223,7 +223,7 @@ def test_groups_at_scores_of_their_own_are_told_apart_from_those_that_differ():
 
 def test_copies_of_members_count_once():
     "Groups that do not differ, each member five times: all twenty such files differed. As labelled by hand; another group's copy is another member. Mutation: labels without the group."
-    from uqcal.repeats import repeated_members
+    from uqcal.sample.repeats import repeated_members
     differ = 0
     for seed in range(20):
         rng = np.random.default_rng([seed, 61])

@@ -3,9 +3,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from notebooks import ROOT
-from uqcal.bin_scaling import simulate_bin_scaling
-from uqcal.datasets import load_errors
-from uqcal.references import simulated_reference
+from uqcal.statistics.bin_scaling import simulate_bin_scaling
+from uqcal.sample.datasets import load_errors
+from uqcal.statistics.references import simulated_reference
 
 STORED = pd.read_csv(ROOT / "nbs" / "studies" / "simref_references.csv").set_index(["set", "distribution", "statistic"])
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from uqcal import expected_calibration_error, reliability_diagram
-from uqcal.inputs import check_fraction, plain_array, read_vector, widen
-from uqcal.intervals import regression_coverage_score
+from uqcal._base.inputs import check_fraction, plain_array, read_vector, widen
+from uqcal.intervals.intervals import regression_coverage_score
 
 POWERS = 2.0 ** np.arange(-149, 128)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from uqcal._modidx import d as exported
-from uqcal.mixture import OnlineMixture
-from uqcal.online import OnlinePlattScaling
-from uqcal.recalibration import PlattScaling
-from uqcal.scaling import FactorScaling, Mend
-from uqcal.tickets import Storable
+from uqcal.online.mixture import OnlineMixture
+from uqcal.online.online import OnlinePlattScaling
+from uqcal.probabilities.recalibration import PlattScaling
+from uqcal.corrections.scaling import FactorScaling, Mend
+from uqcal._base.tickets import Storable
 
 FOLDER = Path(__file__).parent / "states"
 for module in exported["syms"]: importlib.import_module(module)

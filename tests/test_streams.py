@@ -19,11 +19,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from uqcal.calibeating import tops
-from uqcal.mixture import OnlineMixture
-from uqcal.monitor import CalibrationMonitor, RestartingForecaster
-from uqcal.cli import main
-from uqcal.streams import RecalibratedClassifier, RecalibratedOnline, _part_of, make_forecaster, gain_text, recalibrate_rows
+from uqcal.online.calibeating import tops
+from uqcal.online.mixture import OnlineMixture
+from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
+from uqcal.command.cli import main
+from uqcal.adapters.streams import RecalibratedClassifier, RecalibratedOnline, _part_of, make_forecaster, recalibrate_rows
+from uqcal._base.results import gain_text
 
 METHODS = ["mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"]
 
@@ -95,7 +96,7 @@ def test_a_single_outcome_shows_nothing_and_none_teaches_nothing():
 def test_the_summary_is_that_of_the_whole_stream():
     from sklearn.metrics import brier_score_loss
 
-    from uqcal.calibeating import calibration_error
+    from uqcal.online.calibeating import calibration_error
     p, y = stream(3000)
     found, summary = forecasts(Trickle(table(p, y), 5000))
     made = OnlineMixture().prequential(p, y)
@@ -386,7 +387,7 @@ def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, sa
 
 
 def test_a_pipe_is_answered_line_by_line():
-    with subprocess.Popen([sys.executable, "-c", "from uqcal.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p", "--method", "tops"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, "-c", "from uqcal.command.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p", "--method", "tops"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as live:
         answers = []
         for line in (b"p,y\n", b"0.62,1\n", b"0.65,0\n"):

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import uqcal
-from uqcal.tables import display_name, read_errors, read_intervals, read_probabilities, read_table, rows_again
+from uqcal._base.tables import display_name, read_errors, read_intervals, read_probabilities, read_table, rows_again
 
 
 @pytest.fixture(autouse=True)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from uqcal.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
-from uqcal.mixture import OnlineMixture
-from uqcal.monitor import CalibrationMonitor, RestartingForecaster
-from uqcal.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
-from uqcal.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
-from uqcal.tickets import OnlineForecaster, Storable
+from uqcal.online.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
+from uqcal.online.mixture import OnlineMixture
+from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
+from uqcal.online.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
+from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, PeriodicRefit, PlattScaling
+from uqcal._base.tickets import OnlineForecaster, Storable
 
 MAKE = {"mixture": OnlineMixture, "ops": OnlinePlattScaling, "obs": OnlineBetaScaling, "tops": tops, "tobs": tobs, "hops": lambda: hops(rng=5), "hobs": lambda: hobs(rng=5),
         "aioli": lambda: OnlinePlattScaling(optimizer=Aioli((1.0, 0.0))), "gradient": lambda: OnlinePlattScaling(optimizer=OnlineGradientDescent((1.0, 0.0))),
@@ -255,7 +255,7 @@ def test_threads_lose_no_outcome(make):
 PROCESS = """
 import json, sys
 import numpy as np
-from uqcal.tickets import Storable
+from uqcal._base.tickets import Storable
 from pathlib import Path
 state = Path(sys.argv[1])
 live = Storable.from_dict(json.loads(state.read_text()))

@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 
 from uqcal import conditional_calibration, ence, validate, zmse
-from uqcal.bin_scaling import extrapolate
-from uqcal.bootstrap import bca_intervals
-from uqcal.consistency import consistency_test
-from uqcal.references import simulated_reference
-from uqcal.sample import bin_starts
+from uqcal.statistics.bin_scaling import extrapolate
+from uqcal.statistics.bootstrap import bca_intervals
+from uqcal.statistics.consistency import consistency_test
+from uqcal.statistics.references import simulated_reference
+from uqcal.sample.sample import bin_starts
 
 FEW = dict(n_boot=99, n_mc=99, n_resamples=99, rng=3)
 

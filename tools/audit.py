@@ -50,7 +50,7 @@ def redrawn(names, folder):
 
 def moved(stored, fresh):
     "Rows whose rates differ by more than chance, after Holm's correction, at 1 %."
-    from uqcal.resampling import holm
+    from uqcal._chance.resampling import holm
 
     both = stored.merge(fresh, on=["table", "case"], suffixes=("", "_fresh"))
     if not len(both): return both

@@ -52,8 +52,8 @@ def filtered(path, package):
     notebook = read_nb(path)
     for cell in notebook.cells:  # nbdev takes each line for an option of its own
         if cell.cell_type == "code": cell.source = re.sub(r"(?m)^(#\|.*(?:\n#\|  .*)+)", lambda found: " ".join(re.split(r"\n#\| +", found[1])), cell.source)
-    named = [re.search(r"(?m)^#\| *default_exp +(\w+)", cell.source) for cell in notebook.cells if cell.cell_type == "code"]
-    module = next((module for module in package.modules if module.path.stem in [found[1] for found in named if found]), None)
+    named = [re.search(r"(?m)^#\| *default_exp +([\w.]+)", cell.source) for cell in notebook.cells if cell.cell_type == "code"]
+    module = next((module for module in package.modules if module.name in [found[1] for found in named if found]), None)
     places = {node.name: node.lineno for owner, node in definitions(module.tree) if not owner} if module else {}
     notebook.cells.append(mk_cell("<!-- end -->", "markdown"))  # nbdev looks at the cell after an exported one
     Pages()(notebook)
@@ -117,7 +117,7 @@ def prepare():
         head(path, original)
         relink(path, pages, address())
     derived = {module_of(path): path.relative_to(notebooks) for path in notebooks.rglob("*.ipynb")}
-    for module in package.modules: stage_source(module, derived.get(module.path.stem))
+    for module in package.modules: stage_source(module, derived.get(module.name))
     titles = {module: (page, title_of(notebooks / page)) for module, page in derived.items() if module}
     write_reference(package, STAGE / "reference", titles)
     stage_changes()
@@ -148,12 +148,14 @@ def relink(path, pages, repository):
     up = "../" * (len(path.relative_to(STAGE).parts) - 1)
 
     def page(match): return f"]({up}{pages[match[1]]}{match[2] or ''})" if match[1] in pages else match[0]
-    def source(match): return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})" if repository else f"]({up}source/{match[1]}.html{match[2]})"
+    def source(match):
+        if repository: return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})"
+        return f"]({up}source/{match[1].replace('/', '.')}.html{match[2]})"
 
     def mend(text):
         text = re.sub(r"\[(\[`[\w.]+`\]\([^)\s]*\))\]\([^)\s]*\)", r"\1", text)  # nbdev links a name that is the text of a link
         text = re.sub(r"\[(`[\w.]+`)\]\([^)\s]*#_\w+\)", r"\1", text)  # what is private has no heading to link to
-        text = re.sub(r"\]\(/blob/main/uqcal/(\w+)\.py(?:#LNone)?(|#L\d+)\)", source, text)
+        text = re.sub(r"\]\(/blob/main/uqcal/([\w/]+)\.py(?:#LNone)?(|#L\d+)\)", source, text)
         return re.sub(r"\]\(/?([\w/]+\.html)(#[^)]*)?\)", page, text)
 
     def walk(value):
@@ -216,15 +218,15 @@ def offer_notebooks():
 
 def module_of(notebook):
     "The module that a notebook defines, if it defines one."
-    found = re.search(r"#\| *default_exp +(\w+)", notebook.read_text(encoding="utf-8"))
+    found = re.search(r"#\| *default_exp +([\w.]+)", notebook.read_text(encoding="utf-8"))
     return found[1] if found else None
 
 
 def stage_source(module, notebook):
     "A page that shows an exported module, with an anchor at each definition."
-    target = STAGE / "source" / f"{module.path.stem}.md"
+    target = STAGE / "source" / f"{module.name}.md"
     target.parent.mkdir(exist_ok=True)
-    front = f"---\ntitle: uqcal.{module.path.stem}\nsubtitle: The module as exported from its notebook\ntoc: false\nsearch: false\n---\n\n"
+    front = f"---\ntitle: uqcal.{module.name}\nsubtitle: The module as exported from its notebook\ntoc: false\nsearch: false\n---\n\n"
     anchored = {node.lineno for _, node in definitions(module.tree)}
     lines = [f'<span id="L{number}"></span>{line}' if number in anchored else line
              for number, line in enumerate(coloured(module.path.read_text(encoding="utf-8")).splitlines(), 1)

@@ -40,8 +40,9 @@ class Parameter(NamedTuple):
 class Module:
     "A module's text, its syntax tree and its comments by line: those beside code, and those that have a line to themselves."
 
-    def __init__(self, path):
+    def __init__(self, path, folder):
         self.path, self.text = path, path.read_bytes().decode("utf-8")
+        self.name = ".".join(path.relative_to(folder).with_suffix("").parts)
         self.tree, self.beside, self.alone = ast.parse(self.text), {}, {}
         self.bytes, self.starts = self.text.encode(), [0]
         for line in self.bytes.splitlines(keepends=True): self.starts.append(self.starts[-1] + len(line))
@@ -105,7 +106,8 @@ class Package:
     "All modules, to look up base classes, and the docstrings that others refer to."
 
     def __init__(self, folder):
-        self.modules = [Module(path) for path in sorted(folder.glob("[a-z]*.py"))]
+        self.folder = folder
+        self.modules = [Module(path, folder) for path in sorted(folder.rglob("[a-z]*.py"))]
         self.classes, self.homes, self.docs, mentioned = {}, {}, {}, []
         for module in self.modules:
             for owner, node in definitions(module.tree):

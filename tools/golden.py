@@ -242,7 +242,7 @@ def as_file(frame):
 
 
 def probability_stream(seed):
-    from uqcal.streams import recalibrate_rows
+    from uqcal.adapters.streams import recalibrate_rows
     rng = np.random.default_rng([seed, 7])
     prob = rng.random(600)
     y = (rng.random(600) < np.where(np.arange(600) > 300, prob**2, prob)).astype(int)
@@ -252,7 +252,7 @@ def probability_stream(seed):
 
 
 def error_stream(seed):
-    from uqcal.error_streams import recalibrate_error_rows
+    from uqcal.adapters.error_streams import recalibrate_error_rows
     error, uncertainty, _ = errors("large", seed)
     written = []
     summary = recalibrate_error_rows(as_file(pd.DataFrame({"E": error, "u": uncertainty})), written.append, uncertainty="u", error="E", run_length=10_000)
@@ -260,7 +260,7 @@ def error_stream(seed):
 
 
 def bound_stream(seed):
-    from uqcal.error_streams import recalibrate_bound_rows
+    from uqcal.adapters.error_streams import recalibrate_bound_rows
     y, bounds, _ = intervals("narrow", seed)
     written = []
     frame = pd.DataFrame({"y": y, "low": bounds[:, 0], "high": bounds[:, 1]})
@@ -299,7 +299,7 @@ COMMANDS = (("validate", "errors.csv", "--error", "E", "--uncertainty", "u"),
 def commanded(words):
     "What a command prints as JSON; its exit code where it prints none."
     from typer.testing import CliRunner
-    from uqcal.cli import app
+    from uqcal.command.cli import app
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         error, uncertainty, more = errors("grouped", 3)
         pd.DataFrame({"E": error, "u": uncertainty, "material": more["features"]["material"]}).to_csv("errors.csv", index=False)

@@ -18,7 +18,7 @@ def describe(package, module, name):
     "Markdown for a function, a class or a method, by its name in the module."
     node = module.tree
     for part in name.split("."): node = next(one for one in node.body if getattr(one, "name", None) == part)
-    source = f'[source](/blob/main/uqcal/{module.path.name}#L{node.lineno}){{target="_blank" style="float:right; font-size:smaller"}}'
+    source = f'[source](/blob/main/uqcal/{module.name.replace(".", "/")}.py#L{node.lineno}){{target="_blank" style="float:right; font-size:smaller"}}'
     parts = ["---", source, f"### {name}", f"```python\n{signature(package, module, node)}\n```", *texts(node, "\n\n".join)]
     return "\n\n".join([*parts, *(methods(package, node) if isinstance(node, ast.ClassDef) else [])])
 
@@ -90,18 +90,18 @@ def write_reference(package, folder, notebooks):
     folder.mkdir(exist_ok=True)
     short = at_the_top(package)
     rows = [LIST]
-    for stem, (notebook, title) in sorted(notebooks.items(), key=lambda one: one[1][0].name):
-        module = next(module for module in package.modules if module.path.stem == stem)
+    for name, (notebook, title) in sorted(notebooks.items(), key=lambda one: one[1][0].name):
+        module = next(module for module in package.modules if module.name == name)
         nodes = [node for node in module.tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")]
         if not nodes: continue
-        page, parts = f"../{notebook.as_posix()}", [f"---\ntitle: uqcal.{stem}\nsearch: false\n---"]
+        page, parts = f"../{notebook.as_posix()}", [f"---\ntitle: uqcal.{name}\nsearch: false\n---"]
         parts.append(f"Derived and shown at work on the page [{title}]({page}). [All modules](index.md)")
         for node in nodes:
             text = describe(package, module, node.name)
-            parts.append(re.sub(r"\]\(/blob/main/uqcal/(\w+)\.py(#L\d+)\)", r"](../source/\1.html\2)", text))
-        (folder / f"{stem}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-        rows.append(f"## {title}\n\n`uqcal.{stem}`, derived on its [page]({page})\n\n| | |\n|---|---|")
-        rows[-1] += "".join(f"\n| [`{node.name}`]({stem}.md#{node.name.lower()}){' ★' * (node.name in short)} | {summary(node)} |" for node in nodes)
+            parts.append(re.sub(r"\]\(/blob/main/uqcal/[\w/]+\.py(#L\d+)\)", rf"](../source/{name}.html\1)", text))
+        (folder / f"{name}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        rows.append(f"## {title}\n\n`uqcal.{name}`, derived on its [page]({page})\n\n| | |\n|---|---|")
+        rows[-1] += "".join(f"\n| [`{node.name}`]({name}.md#{node.name.lower()}){' ★' * (node.name in short)} | {summary(node)} |" for node in nodes)
     (folder / "index.md").write_text("\n\n".join(rows) + "\n", encoding="utf-8")
 
 
@@ -110,13 +110,13 @@ title: Reference
 subtitle: Every public function and class, by the page that derives it
 ---
 
-What carries a star is imported from the package, `from uqcal import validate`; all else from its module, `from uqcal.bias import centred_of`.
+What carries a star is imported from the package, `from uqcal import validate`; all else from its module, `from uqcal.errors.bias import centred_of`.
 A name leads to its signature, parameters, results and errors."""
 
 
 def at_the_top(package):
     "The names that are imported from the package itself."
-    folder = package.modules[0].path.parent
+    folder = package.folder
     tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
     table = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "_CONTENTS")
     return {name for names in ast.literal_eval(table).values() for name in names}

@@ -10,26 +10,26 @@ import test_refusals as table
 from cases import blocks
 from sklearn.linear_model import LogisticRegression
 
-from uqcal.bootstrap import bca_interval, bca_intervals
-from uqcal.brownian import kuiper_null
-from uqcal.calibeating import FosterForecaster, OneAgainstAll, Tracking, sharpness
-from uqcal.calibration_tests import spiegelhalter_test
-from uqcal.conclusions import draw_conclusions
-from uqcal.consistency import link_test
-from uqcal.coverage import interval_report
-from uqcal.coverage_counts import coverage_interval
-from uqcal.cumulative import comparison_graph, paired_reliability
-from uqcal.distributions import fit_inverse_gamma, simulate_calibrated
-from uqcal.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score, regression_mwi_score, size_stratified_coverage
-from uqcal.mending import mend
-from uqcal.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
-from uqcal.reliability import classwise_ece
-from uqcal.repeats import find_repeats
-from uqcal.scaling import FactorScaling
-from uqcal.scores import negative_log_density
-from uqcal.statistics import cc
-from uqcal.streams import RecalibratedClassifier
-from uqcal.validation import validate
+from uqcal.statistics.bootstrap import bca_interval, bca_intervals
+from uqcal._chance.brownian import kuiper_null
+from uqcal.online.calibeating import FosterForecaster, OneAgainstAll, Tracking, sharpness
+from uqcal.probabilities.calibration_tests import spiegelhalter_test
+from uqcal.errors.conclusions import draw_conclusions
+from uqcal.statistics.consistency import link_test
+from uqcal.intervals.coverage import interval_report
+from uqcal._chance.coverage_counts import coverage_interval
+from uqcal.subgroups.cumulative import comparison_graph, paired_reliability
+from uqcal._chance.distributions import fit_inverse_gamma, simulate_calibrated
+from uqcal.intervals.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score, regression_mwi_score, size_stratified_coverage
+from uqcal.corrections.mending import mend
+from uqcal.online.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
+from uqcal.probabilities.reliability import classwise_ece
+from uqcal.sample.repeats import find_repeats
+from uqcal.corrections.scaling import FactorScaling
+from uqcal.comparison.scores import negative_log_density
+from uqcal.statistics.statistics import cc
+from uqcal.adapters.streams import RecalibratedClassifier
+from uqcal.errors.validation import validate
 
 NAMES = sorted(table.TABLE)
 MOST = {"n_boot": 200, "n_mc": 200, "n_resamples": 200, "n_points": 200, "size": 200, "n": 2000, "n_calibration": 200}

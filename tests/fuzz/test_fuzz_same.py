@@ -8,8 +8,13 @@ import pytest
 import test_refusals as table
 from cases import blocks
 
-from uqcal import bin_scaling, bootstrap, calibration_tests, conclusions, consistency, cumulative, distributions, intervals, reliability, screening, statistics
-from uqcal.validation import validate
+from uqcal.statistics import bin_scaling, bootstrap, consistency, statistics
+from uqcal.probabilities import calibration_tests, reliability
+from uqcal.errors import conclusions
+from uqcal.subgroups import cumulative, screening
+from uqcal._chance import distributions
+from uqcal.intervals import intervals
+from uqcal.errors.validation import validate
 
 # --- data: random in size and shape, exact in float32, no two uncertainties, scores or features alike
 
