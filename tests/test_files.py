@@ -87,7 +87,7 @@ def test_single_precision_of_parquet_is_read_as_it_is_written():
 
 @pytest.mark.parametrize(("name", "content", "says"), [
     ("made.csv.bz2", b"no bz2", "made.csv.bz2 can't be read as bzip2"), ("made.csv.xz", b"no xz", "can't be read as xz"), ("made.csv.zst", b"no zstd", "can't be read as zstd"),
-    ("made.zip", b"no zip", "can't be read as zip"), ("made.csv.gz", gzip.compress(b"E\n1\n" * 999)[:-9], "can't be read as gzip"), ("made.csv.xz", lzma.compress(b"E\n1\n" * 999)[:-20], "can't be read as xz"),
+    ("made.zip", b"no zip", "can't be read as zip"), ("made.csv.gz", gzip.compress(b"E\n1\n" * 999, mtime=0)[:-9], "can't be read as gzip"), ("made.csv.xz", lzma.compress(b"E\n1\n" * 999)[:-20], "can't be read as xz"),
     ("made.jsonl", b'{"E": 1}\n{"E": 2\n', "made.jsonl, line 2: can't be read as JSON"), ("made.jsonl", b'{"E": 1}\n[2]\n', "line 2: each line must hold an object"),
     ("made.jsonl", b'{"E": 1}\n\n{"E": "x"}\n', "made.jsonl, line 3: column 'E' must hold numbers, got 'x'"), ("made.jsonl", b'{"e": 1, "u": 2}', "has no column 'E'.*did you mean 'e'"),
     ("made.jsonl", b"", "is empty"), ("made.arrow", b"no arrow at all, and long enough", "can't be read as arrow"),

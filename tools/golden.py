@@ -134,9 +134,9 @@ def cases():
         for seed in range(5): yield f"models {score} {seed}", lambda c=score, s=seed: compared_models(c, s)
     for seed in range(4):
         yield f"screen pairs {seed}", lambda s=seed: screen_of(s, against="pairs")
-        yield f"screen everyone {seed}", lambda s=seed: screen_of(s, against="everyone")
+        yield f"screen everyone {seed}", lambda s=seed: screen_of(s, against="all")
         yield f"screen clustered {seed}", lambda s=seed: screen_of(s, against="pairs", cluster="home")
-        yield f"screen weighted {seed}", lambda s=seed: screen_of(s, against="everyone", weight="weight")
+        yield f"screen weighted {seed}", lambda s=seed: screen_of(s, against="all", weight="weight")
         yield f"graphs {seed}", lambda s=seed: graphs_of(s)
         yield f"rates {seed}", lambda s=seed: rates_of(s)
         yield f"parts {seed}", lambda s=seed: parts_of(s)
