@@ -275,33 +275,8 @@ def _reach(found):
     if found.size == 1: return f"± {three_digits(found[0])} u"
     return f"{three_digits(-found[1])} u to {three_digits(found[0])} u"
 
-# %% ../../nbs/intervals/31_conformal.ipynb #cell-018
-class _Mended(_Told):
-    "Uncertainties that are mended before thresholds are taken."
-    mend_ = None
-
-    def _mend(self, sample, columns, unit):
-        "Fit the scaling to a part of the rows, in whole groups, and name the others."
-        single = np.arange(sample.n) if unit is None else unit
-        rank = check_generator(self.rng).permutation(single.max() + 1)[single]
-        learns = rank < round(check_fraction(self.share, "share") * (single.max() + 1))
-        if not learns.any() or learns.all():
-            raise ValueError(f"share must leave points for the scaling and for the thresholds: "
-                             f"{int(learns.sum())} of {sample.n} are for the scaling")
-        model = self.scaling if isinstance(self.scaling, Mend) else Mend(self.scaling)
-        self.mend_ = clone(model).fit_of(sample.keep(learns), {
-            name: one[learns] for name, one in columns.items()})
-        return np.flatnonzero(~learns)
-
-    @property
-    def sentence(self) -> str:
-        "What intervals are made of, and what they promise."
-        check_is_fitted(self)
-        how = "" if self.mend_ is None else f" with u mended ({self.mend_.sentence})"
-        return f"predictions {self._by_group(_reach)}{how}: {self._promise()}"
-
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-020
-class ConformalIntervals(_Mended):
+class ConformalIntervals(_Told):
     """Intervals around predictions, from their stated uncertainties, that cover as promised.
 
     Parameters
@@ -326,6 +301,7 @@ class ConformalIntervals(_Mended):
     ----------
     Vovk, Gammerman and Shafer (2005); Papadopoulos, Gammerman and Vovk (2008).
     """
+    mend_ = None
 
     def __init__(self,
                  level: float = 0.9,  # the coverage that is promised, in (0, 1)
@@ -340,6 +316,26 @@ class ConformalIntervals(_Mended):
                  ):
         self.level, self.by, self.scaling = level, by, scaling
         self.symmetric, self.share, self.rng = symmetric, share, rng
+
+    def _mend(self, sample, columns, unit):
+        "Fit the scaling to a part of the rows, in whole groups, and name the others."
+        single = np.arange(sample.n) if unit is None else unit
+        rank = check_generator(self.rng).permutation(single.max() + 1)[single]
+        learns = rank < round(check_fraction(self.share, "share") * (single.max() + 1))
+        if not learns.any() or learns.all():
+            raise ValueError(f"share must leave points for the scaling and for the thresholds: "
+                             f"{int(learns.sum())} of {sample.n} are for the scaling")
+        model = self.scaling if isinstance(self.scaling, Mend) else Mend(self.scaling)
+        self.mend_ = clone(model).fit_of(sample.keep(learns), {
+            name: one[learns] for name, one in columns.items()})
+        return np.flatnonzero(~learns)
+
+    @property
+    def sentence(self) -> str:
+        "What intervals are made of, and what they promise."
+        check_is_fitted(self)
+        how = "" if self.mend_ is None else f" with u mended ({self.mend_.sentence})"
+        return f"predictions {self._by_group(_reach)}{how}: {self._promise()}"
 
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0

@@ -54,9 +54,9 @@ def _quantile_run(stated, scores, alpha, step, place, told, out):
         place[1], place[2] = min(place[1], s), max(place[2], s)
         _count(told, missed, g)
 
-# %% ../../nbs/online/57_interval_streams.ipynb #cell-009
-class _Tracker(Settled):
-    "A threshold that follows scores."
+# %% ../../nbs/online/57_interval_streams.ipynb #cell-010
+class _Streamed(Settled):
+    "The ways to run a tracker."
 
     def _now(self):
         "The state: arrays that a run moves on in place."
@@ -95,10 +95,6 @@ class _Tracker(Settled):
         "Share of outcomes so far that were booked as covered; NaN before the first."
         seen, missed = self._now()[-1][:2]
         return float(1 - missed / seen) if seen else math.nan
-
-# %% ../../nbs/online/57_interval_streams.ipynb #cell-010
-class _Streamed(_Tracker):
-    "The ways to run a tracker."
 
     @locked
     def prequential(self,
@@ -386,7 +382,7 @@ class _Spoken(Desk):
     def _now(self):
         if not hasattr(self, "tracker_"):
             given = QuantileTracker() if self.tracker is None else self.tracker
-            if not isinstance(given, _Tracker):
+            if not isinstance(given, _Streamed):
                 raise TypeError("tracker must be a QuantileTracker, an AdaptiveConformal or an "
                                 f"AggregatedAdaptive, got {type(given).__name__}")
             self.tracker_ = clone(given)
