@@ -16,19 +16,19 @@ from uqcal._chance import distributions
 from uqcal.intervals import intervals
 from uqcal.errors.validation import validate
 
-# --- data: random in size and shape, exact in float32, no two uncertainties, scores or features alike
+# --- data: random in size and shape, of decimals that single precision keeps, no two uncertainties, scores or features alike
 
 
-def distinct(rng, n, low, high): return np.sort(rng.choice(np.arange(1, 4096), n, replace=False))[rng.permutation(n)] / 4096 * (high - low) + low
+def distinct(rng, n, low, high): return (np.sort(rng.choice(np.arange(1, 4096), n, replace=False))[rng.permutation(n)] / 4096 * (high - low) + low).round(4)
 
 
 def drawn(rng):
     "Errors, uncertainties, probabilities and what belongs to them, of one length."
     n = int(rng.integers(30, 120))
     u, p = distinct(rng, n, 0.5, 4.5), distinct(rng, n, 0.0, 1.0)
-    error = np.round(u * rng.standard_t(4, n) * 64) / 64
+    error = np.round(u * rng.standard_t(4, n), 3)
     return {"error": error, "uncertainty": u, "x": distinct(rng, n, -8.0, 8.0), "y": (rng.random(n) < p).astype(float), "p": p, "w": rng.integers(1, 5, n) / 4, "label": rng.choice([0.0, 1.0, 2.0], n),
-            "bounds": np.column_stack([error - u, error + u / 2]), "truth": np.round(error * 32) / 64, "member": rng.random(n) < 0.4}
+            "bounds": np.column_stack([error - u, error + u / 2]).round(4), "truth": np.round(error / 2, 3), "member": rng.random(n) < 0.4}
 
 
 FEW = dict(n_boot=20, n_resamples=20, rng=3)

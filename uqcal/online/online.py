@@ -662,7 +662,7 @@ class AggregatingForecaster(_Optimizer):
 def _features_of(scaling, p, learns):
     "Features of scores; scores that are learnt may move what 0 and 1 count as."
     clip = scaling.clip
-    if clip is not None: return scaling._features(np.clip(p, clip, 1 - clip))
+    if clip is not None: return scaling._features(np.clip(p, float(clip), 1 - float(clip)))
     if not hasattr(scaling, "ends_"): scaling.ends_ = inner_ends(np.empty(0))
     if not scaling.ends_.flags.writeable:  # loaded as a map of a file
         scaling.ends_ = np.array(scaling.ends_)
