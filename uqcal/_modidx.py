@@ -572,6 +572,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                              'uqcal/adapters/error_streams.py'),
                                               'uqcal.adapters.error_streams._summed': ( 'adapters/error_streams.html#_summed',
                                                                                         'uqcal/adapters/error_streams.py'),
+                                              'uqcal.adapters.error_streams._width_text': ( 'adapters/error_streams.html#_width_text',
+                                                                                            'uqcal/adapters/error_streams.py'),
                                               'uqcal.adapters.error_streams.recalibrate_bound_rows': ( 'adapters/error_streams.html#recalibrate_bound_rows',
                                                                                                        'uqcal/adapters/error_streams.py'),
                                               'uqcal.adapters.error_streams.recalibrate_error_rows': ( 'adapters/error_streams.html#recalibrate_error_rows',
