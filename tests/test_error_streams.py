@@ -149,7 +149,8 @@ BROKEN = {"errors": {"a,-1,2": "column 'u' must be above 0, got -1", "a,0,2": "c
                      "a,inf,2": "column 'u' must not exceed 1e150", "a,1e-200,2": "1e-150 at least", "a,1e-9,1e145": "column 'e' must not exceed 1e150 times 'u'", "a,,2": "column 'u' must be above 0, got nothing",
                      "a,1,-inf": "column 'e' must not exceed", ",1,2": "column 'id' must hold a key", "c0,1,2": "already|still out", "a,1": "2 cells where the header has 3"},
           "bounds": {"a,3,2,1": "crossed bounds", "a,2,2,1": "column 'hi' must be above column 'lo', got 2 and 2: no width", "a,,2,1": "column 'lo' must hold a number, got nothing", "a,1,,1": "column 'hi' must hold",
-                     "a,1,2,z": "column 'y' must hold a number", "a,1,inf,1": "column 'hi' must not exceed 1e150", "a,1,1.0000000000001,1e149": "column 'y' must not lie more than 1e150 widths"}}
+                     "a,1,2,z": "column 'y' must hold a number", "a,1,inf,1": "columns 'lo' and 'hi' must have two bounds or none, since a single one has no middle, got 1 and inf", "a,-inf,2,1": "ConformalBounds moves single bounds",
+                     "a,inf,inf,1": "column 'lo' must be finite, or -inf", "a,-inf,-inf,1": "column 'hi' must be finite, or inf", "a,1,1e151,1": "column 'hi' must not exceed 1e150", "a,-inf,inf,inf": "column 'y' must not exceed", "a,1,1.0000000000001,1e149": "column 'y' must not lie more than 1e150 widths"}}
 
 
 @pytest.mark.parametrize("kind, row, said", [(kind, row, said) for kind, table in BROKEN.items() for row, said in table.items()])
@@ -229,6 +230,38 @@ def test_coverage_is_reached_in_the_long_run_through_gaps_and_shifts(level):
 def test_bounds_have_six_digits_of_their_width(low, high, written):
     found = made("bounds", run("bounds", [f"k,{low!r},{high!r},{low!r}"])[0])
     assert np.abs(found - [[low, high]]).max() <= max(written, 1e-15 * abs(high))
+
+
+@pytest.mark.parametrize("method", ["tracker", "aci", "dtaci"])
+@pytest.mark.parametrize("none, mark, comma", [(("-inf", "inf"), ".", ","), (("-Infinity", "+inf"), ",", ";")])
+def test_infinite_intervals_count_as_covered_stay_as_they_are_and_have_no_width_that_is_reported(method, none, mark, comma, tmp_path):
+    rng, n = np.random.default_rng(3), 400
+    y, open_ = rng.standard_normal(n).round(3), np.arange(n) % 5 == 0
+    lines = [comma.join((f"k{t}", *(none if open_[t] else ("-1", "1")), f"{y[t]}".replace(".", mark))) for t in range(n)]
+    text = lambda some: io.BytesIO((comma.join(("id", "lo", "hi", "y")) + "\n" + "\n".join(some) + "\n").encode())  # noqa: E731
+    out, halves = [], []
+    options = dict(lower="lo", upper="hi", observed="y", level=0.8, method=method)
+    summary = recalibrate_bound_rows(text(lines), out.append, **options)
+    for part in (lines[:231], lines[231:]): again = recalibrate_bound_rows(text(part), halves.append, state=tmp_path / "s.json", **options)
+    found = pd.read_csv(io.StringIO("".join(out)), sep=comma, decimal=mark).iloc[:, -2:].to_numpy()
+    assert (found[open_] == [-np.inf, np.inf]).all() and summary.learnt == n
+    assert summary.coverage_before == np.mean(open_ | (np.abs(y) <= 1)) and summary.coverage_after == pytest.approx(np.mean((found[:, 0] <= y) & (y <= found[:, 1])))
+    assert summary.infinite_before == open_.sum() and summary.infinite == np.isinf(found[:, 0]).sum() and summary.width_before == summary.width_after == np.inf
+    assert f"mean widths are infinite and not reported, because of 80 intervals as stated and {summary.infinite} intervals recalibrated" in summary.sentence
+    assert again.sentence == summary.sentence and "".join(halves).splitlines()[1:232] == "".join(out).splitlines()[1:232]
+
+
+def test_an_infinite_interval_gets_its_outcome_later_and_after_a_restart(tmp_path):
+    first = run("bounds", ["a,-inf,inf,", "b,-1,1,"], tmp_path / "s.json", key="id")[0]
+    found, summary = run("bounds", ["a,,,7", "b,-1,1,0"], tmp_path / "s.json", key="id")
+    np.testing.assert_array_equal(made("bounds", first), made("bounds", found))
+    assert summary.booked == 2 and summary.infinite == summary.infinite_before == 1 and summary.coverage_after == 1
+
+
+def test_widths_are_reported_as_stated_where_only_recalibrated_intervals_are_infinite():
+    summary = run("bounds", [f"k{t},-1,1,{t % 3}" for t in range(200)], method="aci", level=0.9)[1]
+    assert summary.infinite > 0 == summary.infinite_before and summary.width_before == 2 and summary.width_after == np.inf
+    assert f"mean width 2.00 as stated, and recalibrated infinite and not reported, because of {summary.infinite:,} interval" in summary.sentence
 
 
 def test_decimal_commas_quotes_and_encodings_stay():

@@ -114,7 +114,7 @@ def test_models_with_infinite_bounds_are_not_compared_by_an_infinite_score_and_t
     y, bounds, _ = drawn()
     for low, up in (([5], []), ([], [5]), (slice(None), slice(None))):
         some = opened(bounds, low, up)
-        with pytest.raises(ValueError, match=r"predictions\['b'\].*infinite.*leave these rows out for all models, or compare coverages by coverage_test"):
+        with pytest.raises(ValueError, match=r"predictions\['b'\].*infinite.*leave (these rows out for all models|this model out), or compare coverages by coverage_test"):
             compare_models(y, {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
 
 
@@ -346,3 +346,78 @@ def test_refusals_of_bounds_name_what_puts_them_right():
         with pytest.raises((ValueError, TypeError), match=said): call()
     assert regression_coverage_score(y, one)[0] == interval_report(y, one, 0.9, **FEW).covered / 60                # what MAPIE returns for one level
     np.testing.assert_array_equal(OnlineBounds().prequential(y, one), OnlineBounds().prequential(y, bounds))
+
+
+# --- models whose bounds have one side -------------------------------------------------------------------------------------------------
+def one_sided(end, factor, u):
+    "Upper or lower bounds of 90 % for normal errors, times a factor."
+    far = 1.2816 * factor * u
+    return (np.full(u.size, -np.inf), far) if end == "upper" else (-far, np.full(u.size, np.inf))
+
+
+@pytest.mark.parametrize("end", ["upper", "lower"])
+@pytest.mark.parametrize("level", [0.9, 0.8])
+def test_models_with_bounds_of_one_side_are_compared_by_the_pinball_loss_of_their_quantile(end, level):
+    from sklearn.metrics import mean_pinball_loss
+    rng = np.random.default_rng(5)
+    u = np.exp(rng.normal(0, 0.5, 600))
+    y = u * rng.standard_normal(600)
+    models = {"right": one_sided(end, 1, u), "half": one_sided(end, 0.5, u), "equal": one_sided(end, 1, np.full(600, u.mean()))}
+    found = compare_models(y, models, score="interval", confidence_level=level, n_boot=199, rng=0)
+    tau, column = (level, 1) if end == "upper" else (1 - level, 0)
+    for name, pair in models.items():
+        assert found.models.at[name, "score"] == pytest.approx(mean_pinball_loss(y, pair[column], alpha=tau) / (1 - level), rel=1e-9)
+    assert found.bound == end and f"{end}-bound score" in found.sentence and f"the {end} ones alone are scored, as {100 * tau:g} % quantiles" in found.sentence
+    assert level != 0.9 or found.best == "right"
+    assert found.tolerance > 0 and f"{end}-bound score" in repr(found)
+    with pytest.raises(ValueError, match=f"where {end} bounds alone are scored"): found.plot()
+
+
+def test_a_bound_that_covers_what_it_states_beats_one_that_covers_more_and_one_that_covers_less():
+    rng = np.random.default_rng(6)
+    y, ones = rng.standard_normal(4000), np.ones(4000)
+    models = {name: (-np.inf * ones, quantile * ones) for name, quantile in (("85 %", 1.036), ("90 %", 1.2816), ("95 %", 1.645))}
+    found = compare_models(y, models, score="interval", confidence_level=0.9, n_boot=199, rng=0)
+    assert found.best == "90 %" and set(found.pairs[found.pairs["a"] == "90 %"]["verdict"]) <= {"better", "alike"}
+    both = compare_models(y, {name: (-up, up) for name, (_, up) in models.items()}, score="interval", confidence_level=0.9, n_boot=199, rng=0)
+    assert both.bound is None and both.best == "95 %" and "interval score" in both.sentence
+
+
+def test_a_narrow_bound_that_no_value_has_passed_yet_is_not_called_better():
+    rng, ones = np.random.default_rng(0), np.ones(30)
+    y = np.clip(rng.standard_normal(30), -2, 2)
+    found = compare_models(y, {"right": (-np.inf * ones, 3.09 * ones), "narrow": (-np.inf * ones, 2.5 * ones)}, score="interval", confidence_level=0.999, n_boot=199, rng=0)
+    assert found.best == "narrow" and found.pairs["verdict"][0] == "undecided" and found.pairs["reason"][0] == "unseen"
+
+
+@pytest.mark.parametrize("low, up, said", [
+    ([5], [], r"^predictions\['b'\]: 1 of 300 rows has an infinite bound, .* leave these rows out for all models.* compare the upper bounds alone: give \(np.full\(n, -np.inf\), upper\) for every"),
+    ([], [5, 7], r"^predictions\['b'\]: 2 of 300 rows .* compare the lower bounds alone: give \(lower, np.full\(n, np.inf\)\) for every"),
+    (slice(None), [], r"300 of 300 rows .* leave this model out, or compare coverages by coverage_test; or compare the upper bounds alone"),
+    (slice(None), [4], r"300 of 300 rows .* compare coverages by coverage_test$")])
+def test_bounds_that_some_rows_or_models_lack_are_refused_with_what_to_type(low, up, said):
+    y, bounds, _ = drawn()
+    some = opened(bounds, low, up)
+    with pytest.raises(ValueError, match=said): compare_models(y, {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+    with pytest.raises(ValueError, match=r"predictions\['a'\].*; predictions\['b'\]"):
+        compare_models(y, {"a": tuple(opened(bounds, [], slice(0, 9)).T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+
+
+@pytest.mark.parametrize("end", ["upper", "lower"])
+def test_the_command_line_compares_bounds_of_one_side_and_its_advice_for_others_runs(end, tmp_path):
+    rng = np.random.default_rng(5)
+    u = np.exp(rng.normal(0, 0.5, 300))
+    y = u * rng.standard_normal(300)
+    models = {"a": one_sided(end, 1, u), "b": one_sided(end, 0.5, u)}
+    table = pd.DataFrame({"y": y} | {f"{side} {name}": pair[k] for name, pair in models.items() for k, side in enumerate(("lo", "up"))})
+    table.to_csv(tmp_path / "in.csv", index=False)
+    table.assign(**{"lo a": -u, "up a": u, "lo b": np.where(np.arange(300) < 3, -np.inf, -u), "up b": u}).to_csv(tmp_path / "some.csv", index=False)
+    said = ["--observed", "y", "--score", "interval", "--level", "0.9", "--model", "a=lo a,up a", "--model", "b=lo b,up b", "--n-boot", "99", "--jobs", "1"]
+    done = CliRunner().invoke(app, ["compare-models", str(tmp_path / "in.csv"), *said, "--json", str(tmp_path / "out.json"), "--report", str(tmp_path / "page.html")])
+    assert done.exit_code == 0 and f"{end.capitalize()}-bound score: lower is better" in done.stdout, done.output
+    found, same = json.loads((tmp_path / "out.json").read_text()), compare_models(y, models, score="interval", confidence_level=0.9, n_boot=99, rng=0)
+    assert found["bound"] == end and {one["model"]: one["score"] for one in found["models"]} == pytest.approx(same.models["score"].to_dict(), rel=1e-9)
+    wrong = CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said])
+    text = str(wrong.exception) + wrong.output
+    assert wrong.exit_code != 0 and "model 'b' has an infinite bound in 3 of 300 rows" in text and "--where 'abs(`lo b`) < 1e150'" in text and "the upper bounds alone: give every model a column of -inf" in " ".join(text.split())
+    assert CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said, "--where", "abs(`lo b`) < 1e150"]).exit_code == 0

@@ -429,7 +429,7 @@ TABLE = {
        for method in ("fit", "transform")},
     **rows("mending", "mend", "errors", nan=True),
     **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_loss", "binary"),
-    **rows("scores", "interval_score centred_bounds", "intervals"),
+    **rows("scores", "interval_score read_bounds", "intervals"),
     "model_comparison.compare_models": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
     "model_comparison.compare_models+groups": Row("errors", call=compared_errors, nan=True, given={"groups": np.arange(N) % 12}, kinds={"dof": "size -infinite", "groups": "array -None"}),
     "model_comparison.compare_models+intervals": Row("intervals", call=compared_intervals, nan=True), "model_comparison.compare_models+outcomes": Row("binary", call=compared_outcomes, nan=True),

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _LARGEST = 1e150
 
 
-def _number(text, name, numbers):
-    "The number in a cell; NaN where there is none."
+def _number(text, name, numbers, is_bound=False):
+    "The number in a cell; NaN where there is none. A bound may be infinite."
     value = numbers.cell(text)
     if value is None: raise ValueError(f"column {name!r} must hold a number, got {text[:40]!r}")
-    if abs(value) > _LARGEST:
+    if abs(value) > _LARGEST and not (is_bound and math.isinf(value)):
         raise ValueError(f"column {name!r} must not exceed 1e150 in magnitude, got {text[:40]}")
     return value
 
@@ -348,6 +348,19 @@ def _coverage_alarm(alarm: Alarm | None, level):
         level=level, outcome=alarm.outcome, since=alarm.since, covered=1 - alarm.happened,
         run_length=alarm.run_length)
 
+# %% ../../nbs/adapters/62_error_streams.ipynb #width-text
+def _width_text(summary):
+    "Mean widths as stated and recalibrated, or that they are infinite."
+    before, after = (f"{n:,} interval{'s' * (n != 1)}"
+                     for n in (summary.infinite_before, summary.infinite))
+    if summary.infinite_before:
+        return ("mean widths are infinite and not reported, because of "
+                f"{before} as stated and {after} recalibrated")
+    wide = f"mean width {three_digits(summary.width_before)} as stated"
+    if summary.infinite: return (f"{wide}, and recalibrated infinite and not reported, because of "
+                                 f"{after}")
+    return f"{wide}, {three_digits(summary.width_after)} recalibrated"
+
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-049sc
 @dataclass(frozen=True, kw_only=True)
 class BoundStreamSummary(StreamCounts):
@@ -383,11 +396,13 @@ class BoundStreamSummary(StreamCounts):
     coverage_after : float
         Share covered by what was written.
     width_before : float
-        Mean width as stated.
+        Mean width as stated; infinite where an interval is.
     width_after : float
-        Mean width of what was written, of finite intervals.
+        Mean width of what was written; infinite where an interval is.
+    infinite_before : int
+        How many outcomes had an infinite interval as stated.
     infinite : int
-        How many outcomes had an infinite interval.
+        How many had one in what was written.
     bound : float | None
         How far the coverage can be from the level at most, for any sequence with distances
         in the range of these; None where that is not guaranteed.
@@ -403,9 +418,10 @@ class BoundStreamSummary(StreamCounts):
     level: float  # the coverage that is wanted
     coverage_before: float  # share covered as stated; 0 where nothing was learnt
     coverage_after: float  # share covered by what was written
-    width_before: float  # mean width as stated
-    width_after: float  # mean width of what was written, of finite intervals
-    infinite: int  # how many outcomes had an infinite interval
+    width_before: float  # mean width as stated; infinite where an interval is
+    width_after: float  # mean width of what was written; infinite where an interval is
+    infinite_before: int  # how many outcomes had an infinite interval as stated
+    infinite: int  # how many had one in what was written
     bound: float | None  # how far the coverage can be from the level at most, for any sequence with
     # distances in the range of these; None where that is not guaranteed
     one_sided: bool  # whether it can be more than that, as outcomes in the very middle are covered
@@ -416,10 +432,7 @@ class BoundStreamSummary(StreamCounts):
     @property
     def achieved(self) -> tuple[str, ...]:
         "What was achieved, in sentences."
-        wide = (f"mean width {three_digits(self.width_before)} as stated, "
-                f"{three_digits(self.width_after)} recalibrated")
-        if self.infinite:
-            wide += f", {self.infinite:,} infinite one{'s' * (self.infinite > 1)} not counted"
+        wide = _width_text(self)
         return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
                 f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
                 wide, self.promise, _rang(self.alarms_after, self.alarm_after,
@@ -465,7 +478,7 @@ class _BoundTally(StreamTally):
         "Sums of nothing."
         self.monitor_, self.after_ = (CalibrationMonitor(run_length=self.run_length)
                                       for _ in range(2))
-        self.covered_, self.width_, self.infinite_ = [0, 0], [0.0, 0.0], 0
+        self.covered_, self.width_, self.infinite_ = [0, 0], [0.0, 0.0], [0, 0]
 
     def count(self, stated, y, made):
         """Take in stated bounds, true values y and what was made of the bounds; alarms as stated.
@@ -481,7 +494,7 @@ class _BoundTally(StreamTally):
             inside, width = (bounds[:, 0] <= y) & (y <= bounds[:, 1]), bounds[:, 1] - bounds[:, 0]
             self.covered_[1 - k] += int(inside.sum())
             self.width_[1 - k] = _summed(self.width_[1 - k], width[np.isfinite(width)])
-            if k == 0: self.infinite_ += int(np.isinf(width).sum())
+            self.infinite_[1 - k] += int(np.isinf(width).sum())
             alarms = monitor.prequential(chance, (~inside).astype(int)).alarms
         return [_coverage_alarm(one, self.level) for one in alarms]
 
@@ -502,7 +515,15 @@ def _bound_text(value, width):
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #581de81f
 def _check_bounds(low, up, y, texts, names):
-    "Refuse bounds without a width between them, and a true value beyond all measure."
+    "Refuse bounds of one side or without a width, and a true value beyond all measure."
+    for value, text, name, no in zip((low, up), texts, names, ("-inf", "inf")):
+        if math.isinf(value) and value != float(no):
+            raise ValueError(f"column {name!r} must be finite, or {no} where there is no bound, "
+                             f"got {text[:40]}")
+    if math.isinf(low) != math.isinf(up) and low == low and up == up:
+        raise ValueError(f"columns {names[0]!r} and {names[1]!r} must have two bounds or none, "
+                         f"since a single one has no middle, got {texts[0][:40]} and "
+                         f"{texts[1][:40]}; ConformalBounds moves single bounds (uqcal intervals)")
     if up <= low:
         why = "crossed bounds" if up < low else "no width to work with"
         raise ValueError(f"column {names[1]!r} must be above column {names[0]!r}, got "
@@ -536,7 +557,8 @@ class _BoundRows(KeyedRows):
         names
         numbers
         """
-        low, up, y = (_number(text, name, numbers) for text, name in zip(texts[:3], names))
+        low, up, y = (_number(text, name, numbers, k < 2)
+                      for k, (text, name) in enumerate(zip(texts[:3], names)))
         _check_bounds(low, up, y, texts, names)
         return low, up, y
 
@@ -564,14 +586,15 @@ class _BoundRows(KeyedRows):
         "What went through."
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (covered / n for covered in tally.covered_)
-        finite = max(tally.learnt_ - tally.infinite_, 1)
+        width, width_after = (math.inf if infinite else total / n
+                           for total, infinite in zip(tally.width_, tally.infinite_))
         known = not tally.booked_ and hasattr(self.forecaster_, "tracker_")
         first, second = (_coverage_alarm(one.first_alarm_, self.level)
                          for one in (tally.monitor_, tally.after_))
         return BoundStreamSummary(
             **tally.counts(self), level=self.level, coverage_before=before, coverage_after=after,
-            width_before=tally.width_[0] / n, width_after=tally.width_[1] / finite,
-            infinite=tally.infinite_, alarm=first, alarms=tally.monitor_.alarms_,
+            width_before=width, width_after=width_after, infinite_before=tally.infinite_[0],
+            infinite=tally.infinite_[1], alarm=first, alarms=tally.monitor_.alarms_,
             bound=getattr(self.forecaster_.tracker_, "bound_", None) if known else None,
             one_sided=known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_,
             alarm_after=second, alarms_after=tally.after_.alarms_)
@@ -581,8 +604,8 @@ def recalibrate_bound_rows(
     source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
     write: Callable[[str], object],  # takes whole lines of text, one or many at a time
     *,
-    lower: str,  # the column of lower bounds
-    upper: str,  # the column of upper bounds, above the lower ones
+    lower: str,  # the column of lower bounds; -inf where there is no bound, on either side
+    upper: str,  # the column of upper bounds, above the lower ones; inf where there is none
     observed: str,  # the column of true values, or nothing where not known
     level: float = 0.9,  # the coverage that is wanted, in (0, 1)
     method: str = "tracker",  # "tracker", "aci" or "dtaci"
@@ -601,9 +624,9 @@ def recalibrate_bound_rows(
     write : Callable[[str], object]
         Takes whole lines of text, one or many at a time.
     lower : str
-        The column of lower bounds.
+        The column of lower bounds; -inf where there is no bound, on either side.
     upper : str
-        The column of upper bounds, above the lower ones.
+        The column of upper bounds, above the lower ones; inf where there is none.
     observed : str
         The column of true values, or nothing where not known.
     level : float, default 0.9

@@ -525,18 +525,44 @@ def _read_models(file, options, observed, score, groups, how):
     if len(models) < 2: raise ValueError(f"--model must be given at least twice, got {len(models)}")
     kinds = {observed: "outcome" if of_one else "error"} if observed else {}
     for parts in models.values():
-        own = ["probability"] if of_one else ["error", "error" if score == "interval"
-                                              else "uncertainty"]
+        own = ["probability"] if of_one else ["bound", "bound"] if score == "interval" else [
+            "error", "uncertainty"]
         kinds |= dict(zip(parts, own))
     table = read_table(file, list(kinds), groups=[groups] if groups else [], kinds=kinds | (
         {groups: "number"} if groups else {}), **how)
-    if score == "interval": refuse_crossed(table, *models.values())
+    if score == "interval":
+        refuse_crossed(table, *models.values())
+        _refuse_open(table, models)
     import pandas as pd
     lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
     stated = {name: [pd.Series(table.columns[part], index=lines) for part in parts]
               for name, parts in models.items()}
     return table, None if observed is None else pd.Series(table.columns[observed], index=lines), {
         name: parts[0] if of_one else tuple(parts) for name, parts in stated.items()}
+
+# %% ../../nbs/command/69_cli_compare.ipynb #refuse-open
+def _refuse_open(table, models):
+    "Refuse bounds that are infinite in some rows, unless it is one side of all models in all rows."
+    from uqcal.comparison.scores import scored_ends
+    bounds = {name: [table.columns[part] for part in parts] for name, parts in models.items()}
+    if scored_ends([*bounds.values()]): return
+    n = len(table.places)
+    open_ = {name: int(np.isinf(pair).any(axis=0).sum()) for name, pair in bounds.items()}
+    said = "; ".join(f"model {name!r} has an infinite bound in {count:,} of {n:,} rows"
+                     for name, count in open_.items() if count)
+    remedies = ["leave this model out"]
+    if n not in open_.values():
+        parts = dict.fromkeys(part for pair in models.values() for part in pair
+                              if np.isinf(table.columns[part]).any())
+        holds = " and ".join(f"abs({part if part.isidentifier() else f'`{part}`'}) < 1e150"
+                             for part in parts)
+        remedies = [f"leave these rows out by --where {shlex.quote(holds)}"]
+    for k, (end, other, no) in enumerate((("lower", "upper", "inf"), ("upper", "lower", "-inf"))):
+        if np.isfinite([pair[k] for pair in bounds.values()]).all():
+            remedies.append(f"compare the {end} bounds alone: give every model a column of {no} as "
+                            f"its {other} bound, and --level as the coverage of the {end} ones")
+    raise ValueError(f"{table.source}: {said}, and the score of such a row is infinite; "
+                     f"{'; or '.join(remedies)}")
 
 # %% ../../nbs/command/69_cli_compare.ipynb #5212610f
 def _model_rows(found):
@@ -564,8 +590,7 @@ def _pair_rows(found):
 # %% ../../nbs/command/69_cli_compare.ipynb #5212610f-c
 def _orientation(found):
     "Which scores are good ones, as a line above their table."
-    from uqcal.comparison.model_comparison import SCORES
-    label = SCORES[found.score]
+    label = found.score_name
     return f"{label[0].upper()}{label[1:]}: lower is better; a gain is above zero."
 
 
@@ -627,7 +652,7 @@ def _models_numbers(found):
         return [{key: _plain(value) for key, value in row.items()}
                 for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
     return {"sentence": found.sentence, "next_step": found.next_step, "score": found.score,
-            "n": found.n,
+            "bound": found.bound, "n": found.n,
             "n_groups": found.n_groups, "best": found.best, "advice": asdict(found.advice),
             "confidence": found.confidence,
             "tolerance": found.tolerance, "n_resamples": found.n_resamples, "rows": found.rows,

@@ -26,8 +26,9 @@ from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run
 from .._base.results import (Result, as_text, distinct_names, enumerated, html_table, new_axes,
                                  plain_text, plus_minus, three_digits)
 from ..sample.sample import Sample
-from .scores import (ErrorScoring, OutcomeScoring, best_factor, best_shift,
-                                     centred_bounds, check_dof, held_out_points, split_rows)
+from .scores import (BoundScoring, ErrorScoring, OutcomeScoring, best_factor,
+                                     best_shift, check_dof, held_out_points, read_bounds,
+                                     scored_ends, split_rows)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
 
 
 def _read_model(y_true, stated, score):
-    "What one model states, checked: (error, width), or (outcome, probability)."
+    "What one model states, checked: (error, width), (y, lower, upper) or (outcome, probability)."
     if score in ("brier", "log loss"): return check_binary(y_true, stated)[:2]
     if isinstance(stated, Sample): stated = (stated.error, stated.uncertainty)
     what = "(lower, upper)" if score == "interval" else (
@@ -192,7 +193,7 @@ def _read_model(y_true, stated, score):
     if not isinstance(stated, (tuple, list)) or len(stated) != 2:
         raise TypeError(f"what is stated must be a pair of columns, {what}, got "
                         f"{type(stated).__name__}")
-    if score == "interval": return centred_bounds(y_true, *stated)
+    if score == "interval": return read_bounds(y_true, *stated)
     first, uncertainty = stated
     if y_true is None: return check_errors(first, uncertainty)
     check_labels_agree(y_true=y_true, y_pred=first, uncertainty=uncertainty)
@@ -230,6 +231,33 @@ def _read_models(y_true, predictions, score):
         raise ValueError(f"y_true must hold at least three points to compare models by, got {n}")
     return models
 
+# %% ../../nbs/comparison/56_model_comparison.ipynb #in-ends
+def _of_ends(scoring, models):
+    """How bounds are scored, and by model distances from the middle and half-widths; or distances
+    beyond the one bound that there is in each row."""
+    ends = scored_ends([columns[1:] for columns in models.values()])
+    if len(ends) == 2:
+        return scoring, {name: (y - (low + up) / 2, (up - low) / 2)
+                         for name, (y, low, up) in models.items()}
+    if len(ends) == 1:
+        return BoundScoring(ends[0], scoring.level), {
+            name: (y - up if ends == ("upper",) else low - y,)
+            for name, (y, low, up) in models.items()}
+    shown, said, whole = _names(models), [], False
+    for name, (y, low, up) in models.items():
+        if count := int(np.isinf(up - low).sum()):
+            said.append(f"predictions[{shown[name]!r}]: {count:,} of {y.size:,} rows "
+                        f"{'has' if count == 1 else 'have'} an infinite bound")
+            whole |= count == y.size
+    remedy = (f"leave {'this model out' if whole else 'these rows out for all models'}, or compare "
+              "coverages by coverage_test")
+    for end, column, pair in (("lower", 1, "(lower, np.full(n, np.inf))"),
+                              ("upper", 2, "(np.full(n, -np.inf), upper)")):
+        if all(np.isfinite(columns[column]).all() for columns in models.values()):
+            remedy += (f"; or compare the {end} bounds alone: give {pair} for every model, and "
+                       "confidence_level as the coverage of these")
+    raise ValueError(f"{'; '.join(said)}, and the score of such a row is infinite; {remedy}")
+
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047
 def _row_table(y_true, predictions, groups, n):
     "The rows, with the labels that came with pandas columns, and their groups."
@@ -266,8 +294,10 @@ def _difference(first, second):
     return np.where(np.abs(found) <= 1e-12 * (np.abs(first) + np.abs(second)), 0.0, found)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049
-_TOLERANCE = {"error": "uncertainties wrong by a factor of 1.25", "interval": "widths wrong by a "
-              "factor of 1.25", "outcome": "probabilities wrong by {}"}
+_TOLERANCE = {"error": "uncertainties wrong by a factor of 1.25",
+              "interval": "widths wrong by a factor of 1.25",
+              "bound": "distances of bounds from the median wrong by a factor of 1.25",
+              "outcome": "probabilities wrong by {}"}
 
 
 def _harmless(scoring, columns):
@@ -277,6 +307,11 @@ def _harmless(scoring, columns):
         base = float((ones + 0.5) * (columns[0].size - ones + 0.5) / (columns[0].size + 1)**2)
         size = (0.2 * base)**2 / (1 if scoring.name == "brier" else 2 * base)
         return size, f"what {_TOLERANCE['outcome'].format(three_digits(0.2 * base))} would cost"
+    if isinstance(scoring, BoundScoring):
+        beyond = columns[0] - np.quantile(columns[0], scoring.level, method="inverted_cdf")
+        gap = np.median(beyond)
+        as_is, *off = (scoring.points(beyond + x * gap).mean() for x in (0, 0.25, -0.2))
+        return float(max(np.mean(off) - as_is, 0.0)), f"what {_TOLERANCE['bound']} would cost"
     error, width = columns
     error = error - best_shift(scoring, error, width)
     width = best_factor(scoring, error, width) * width
@@ -315,6 +350,9 @@ def _stakes(scoring, first, second):
             more = np.nan_to_num(one - other, nan=0.0)
         paid = (first[0] == 1) == (more > 0)
         return (np.abs(more), paid), (np.abs(more), ~paid)
+    if isinstance(scoring, BoundScoring):
+        lead, missed = first[0] - second[0], (first[0] > 0) | (second[0] > 0)
+        return tuple((np.maximum(x, 0) / (1 - scoring.level), missed) for x in (lead, -lead))
     (error, width), (error_2, width_2) = first, second
     missed = (np.abs(error) > width) | (np.abs(error_2) > width_2)
     apart, wider = np.abs(error - error_2), width_2 - width
@@ -521,7 +559,7 @@ def _chance(pvalue, found):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-058
 def _pair_words(one, found):
     "The verdict on a pair in words, without what a few rows decide."
-    a, b, label = _name(one["a"], found), _name(one["b"], found), SCORES[found.score]
+    a, b, label = _name(one["a"], found), _name(one["b"], found), found.score_name
     both, text = _shown(one["difference"], one["standard_error"])
     level, low, high = f"{100 * found.confidence:g} %", text(one["low"]), text(one["high"])
     if one["verdict"] == "the same": return f"{a} and {b} have the same {label} in every row."
@@ -560,7 +598,7 @@ def _rows_words(one, found, a, b, both):
             "alike": "they are alike", "the same": "they have the same score in every row",
             "undecided": f"nothing is decided, {front[0]} is ahead by {left}"}
     verb = "decides" if found.n_deciders == 1 else "decide"
-    return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {found.rows} "
+    return (f"Not decided whether {a} or {b} is better in {found.score_name}: {found.rows} "
             f"{verb} alone. Left out: {says[one['without_verdict']]}. Kept: {a} is ahead by "
             f"{both}.")
 
@@ -572,7 +610,7 @@ def _unseen_words(one, found, a, b, both):
             f"of the outcomes that would tell against {loser} too few have come")
     ends = [three_digits(max(end, 0.0)) for end in (one["high"], -one["low"])]
     level = f"{100 * found.confidence:g} %"
-    return (f"Not decided whether {a} or {b} is better in {SCORES[found.score]}: {a} is ahead by "
+    return (f"Not decided whether {a} or {b} is better in {found.score_name}: {a} is ahead by "
             f"{both}, but {came}. With as many more as chance may have hidden, {a} may be better "
             f"by up to {ends[0]} or worse by up to {ends[1]} ({level}).")
 
@@ -757,7 +795,7 @@ def _gain_words(found, shown):
         row = found.models.loc[name]
         gain = plus_minus(row["miscalibration"], row["miscalibration_error"]).lstrip("+")
         what = shown[name] if len(found.advice.models) > 1 else "it"
-        yield (f"Recalibrate {what} first: {row['mend']} gains {gain} in {SCORES[found.score]} on "
+        yield (f"Recalibrate {what} first: {row['mend']} gains {gain} in {found.score_name} on "
                "held-out points.")
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064
@@ -855,6 +893,14 @@ def _blank(models, shown):
     said = enumerated([shown[name] for name in models])
     return (f"All errors of {said} are zero.",) if models else ()
 
+# %% ../../nbs/comparison/56_model_comparison.ipynb #one-bound
+def _one_bound(scoring):
+    "What is scored where all bounds of one side are infinite."
+    other = {"lower": "upper", "upper": "lower"}[scoring.end]
+    share = round(100 * (scoring.level if scoring.end == "upper" else 1 - scoring.level), 9)
+    return (f"All {other} bounds are infinite, so the {scoring.end} ones alone are scored, as "
+            f"{share:g} % quantiles: pinball loss divided by {1 - scoring.level:.3g}.")
+
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065d
 def _few(mine, unit, difference, squares):
     "A warning where a verdict rests on few points, or on tails that are very heavy."
@@ -907,6 +953,8 @@ class ModelComparison(Result):
         Groups of rows that belong together; None where rows don't.
     score : str
         "log", "crps", "interval", "brier" or "log loss".
+    bound : str | None
+        "lower" or "upper" where that bound alone is scored, as the others are infinite.
     best : str
         The model with the smallest mean score, shown to be better than others or not.
     confidence : float
@@ -945,6 +993,8 @@ class ModelComparison(Result):
     n: int  # number of points
     n_groups: int | None  # groups of rows that belong together; None where rows don't
     score: str  # "log", "crps", "interval", "brier" or "log loss"
+    bound: str | None = None  # "lower" or "upper" where that bound alone is scored, as the others
+    # are infinite
     best: str  # the model with the smallest mean score, shown to be better than others or not
     confidence: float  # level of all intervals together
     tolerance: float  # a difference that does no harm, in the unit of the score
@@ -969,11 +1019,16 @@ class ModelComparison(Result):
     # Eq. 1a (−1: enough)
     points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
 
+    @property
+    def score_name(self) -> str:
+        "The score in words; of one bound where one is scored."
+        return f"{self.bound}-bound score" if self.bound else SCORES[self.score]
+
     @functools.cached_property
     def sentence(self) -> str:
         "Who is better, by how much, and of what the difference is made."
         pairs, order = self.pairs.to_dict("records"), list(self.models.index)
-        first, label = order[0], SCORES[self.score]
+        first, label = order[0], self.score_name
         mine = [one for one in pairs if one["a"] == first]
         if len(order) == 2:
             parts = [_pair_words(pairs[0], self), _moved_words(pairs[0], self),
@@ -1031,7 +1086,8 @@ class ModelComparison(Result):
         Raises
         ------
         ValueError
-            For fewer than 20 points or groups, where no mend was learnt.
+            For fewer than 20 points or groups, where no mend was learnt, and where bounds of
+            one side are scored.
         """
         return _plot_models(self, ax)
 
@@ -1044,10 +1100,13 @@ class ModelComparison(Result):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-069
 def _plot_models(found, ax):
     table = found.models
+    if found.bound and "mended" not in table:
+        raise ValueError(f"nothing is recalibrated where {found.bound} bounds alone are scored, so "
+                         "there are no parts of a score to show")
     if "mended" not in table:
         raise ValueError("nothing was learnt from fewer than 20 points, so there are no parts of a "
                          "score to show")
-    ax, label = new_axes(ax, 6, 4.8), SCORES[found.score]
+    ax, label = new_axes(ax, 6, 4.8), found.score_name
     rest = found.pairs[found.pairs["a"] == found.best].set_index("b")["rest_error"]
     for k, (name, row) in enumerate(table.iterrows()):
         colour = "#D55E00" if k == 0 else "#0072B2"
@@ -1071,14 +1130,16 @@ def compare_models(
                                # None where models are given by their errors
     predictions: Mapping[str, Any],  # by the model's name what it states of the same points: a pair
                                      # (y_pred, uncertainty), or (error, uncertainty) without
-                                     # y_true; a pair (lower, upper); or probabilities of 1; shape
-                                     # (n,) for each column
+                                     # y_true; a pair (lower, upper), of which one side may be
+                                     # infinite in all rows of all models; or probabilities of 1;
+                                     # shape (n,) for each column
     *,
     score: str = "log",  # "log" or "crps" of numbers ± uncertainties, "interval", or "brier" or
                          # "log loss" of probabilities
     dof: float = np.inf,  # degrees of freedom of the distribution that uncertainties stand for, >
                           # 2; infinite for the normal one
-    confidence_level: float | None = None,  # coverage that intervals state, in (0, 1)
+    confidence_level: float | None = None,  # coverage that intervals state, in (0, 1); of bounds of
+                                            # one side, the share of values on their finite side
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
                                       # labels, shape (n,)
     tolerance: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
@@ -1099,8 +1160,9 @@ def compare_models(
         are given by their errors.
     predictions : Mapping[str, Any]
         By the model's name what it states of the same points: a pair (y_pred, uncertainty),
-        or (error, uncertainty) without y_true; a pair (lower, upper); or probabilities of
-        1; shape (n,) for each column.
+        or (error, uncertainty) without y_true; a pair (lower, upper), of which one side may
+        be infinite in all rows of all models; or probabilities of 1; shape (n,) for each
+        column.
     score : str, default "log"
         "log" or "crps" of numbers ± uncertainties, "interval", or "brier" or "log loss" of
         probabilities.
@@ -1108,7 +1170,8 @@ def compare_models(
         Degrees of freedom of the distribution that uncertainties stand for, > 2; infinite
         for the normal one.
     confidence_level : float | None, optional
-        Coverage that intervals state, in (0, 1).
+        Coverage that intervals state, in (0, 1); of bounds of one side, the share of values
+        on their finite side.
     groups : ArrayLike | None, optional
         Which rows belong together (one molecule, one patient): labels, shape (n,).
     tolerance : float | None, optional
@@ -1145,6 +1208,7 @@ def compare_models(
     if tolerance is not None and read_number(tolerance, "tolerance", minimum=0) == 0:
         raise ValueError("tolerance must be above 0, got 0")
     models = _read_models(y_true, predictions, score)
+    if score == "interval": scoring, models = _of_ends(scoring, models)
     n = next(iter(models.values()))[0].size
     table = _row_table(y_true, predictions, groups, n)
     table, cautions = _repeated(models, table, scoring)
@@ -1201,6 +1265,9 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     cautions += _blank(blank, shown) + _few(
         mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table, shown)
     cautions += _by_other_score(mine, models, scoring, unit, shown)
+    if isinstance(scoring, BoundScoring):
+        called |= {"bound": scoring.end}
+        cautions = (_one_bound(scoring), *cautions)
     if other is None: called |= {"rows": "", "n_deciders": 0}
     compared = ModelComparison(
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,

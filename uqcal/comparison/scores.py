@@ -16,15 +16,16 @@ from scipy import special
 from sklearn.isotonic import isotonic_regression
 
 from .._base.inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
-                                read_vector, refuse)
+                                read_vector)
 from ..intervals.intervals import check_order, read_bound
 from .._chance.logistic import fit_logistic, platt_features, sigmoid
 from ..sample.sample import Ordering, Sample, bin_means
 from ..corrections.scaling import IsotonicScaling, log_density
 
 # %% auto #0
-__all__ = ['check_dof', 'crps_of', 'crps', 'negative_log_density', 'interval_score', 'centred_bounds', 'brier_score', 'log_loss',
-           'ErrorScoring', 'best_shift', 'best_factor', 'OutcomeScoring', 'split_rows', 'held_out_points']
+__all__ = ['check_dof', 'crps_of', 'crps', 'negative_log_density', 'interval_score', 'read_bounds', 'scored_ends', 'BoundScoring',
+           'brier_score', 'log_loss', 'ErrorScoring', 'best_shift', 'best_factor', 'OutcomeScoring', 'split_rows',
+           'held_out_points']
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-042
 _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts as normal
@@ -197,53 +198,41 @@ def interval_score(
     ----------
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
-    y, low, up = _read_bounds(y_true, y_pred_low, y_pred_up)
+    y, low, up = read_bounds(y_true, y_pred_low, y_pred_up)
     level, is_open = check_fraction(confidence_level, "confidence_level"), np.isinf(up - low)
     low, up = (np.where(is_open, y, side) for side in (low, up))
     score = ErrorScoring("interval", level=level).points(y - (low + up) / 2, (up - low) / 2)
     return np.where(is_open, np.inf, score)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-047b
-def centred_bounds(y_true: ArrayLike,  # true values, shape (n,)
-                   y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit
-                   y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit
-                   ) -> tuple[np.ndarray, np.ndarray]:  # distances from the midpoints, and half
-                   # the widths ≥ 0, shape (n,) each
-    """Intervals as errors of their midpoints and half-widths.
+def read_bounds(y_true: ArrayLike,  # true values, shape (n,)
+                y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit, or −∞
+                y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit, or ∞
+                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # float64, shape (n,) each
+    """True values and bounds, infinite where there is none.
 
     Parameters
     ----------
     y_true : ArrayLike
         True values, shape (n,).
     y_pred_low : ArrayLike
-        Lower bounds, shape (n,), same unit.
+        Lower bounds, shape (n,), same unit, or −∞.
     y_pred_up : ArrayLike
-        Upper bounds, shape (n,), same unit.
+        Upper bounds, shape (n,), same unit, or ∞.
 
     Returns
     -------
-    tuple[np.ndarray, np.ndarray]
-        Distances from the midpoints, and half the widths ≥ 0, shape (n,) each.
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        `float64`, shape (n,) each.
 
     Raises
     ------
     ValueError, TypeError
-        For bad data, naming the argument, for crossed bounds and for infinite ones.
+        For bad data, naming the argument, and for crossed bounds.
     """
-    y, low, up = _read_bounds(y_true, y_pred_low, y_pred_up)
-    try: refuse("y_pred_low and y_pred_up", "be finite, since the interval score of a pair with an "
-                "infinite bound is infinite", np.isinf(up - low), "infinite")
-    except ValueError as error:
-        raise ValueError(f"{error}; leave these rows out for all models, or compare coverages by "
-                         "coverage_test") from None
-    return y - (low + up) / 2, (up - low) / 2
-
-# %% ../../nbs/comparison/32_scores.ipynb #read-bounds
-def _read_bounds(y_true, y_pred_low, y_pred_up):
-    "True values and bounds, infinite where there is none, shape (n,) each."
     columns = dict(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up)
     check_labels_agree(**columns)
-    y = read_vector(y_true, "y_true")
+    y = np.array(read_vector(y_true, "y_true"))
     low, up = (read_bound(columns[name], name) for name in ("y_pred_low", "y_pred_up"))
     for name, values in (("y_pred_low", low), ("y_pred_up", up)):
         if values.size != y.size:
@@ -251,6 +240,80 @@ def _read_bounds(y_true, y_pred_low, y_pred_up):
                              f"{values.size}")
     check_order(low, up, ("y_pred_low", "y_pred_up"))
     return y, low, up
+
+# %% ../../nbs/comparison/32_scores.ipynb #read-bounds
+def scored_ends(
+    bounds: Sequence[tuple[np.ndarray, np.ndarray]],  # lower and upper ones of each model, (n,)
+) -> tuple[str, ...]:  # "lower", "upper" or both; none where only some rows have a bound
+    """Which bounds all models have in all rows, where they have no others.
+
+    Two where all bounds are finite; one where those of the other side are infinite in every row.
+
+    Parameters
+    ----------
+    bounds : Sequence[tuple[np.ndarray, np.ndarray]]
+        Lower and upper ones of each model, (n,).
+
+    Returns
+    -------
+    tuple[str, ...]
+        "lower", "upper" or both; none where only some rows have a bound.
+    """
+    finite = {end: np.isfinite([pair[k] for pair in bounds])
+              for k, end in enumerate(("lower", "upper"))}
+    if any(one.any() != one.all() for one in finite.values()): return ()
+    return tuple(end for end, one in finite.items() if one.all())
+
+# %% ../../nbs/comparison/32_scores.ipynb #bound-scoring
+@dataclass(frozen=True)
+class BoundScoring:
+    """How bounds of one side are scored, as quantiles, by Eq. 5a.
+
+    Parameters
+    ----------
+    end : str
+        "lower" or "upper".
+    level : float, default 0.9
+        Coverage that the bounds state: the share of values on their finite side.
+    name : str, default "interval"
+        Of the score.
+    """
+
+    end: str  # "lower" or "upper"
+    level: float = 0.9  # coverage that the bounds state: the share of values on their finite side
+    name: str = "interval"  # of the score
+
+    def points(self, beyond: np.ndarray,  # how far values lie beyond their bound, shape (n,)
+               ) -> np.ndarray:  # penalties ≥ 0, shape (n,)
+        """The score of each point.
+
+        Parameters
+        ----------
+        beyond : np.ndarray
+            How far values lie beyond their bound, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties ≥ 0, shape (n,).
+        """
+        return np.maximum(beyond, 0) / (1 - self.level) - beyond
+
+    def steps(self, n_units: int,  # independent points
+              ) -> tuple[str, ...]:  # none
+        """Corrections that are fitted: none.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent points.
+
+        Returns
+        -------
+        tuple[str, ...]
+            None.
+        """
+        return ()
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-048
 def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
