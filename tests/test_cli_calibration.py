@@ -43,9 +43,9 @@ def test_report_and_numbers_are_written(capsys):
 
 
 @pytest.mark.parametrize(("args", "command", "python"), [
-    (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal.corrections.probability_mending import mend_probabilities"),
-    (["--score", "bad", "--weight", "w"], None, "from uqcal.probabilities.recalibration import"), (["--score", "p"], "uqcal calibration scores.csv --outcome y --score p", "from uqcal.probabilities.calibration import"),
-    (["--score", "p", "--tolerance", "0.3", "--where", "p > 0.3"], "uqcal compare scores.csv --response y --score p", "from uqcal.subgroups.screening import screen")])
+    (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal import mend_probabilities"),
+    (["--score", "bad", "--weight", "w"], None, "from uqcal import"), (["--score", "p"], "uqcal calibration scores.csv --outcome y --score p", "from uqcal import"),
+    (["--score", "p", "--tolerance", "0.3", "--where", "p > 0.3"], "uqcal compare scores.csv --response y --score p", "from uqcal import screen")])
 def test_each_verdict_ends_with_a_step_as_a_command_and_in_python(capsys, args, command, python):
     out = run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK)[1]
     assert "\n\nNext: " in out and python in out and max(map(len, out.rpartition("\nuncertainty ")[2].splitlines())) <= 80

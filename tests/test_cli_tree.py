@@ -42,9 +42,9 @@ OWN = {("calibration", "tolerance"): "0.1", ("intervals", "tolerance"): "0.03", 
 CHEAP = {"n_boot": "19", "n_mc": "19", "n_resamples": "99", "jobs": "1"}
 BESIDE = [("as_groups", "feature"), ("resume", "state"), ("every", "state"), ("b", "a")]  # the first has a meaning beside the second only
 
-WORKERS = [("validation", "validate"), ("mending", "mend"), ("probability_mending", "mend_probabilities"), ("calibration", "calibration_report"), ("coverage", "interval_report"),
-           ("model_comparison", "compare_models"), ("screening", "screen"), ("cumulative", "comparison_graph"), ("cumulative", "subpopulation_graph"), ("streams", "recalibrate_rows"),
-           ("error_streams", "recalibrate_error_rows"), ("error_streams", "recalibrate_bound_rows")]
+WORKERS = [("errors.validation", "validate"), ("corrections.mending", "mend"), ("corrections.probability_mending", "mend_probabilities"), ("probabilities.calibration", "calibration_report"), ("intervals.coverage", "interval_report"),
+           ("comparison.model_comparison", "compare_models"), ("subgroups.screening", "screen"), ("subgroups.cumulative", "comparison_graph"), ("subgroups.cumulative", "subpopulation_graph"), ("adapters.streams", "recalibrate_rows"),
+           ("adapters.error_streams", "recalibrate_error_rows"), ("adapters.error_streams", "recalibrate_bound_rows")]
 
 
 def leaves(command, path=()):

@@ -825,10 +825,7 @@ def _scores_step(result, context, columns):
         command = on_lines([f"uqcal compare {source}", *named,
                             *typed(context, *ROWS, "positive", "seed"), "--group COLUMN"])
     if not call or rows: return ""
-    home = "screening" if call.startswith("screen") else (
-        "calibration" if "tolerance=" in call else "probability_mending" if command
-        else "recalibration")
-    python = f"from uqcal.{home} import {call.split('(')[0]}\n{call}"
+    python = f"from uqcal import {call.split('(')[0]}\n{call}"
     return f"\n\n{words}:\n{command}\n\nor in Python:\n{python}" if command else (
         f"\n\n{words}:\n{python}")
 

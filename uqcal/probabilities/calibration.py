@@ -1169,7 +1169,8 @@ def _report_page(report, path, details):
         Finding(TITLES.get(name, "Calibration error"), status[name],
                 f"Looks for {_SEES[name]}: adjusted p-value {adjusted:.2g}.")
         for name, adjusted in zip(names, report.adjusted)) + (
-            Finding("Mean difference", status["kuiper"],  # whose statistic is a stretch's sum
+            Finding("Mean difference",  # Kuiper's statistic is a stretch's sum
+                    status.get("kuiper", "invalid" if report.verdict == "invalid" else open_status),
                     f"{_sentence_case(report.largest.sentence)}."),)
     diagram = draw_picture(
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
