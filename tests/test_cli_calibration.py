@@ -49,7 +49,7 @@ def test_report_and_numbers_are_written(capsys):
 def test_each_verdict_ends_with_a_step_as_a_command_and_in_python(capsys, args, command, python):
     out = run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK)[1]
     assert "\n\nNext: " in out and python in out and max(map(len, out.rpartition("\nuncertainty ")[2].splitlines())) <= 80
-    assert (command in out) if command else "uqcal " not in out.split("In Python")[1]
+    assert (command in out) if command else "\nuqcal " not in out.split("In Python")[1]
 
 
 def test_a_step_that_would_be_refused_is_not_printed(capsys):

@@ -109,7 +109,7 @@ def test_other_files_become_csv_with_all_their_columns(capsys, kind):
 def test_names_that_are_taken_are_refused_before_any_work(capsys, monkeypatch, command, taken, args):
     rng = np.random.default_rng(0)
     pd.DataFrame({"E": rng.normal(size=50), "uE": 1.0, "y": np.arange(50) % 2, "p": 0.5, "lo": -1.0, "hi": 1.0, taken: "x"}).to_csv("taken.csv", index=False)
-    for module, name in (("mending", "mend"), ("probability_mending", "mend_probabilities"), ("coverage", "interval_report")):
+    for module, name in (("corrections.mending", "mend"), ("corrections.probability_mending", "mend_probabilities"), ("intervals.coverage", "interval_report")):
         monkeypatch.setattr(f"uqcal.{module}.{name}", lambda *args, **options: pytest.fail("work was done"))
     code, out, err = run(capsys, command, "taken.csv", *args, "--out", "mended.csv")
     assert code == 2 and out == "" and f"taken.csv has a column '{taken}' already" in err and not Path("mended.csv").exists()
