@@ -721,7 +721,7 @@ def test_features_are_refused_before_anything_is_computed(monkeypatch):
 
 def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
     "Ten million points are shuffled some 200 times, after which fifteen features could never be found wrong."
-    monkeypatch.setattr("uqcal.statistics.consistency.affordable", lambda n_resamples, n: min(n_resamples, 199))
+    monkeypatch.setattr("uqcal.statistics.consistency.affordable", lambda n_resamples, n, budget=0: min(n_resamples, 199))
     rng = np.random.default_rng(0)
     u = rng.gamma(3, size=100)
     e = u * rng.standard_normal(100)

@@ -62,7 +62,7 @@ def test_point_values_are_those_of_the_study(name):
 def test_demo_needs_nothing_and_is_the_original_file(alone):
     demo = load_demo()
     assert demo.name == "Diffusion_RF" and len(demo) == 2040
-    packaged = Path(datasets.__file__).parent / "data" / "Diffusion_RF_Test_cal.csv"
+    packaged = Path(datasets.__file__).parents[1] / "data" / "Diffusion_RF_Test_cal.csv"
     assert hashlib.sha256(packaged.read_bytes()).hexdigest() == "4e509fb619c182fa5388446304b4a646cd722b7fb7bb8f8a6a35e9e8e062f96f"
     np.testing.assert_array_equal(load_errors("Diffusion_RF").error, demo.error)
 

@@ -26,7 +26,7 @@ WIDTHS = (1280, 768, 360)
 INSTALL = "pip install 'uqcal[site]' && python -m playwright install chromium"
 PAGES = sorted(path.relative_to(ROOT / "nbs").with_suffix(".html").as_posix() for path in (ROOT / "nbs").rglob("*.ipynb")
                if not any(part.startswith((".", "_")) for part in path.relative_to(ROOT).parts))
-MADE = ["changes.html", "reference/index.html", "reference/validation.html", "source/validation.html"]  # made by tools/docs.py
+MADE = ["changes.html", "reference/index.html", "reference/errors.validation.html", "source/errors.validation.html"]  # made by tools/docs.py
 SERIOUS = ("serious", "critical")
 MEGABYTES = 20
 
@@ -212,7 +212,7 @@ def test_a_page_can_be_read_in_the_dark(site, browser, axe, address):
 
 
 def test_a_page_goes_on_paper(site, browser):
-    for address in ("index.html", "43_cumulative.html", "51_validation.html", "tutorials/regression.html", "studies/simref_tables.html"):
+    for address in ("index.html", "subgroups/43_cumulative.html", "errors/51_validation.html", "tutorials/regression.html", "studies/simref_tables.html"):
         with opened(browser, site / address, 700) as (page, _):
             page.emulate_media(media="print")
             assert page.evaluate(CLIPPED) == [], address
@@ -268,7 +268,7 @@ def test_each_page_offers_its_notebook_with_the_tables_that_it_reads(site):
 
 
 def test_a_page_says_beside_the_link_what_its_notebook_fetches(site):
-    for address, fetches in (("studies/simref_tables.html", True), ("tutorials/classification.html", True), ("52_calibration.html", False), ("studies/your_own.html", False)):
+    for address, fetches in (("studies/simref_tables.html", True), ("tutorials/classification.html", True), ("probabilities/52_calibration.html", False), ("studies/your_own.html", False)):
         links = re.search(r'<p class="page-links">.*?</p>', (site / address).read_text(encoding="utf-8"), re.DOTALL)[0]
         assert ("downloads published data" in links) == fetches, address
 
@@ -298,7 +298,7 @@ SOUGHT = {  # what a newcomer types: a page among the first three
 
 
 def test_the_search_finds_what_a_newcomer_types(site, browser):
-    with opened(browser, site / "51_validation.html") as (page, said):
+    with opened(browser, site / "errors/51_validation.html") as (page, said):
         box, lost = page.locator(".smalldocs-search input").first, []
         for question, wanted in SOUGHT.items():
             page.evaluate("document.querySelectorAll('.search-result').forEach(link => link.remove())")
@@ -324,14 +324,14 @@ def walk(page, wanted, most=40):
 
 
 def test_the_keyboard_reaches_everything(site, browser):
-    with opened(browser, site / "51_validation.html") as (page, _):
+    with opened(browser, site / "errors/51_validation.html") as (page, _):
         page.keyboard.press("Tab")
         assert focused(page) == "Skip to the text"
         page.keyboard.press("Enter")
         assert page.evaluate("location.hash") == "#quarto-document-content"
         page.keyboard.press("Tab")
         assert page.evaluate("!!document.activeElement.closest('main')")
-    with opened(browser, site / "51_validation.html") as (page, _):
+    with opened(browser, site / "errors/51_validation.html") as (page, _):
         for place in ("Toggle dark mode", "Search"): assert walk(page, place), place
         section = page.locator("#quarto-sidebar a[data-bs-toggle]").first
         section.focus()
@@ -341,11 +341,11 @@ def test_the_keyboard_reaches_everything(site, browser):
         link = page.locator("#quarto-sidebar a.sidebar-link[href$='.html']").first
         link.focus()
         page.keyboard.press("Enter")
-        page.wait_for_url(lambda url: not url.endswith("51_validation.html"))
+        page.wait_for_url(lambda url: not url.endswith("errors/51_validation.html"))
 
 
 def test_the_menu_of_a_phone_opens_and_closes_with_keys(site, browser):
-    with opened(browser, site / "51_validation.html", 360) as (page, _):
+    with opened(browser, site / "errors/51_validation.html", 360) as (page, _):
         assert walk(page, "Toggle sidebar navigation")
         inside = "!!document.activeElement.closest('#quarto-sidebar')"
         page.keyboard.press("Tab")

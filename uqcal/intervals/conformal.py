@@ -672,7 +672,8 @@ class ConformalSets(_Told):
 
     def _edge(self, y_prob):
         "How far apart the same probabilities may be, in the precision in which they are given."
-        array = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
+        given = y_prob.detach() if hasattr(y_prob, "detach") else y_prob  # a tensor's values
+        array = np.asarray(given)  # as it came: what is read has double precision
         kinds = {one.dtype for one in array.ravel() if isinstance(one, np.floating)} if (
             array.dtype.kind == "O") else {array.dtype}
         return max((2 * float(np.finfo(kind).eps) for kind in kinds
