@@ -454,7 +454,7 @@ TABLE = {
        for cls in (OnlineNewtonStep, OnlineGradientDescent, Aioli, AggregatingForecaster)},
     **{f"online.{cls.__name__}": Row("binary", call=through(cls, lambda made: made.prequential(P, Y)),
                                     given={"optimizer": None, "start": np.zeros(d), "gamma": 0.5, "rho": 2.0, "clip": 0.125},
-                                    kinds={"optimizer": "free", "start": "numbers -shorter -longer", **dict.fromkeys(["gamma", "rho", "radius", "clip"], "size")})
+                                    kinds={"optimizer": "free", "start": "numbers -shorter -longer", **dict.fromkeys(["gamma", "rho", "radius"], "size"), "clip": "size -None"})
        for cls, d in ((OnlinePlattScaling, 2), (OnlineBetaScaling, 3))},
 }
 

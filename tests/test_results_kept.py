@@ -22,7 +22,7 @@ def calls(action):
     found = profile.runcall(action)
     counts = {}
     for (path, _, name), (_, number, *_) in pstats.Stats(profile).stats.items():
-        if Path(path).parent.name == "uqcal": counts[Path(path).stem, name] = counts.get((Path(path).stem, name), 0) + number
+        if Path(path).parent.parent.name == "uqcal": counts[Path(path).stem, name] = counts.get((Path(path).stem, name), 0) + number
     return found, counts
 
 
