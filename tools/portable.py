@@ -24,7 +24,7 @@ PROCESSORS = {
     "generic": (None, {"NUMBA_CPU_NAME": "generic"} | SCALAR),
 }
 NOT_NUMERIC = ("test_house", "test_notebooks", "test_cli", "test_report", "test_calibration_report", "test_streams", "test_datasets", "test_simref_figures")
-NOT_FAST = ("test_conclusions", "test_designs", "test_mistakes", "test_rates", "test_recalibrate_state", "test_refusals", "test_regression_properties",
+NOT_FAST = ("test_advice", "test_conclusions", "test_designs", "test_golden", "test_mistakes", "test_rates", "test_recalibrate_state", "test_refusals", "test_regression_properties",
             "test_river", "test_runs", "test_tickets")
 
 
