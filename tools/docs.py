@@ -150,7 +150,7 @@ def relink(path, pages, repository):
     def page(match): return f"]({up}{pages[match[1]]}{match[2] or ''})" if match[1] in pages else match[0]
     def source(match):
         if repository: return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})"
-        return f"]({up}source/{match[1].replace('/', '.')}.html{match[2]})"
+        return f"]({up}source/{match[1].replace('/', '.').lstrip('_')}.html{match[2]})"
 
     def mend(text):
         text = re.sub(r"\[(\[`[\w.]+`\]\([^)\s]*\))\]\([^)\s]*\)", r"\1", text)  # nbdev links a name that is the text of a link
@@ -175,7 +175,9 @@ def head(path, original):
     bundle = original.relative_to(ROOT / "nbs").with_suffix(".zip").as_posix()
     what = "notebook and tables" if tables_of(original) else "notebook"
     links = [f'<a href="{up}notebooks/{bundle}" download>Download the {what}</a>']
-    if module := module_of(original): links.append(f'<a href="{up}source/{module}.html">Source of uqcal.{module}</a>')
+    if module := module_of(original):
+        page = module.lstrip("_")
+        links.append(f'<a href="{up}source/{page}.html">Source of uqcal.{module}</a>')
     text = f'<p class="page-links">{" · ".join(links)}{fetched_by(original)}</p>'
     notebook["cells"].insert(1, {"cell_type": "markdown", "metadata": {}, "source": text})
     notebook["cells"][0]["source"] = re.sub(r"(?m)^output-file:.*\n", "", "".join(notebook["cells"][0]["source"]))
@@ -224,7 +226,7 @@ def module_of(notebook):
 
 def stage_source(module, notebook):
     "A page that shows an exported module, with an anchor at each definition."
-    target = STAGE / "source" / f"{module.name}.md"
+    target = STAGE / "source" / f"{module.page}.md"
     target.parent.mkdir(exist_ok=True)
     front = f"---\ntitle: uqcal.{module.name}\nsubtitle: The module as exported from its notebook\ntoc: false\nsearch: false\n---\n\n"
     anchored = {node.lineno for _, node in definitions(module.tree)}

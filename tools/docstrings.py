@@ -43,6 +43,7 @@ class Module:
     def __init__(self, path, folder):
         self.path, self.text = path, path.read_bytes().decode("utf-8")
         self.name = ".".join(path.relative_to(folder).with_suffix("").parts)
+        self.page = self.name.lstrip("_")  # a site leaves out what begins with an underscore
         self.tree, self.beside, self.alone = ast.parse(self.text), {}, {}
         self.bytes, self.starts = self.text.encode(), [0]
         for line in self.bytes.splitlines(keepends=True): self.starts.append(self.starts[-1] + len(line))

@@ -98,10 +98,10 @@ def write_reference(package, folder, notebooks):
         parts.append(f"Derived and shown at work on the page [{title}]({page}). [All modules](index.md)")
         for node in nodes:
             text = describe(package, module, node.name)
-            parts.append(re.sub(r"\]\(/blob/main/uqcal/[\w/]+\.py(#L\d+)\)", rf"](../source/{name}.html\1)", text))
-        (folder / f"{name}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+            parts.append(re.sub(r"\]\(/blob/main/uqcal/[\w/]+\.py(#L\d+)\)", rf"](../source/{module.page}.html\1)", text))
+        (folder / f"{module.page}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
         rows.append(f"## {title}\n\n`uqcal.{name}`, derived on its [page]({page})\n\n| | |\n|---|---|")
-        rows[-1] += "".join(f"\n| [`{node.name}`]({name}.md#{node.name.lower()}){' ★' * (node.name in short)} | {summary(node)} |" for node in nodes)
+        rows[-1] += "".join(f"\n| [`{node.name}`]({module.page}.md#{node.name.lower()}){' ★' * (node.name in short)} | {summary(node)} |" for node in nodes)
     (folder / "index.md").write_text("\n\n".join(rows) + "\n", encoding="utf-8")
 
 
