@@ -70,7 +70,7 @@ def test_page_is_whole_and_written_at_once(tmp_path):
     page = report.to_html(tmp_path / "report.html", details={"File": "<scores>.csv"})
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page and page.count("data:image/svg") >= 2
     assert "Can these probabilities be believed?" in page and "&lt;scores&gt;.csv" in page
-    assert report.verdict == "undecided" and "No fault" in page and report.headline in report._repr_html_()
+    assert report.verdict == "inconclusive" and "No fault" in page and report.headline in report._repr_html_()
     with pytest.raises(OSError, match="folder"): report.to_html(tmp_path / "missing" / "report.html")
 
 
@@ -79,7 +79,7 @@ def test_words_for_special_cases():
     assert impossible.verdict == "invalid" and "impossible" in impossible.headline and "row 0" in impossible.headline
     assert impossible.conclusion.rows == (0,) and impossible.conclusion.pvalue == 0 and impossible.null.pvalue == 0
     halves = cal.calibration_report([1, 0, 1, 0], [0.5] * 4, **QUICK)
-    assert [test.name for test in halves.tests] == ["kolmogorov_smirnov", "kuiper"] and halves.verdict == "undecided" and halves.to_html()
+    assert [test.name for test in halves.tests] == ["kolmogorov_smirnov", "kuiper"] and halves.verdict == "inconclusive" and halves.to_html()
     crossed = cal.calibration_report(np.repeat([1, 0], 300), np.repeat([0.4, 0.6], 300), **QUICK | dict(n_resamples=999))
     assert crossed.verdict == "invalid" and "the wrong way round" in crossed.headline
 
@@ -91,7 +91,7 @@ def test_what_can_be_answered_is():
     wrong = cal.calibration_report([0, 0] * 3, [0.0, 1.0] * 3, **QUICK)
     assert wrong.verdict == "invalid" and "rows 1, 3 and 5" in wrong.headline and wrong.to_html()
     single = cal.calibration_report([1], [0.3], **QUICK)
-    assert single.verdict == "undecided" and single.error.squared is None and "debiased square" not in single.to_frame().index
+    assert single.verdict == "inconclusive" and single.error.squared is None and "debiased square" not in single.to_frame().index
     weightless = cal.calibration_report([0, 1, 1], [0.0, 0.0, 0.4], sample_weight=[1, 0, 1], **QUICK)
     assert weightless.conclusion.rows == ()
 
@@ -102,7 +102,7 @@ def test_valid_means_that_a_difference_beyond_the_tolerance_is_excluded():
     y = (rng.uniform(size=3000) < p).astype(float)
     found = {tolerance: cal.calibration_report(y, p, tolerance=tolerance, rng=1, n_boot=99, n_resamples=99) for tolerance in (0.03, 0.05, 0.2)}
     limit = found[0.05].largest.limit
-    assert 0.05 < limit < 0.2 and [one.verdict for one in found.values()] == ["undecided", "undecided", "valid"]
+    assert 0.05 < limit < 0.2 and [one.verdict for one in found.values()] == ["inconclusive", "inconclusive", "valid"]
     needed = [found[tolerance].largest.points_needed(tolerance) for tolerance in (0.03, 0.05, 0.2)]
     assert needed[0] > needed[1] > needed[2] == 3000 and f"{needed[1]:,} such points" in found[0.05].headline
     more = rng.uniform(size=4 * needed[1])
@@ -334,7 +334,7 @@ def test_clusters_are_collected_and_not_points_of_the_same():
     cluster = np.repeat(np.arange(30), 10)
     p = rng.uniform(0.1, 0.9, 300)
     found = cal.calibration_report(rng.uniform(size=300) < p, p, cluster=cluster, n_resamples=199, n_boot=9, rng=1)
-    assert found.verdict == "undecided" and "such clusters might settle" in found.headline and "more such clusters" in found.next_step and "such points" not in found.headline
+    assert found.verdict == "inconclusive" and "such clusters might settle" in found.headline and "more such clusters" in found.next_step and "such points" not in found.headline
     number = int(found.headline.split("about ")[1].split(" such")[0].replace(",", ""))
     assert number == pytest.approx(found.largest.points_needed(0.05) / 10, rel=0.1)
 

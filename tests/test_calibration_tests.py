@@ -241,7 +241,7 @@ def test_a_fault_of_one_class_is_seen_however_many_classes_there_are():
     assert right.sentence == "300 points, 40 classes: no test rejects at 5 %"
 
 
-def test_what_no_draws_could_reject_is_said_to_be_undecided(monkeypatch):
+def test_what_no_draws_could_reject_is_said_to_be_inconclusive(monkeypatch):
     "Catches 'no test rejects' where more sets are not affordable."
     monkeypatch.setattr(ct, "_FURTHER", 0)
     found = ct.multiclass_calibration_tests(*classes_of(300, 40, 0), n_resamples=199, rng=0)

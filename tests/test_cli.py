@@ -177,7 +177,7 @@ def test_page_of_the_command_line_names_every_option(capsys):
 # --- verdicts and exit codes
 
 @pytest.mark.parametrize("factor, distribution, fail_on, code", [
-    (1.0, "normal", "invalid", 0), (1.0, "normal", "undecided", 0), (0.3, "normal", "invalid", 1), (0.3, "normal", "undecided", 1), (0.3, "normal", None, 0),
+    (1.0, "normal", "invalid", 0), (1.0, "normal", "inconclusive", 0), (0.3, "normal", "invalid", 1), (0.3, "normal", "inconclusive", 1), (0.3, "normal", None, 0),
 ])
 def test_fail_on_invalid(capsys, factor, distribution, fail_on, code):
     rng = np.random.default_rng(3)
@@ -188,9 +188,9 @@ def test_fail_on_invalid(capsys, factor, distribution, fail_on, code):
     assert os.path.exists("r.html")
 
 
-def test_fail_on_undecided(capsys):
+def test_fail_on_inconclusive(capsys):
     pd.DataFrame({"error": data()["E"], "uncertainty": data()["E"].std()}).to_csv("constant.csv", index=False)
-    for fail_on, code in (("invalid", 0), ("undecided", 1)):
+    for fail_on, code in (("invalid", 0), ("inconclusive", 1)):
         assert run(capsys, "validate", "constant.csv", *QUICK, "--fail-on", fail_on)[0] == code
 
 
@@ -271,7 +271,7 @@ def test_groups_tolerance_and_causes_reach_people_and_programs(capsys):
 
 
 def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
-    "--fail-on invalid passes, --fail-on undecided does not."
+    "--fail-on invalid passes, --fail-on inconclusive does not."
     rng = np.random.default_rng(3)
     u = rng.lognormal(size=300)
     frame = pd.DataFrame({"error": u * rng.normal(size=300), "uncertainty": u})
@@ -279,8 +279,8 @@ def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
     frame.to_csv("row.csv", index=False)
     args = ["validate", "row.csv", *QUICK[2:], "--n-boot", "999", "--n-resamples", "199", "--statistics", "cc"]
     found = json.loads(run(capsys, *args, "--json", "-")[1])["conclusions"]["average calibration"]
-    assert (found["status"], found["reason"], found["rows"]) == ("undecided", "rows", [7])
-    assert [run(capsys, *args, "--fail-on", asked)[0] for asked in ("invalid", "undecided")] == [0, 1]
+    assert (found["status"], found["reason"], found["rows"]) == ("inconclusive", "rows", [7])
+    assert [run(capsys, *args, "--fail-on", asked)[0] for asked in ("invalid", "inconclusive")] == [0, 1]
 
 
 def test_conclusions_can_be_left_out(capsys):
@@ -291,12 +291,12 @@ def test_conclusions_can_be_left_out(capsys):
 
 @pytest.mark.parametrize("args, codes", [([], (1, 1)), (["--no-conclusions"], (0, 1))])
 def test_fail_on_looks_at_conclusions_first(capsys, args, codes):
-    "Right on average, wrong along u: the conclusions say so; without them CC, ENCE and ZMSE are undecided."
+    "Right on average, wrong along u: the conclusions say so; without them CC, ENCE and ZMSE are inconclusive."
     rng = np.random.default_rng(1)
     u = np.exp(rng.standard_normal(2000))
     error = u * rng.standard_t(6, 2000)
     pd.DataFrame({"error": error, "uncertainty": u**0.6 * np.sqrt(np.mean((error / u**0.6)**2))}).to_csv("made.csv", index=False)
-    for fail_on, code in zip(("invalid", "undecided"), codes):
+    for fail_on, code in zip(("invalid", "inconclusive"), codes):
         assert run(capsys, "validate", "made.csv", "--n-boot", "100", "--n-mc", "200", "--statistics", "zms,cc", "--fail-on", fail_on, *args)[0] == code
 
 
@@ -369,7 +369,7 @@ def test_features_in_parquet(parquet, capsys):
     (["validate", "--demo", "--confidence", "95"], "--confidence must lie strictly between 0 and 1, got 95.0"),
     (["validate", "--demo", "--seed", "-1"], "--seed must be ≥ 0 where it is a seed, got -1"),
     (["validate", "--demo", "--jobs", "0"], "--jobs must be a number of cores, or -1 for all, got 0"),
-    (["validate", "--demo", "--fail-on", "valid"], "--fail-on must be one of 'invalid', 'undecided', got 'valid'; did you mean 'invalid'?"),
+    (["validate", "--demo", "--fail-on", "valid"], "--fail-on must be one of 'invalid', 'inconclusive', got 'valid'; did you mean 'invalid'?"),
     (["validate", "--demo", "--statistics", ","], "--statistics must name at least one of 'zms', 'nll', 'rce', 'cc', 'correlation', 'ence', 'zmse', got none"),
     (["validate", "--demo", "--report", "new/r.html"], "new/r.html can't be written: there is no folder new"),
     (["validate", "--demo", "--json", "."], ". is a folder; name a file in it"),

@@ -31,7 +31,7 @@ def test_verdict_and_numbers_are_those_of_the_report(capsys):
     code, out, err = run(capsys, "scores.csv", "--outcome", "y", "--score", "p", "--weight", "w", *QUICK, "--json", "-", "--seed", "3")
     found, table = json.loads(out), pd.read_csv("scores.csv")
     report = calibration_report(table["y"], table["p"], sample_weight=table["w"], n_boot=19, n_resamples=99, rng=3)
-    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "undecided" and found["n"] == 400 and found["next_step"] == report.next_step
+    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "inconclusive" and found["n"] == 400 and found["next_step"] == report.next_step
     for name, row in report.to_frame().iterrows(): assert found["numbers"][name]["value"] == row["value"]
 
 
@@ -58,7 +58,7 @@ def test_a_step_that_would_be_refused_is_not_printed(capsys):
     assert "these are 7 with the event" in " ".join(out.split()) and "uqcal mend" not in out and "Python" not in out
 
 
-@pytest.mark.parametrize(("column", "more", "code"), [("p", ["invalid"], 0), ("bad", ["invalid"], 1), ("p", ["undecided"], 1), ("bad", ["undecided"], 1), ("p", ["undecided", "--tolerance", "0.5"], 0)])
+@pytest.mark.parametrize(("column", "more", "code"), [("p", ["invalid"], 0), ("bad", ["invalid"], 1), ("p", ["inconclusive"], 1), ("bad", ["inconclusive"], 1), ("p", ["inconclusive", "--tolerance", "0.5"], 0)])
 def test_fail_on(capsys, column, more, code):
     assert run(capsys, "scores.csv", "--outcome", "y", "--score", column, *QUICK, "--fail-on", *more)[0] == code
 
@@ -100,9 +100,9 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(capsys):
     for pattern in ("part-*.csv", "part-*.parquet"):
         code, out, err = run(capsys, pattern, "--outcome", "y", "--score", "bad", "--dask", "--json", "-")
         found = json.loads(out)
-        assert (code, err, found["verdict"], found["n"], found["n_partitions"]) == (0, "", "undecided", 400, 2) and "too few" in found["headline"]  # 34 bets of 100
+        assert (code, err, found["verdict"], found["n"], found["n_partitions"]) == (0, "", "inconclusive", 400, 2) and "too few" in found["headline"]  # 34 bets of 100
         for name in ("ece", "brier"): assert found["numbers"][name]["value"] == pytest.approx(report.to_frame().loc[name, "value"], rel=1e-10)
-    code, out, _ = run(capsys, "part-*.csv", "--outcome", "y", "--score", "bad", "--dask", "--fail-on", "undecided")
+    code, out, _ = run(capsys, "part-*.csv", "--outcome", "y", "--score", "bad", "--dask", "--fail-on", "inconclusive")
     assert code == 1 and out.startswith("part-*.csv: 400 rows in 2 parts, read ") and "Not asked of a table in partitions" in out and max(map(len, out.splitlines())) <= 80
 
 

@@ -118,7 +118,7 @@ def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
     said = " ".join(run(capsys, "twelve.csv", "--everyone", "--n-resamples", "199", "--report", "t.html", "--json", "t.json").split())
     apart = "Without g00, which differs most, 0 of 11 groups differ from everyone."
     assert "everyone includes each group, so that one far off can make others differ" in said and apart in said and apart in open("t.html").read()
-    assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "undecided": 0, "of": 11}
+    assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "inconclusive": 0, "of": 11}
     assert "Without" not in run(capsys, "twelve.csv", "--n-resamples", "99")
 
 
@@ -130,7 +130,7 @@ def test_a_group_that_few_shuffles_leave_open_is_not_called_equal_without_the_od
                   "response": (rng.random(1200) < rate).astype(int)}).to_csv("open.csv", index=False)
     said = " ".join(run(capsys, "open.csv", "--everyone", "--n-resamples", "19", "--json", "o.json").split())
     apart = json.load(open("o.json"))["without"]
-    assert apart["undecided"] > 0 and f"{apart['differ']} of 11 groups differ from everyone, and {apart['undecided']} can't be decided." in said
+    assert apart["inconclusive"] > 0 and f"{apart['differ']} of 11 groups differ from everyone, and {apart['inconclusive']} can't be decided." in said
 
 
 def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):

@@ -402,6 +402,6 @@ def test_errors_in_parts_get_the_answers_that_can_be_given(capsys):
     asked = ["validate", "part-*.parquet", "--error", "E", "--uncertainty", "u", "--dask"]
     said = run(capsys, *asked, "--fail-on", "invalid", code=1) or ""
     said = run(capsys, *asked)
-    assert "Bias: undecided. No bias is seen" in said and "Not asked of a table in partitions" in said and max(map(len, said.splitlines())) <= 80
+    assert "Bias: inconclusive. No bias is seen" in said and "Not asked of a table in partitions" in said and max(map(len, said.splitlines())) <= 80
     for option in (["--groups", "g"], ["--feature", "y"], ["--report", "r.html"], ["--n-boot", "99"], ["--where", "u > 1"], ["--demo"]):
         assert f"{option[0]} can't be had with --dask" in run(capsys, *asked, *option, code=2)

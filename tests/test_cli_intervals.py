@@ -61,7 +61,7 @@ def test_report_and_numbers_are_written(capsys):
     assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "stated.csv" in page and "Groups of kind" in page and "held-out" in page
 
 
-@pytest.mark.parametrize(("lower", "more", "code"), [("lo", ["invalid"], 0), ("low", ["invalid"], 1), ("lo", ["undecided"], 1), ("low", ["undecided"], 1)])
+@pytest.mark.parametrize(("lower", "more", "code"), [("lo", ["invalid"], 0), ("low", ["invalid"], 1), ("lo", ["inconclusive"], 1), ("low", ["inconclusive"], 1)])
 def test_fail_on(capsys, lower, more, code):
     assert run(capsys, "stated.csv", "--observed", "y", "--lower", lower, "--upper", "hi", "--level", "0.9", *QUICK, "--fail-on", *more)[0] == code
 

@@ -1,4 +1,4 @@
-"""Conclusions without an assumed distribution: what a status means, Holm's guarantee, true sentences on data that people have, what is undecided and why, bad input."""
+"""Conclusions without an assumed distribution: what a status means, Holm's guarantee, true sentences on data that people have, what is inconclusive and why, bad input."""
 import dataclasses
 import html
 import json
@@ -41,12 +41,12 @@ def test_status_follows_from_pvalue_interval_and_tolerance(n, factor):
         one = found["average calibration"]
         low, high = one.confidence_interval
         assert low <= one.estimate <= high and one.estimate == pytest.approx(np.sqrt(np.mean((factor * error / uncertainty)**2)))
-        decided = "invalid" if one.pvalue <= 0.05 else "valid" if 1 / tolerance <= low and high <= tolerance else "undecided"
-        assert one.status == ("undecided" if one.rows else decided)
-        assert (one.reason == "precision") == (one.status == "undecided")
+        decided = "invalid" if one.pvalue <= 0.05 else "valid" if 1 / tolerance <= low and high <= tolerance else "inconclusive"
+        assert one.status == ("inconclusive" if one.rows else decided)
+        assert (one.reason == "precision") == (one.status == "inconclusive")
         span = bias_of(Sample(factor * error, uncertainty), n_resamples=399, rng=1).stretch_interval
         bias = found["bias"]
-        assert bias.rows or bias.status == ("invalid" if bias.pvalue <= 0.05 else "valid" if max(-span.low, span.high) <= tolerance - 1 else "undecided")
+        assert bias.rows or bias.status == ("invalid" if bias.pvalue <= 0.05 else "valid" if max(-span.low, span.high) <= tolerance - 1 else "inconclusive")
 
 
 @pytest.mark.parametrize("tolerance, error", [(1, ValueError), (0.8, ValueError), (np.inf, ValueError), (np.nan, ValueError), ("2", TypeError), (True, TypeError), (None, TypeError), ([2.0], TypeError)])
@@ -57,10 +57,10 @@ def test_a_tolerance_is_a_factor_above_one(tolerance, error):
         draw_conclusions(*sample(), tolerance=tolerance)
 
 
-def test_perfect_uncertainties_are_valid_where_there_are_enough_and_undecided_where_not():
+def test_perfect_uncertainties_are_valid_where_there_are_enough_and_inconclusive_where_not():
     few, many = (draw_conclusions(*sample(3, n), n_boot=999, n_resamples=999, rng=1) for n in (30, 3000))
     assert set(statuses(many).values()) == {"valid"} and next_step(many.values()) == "Use the uncertainties as they are."
-    assert statuses(few)["average calibration"] == statuses(few)["consistency"] == statuses(few)["bias"] == "undecided"
+    assert statuses(few)["average calibration"] == statuses(few)["consistency"] == statuses(few)["bias"] == "inconclusive"
     assert all("could be there" in few[name].sentence for name in ("bias", "consistency")) and "such points in all might settle it" in few["consistency"].sentence
     assert "more points" in next_step(few.values())
 
@@ -209,7 +209,7 @@ def test_one_unit_slip_in_the_demo_decides_nothing_unseen(factor):
     clean, found = (draw_conclusions(demo.error, u, n_boot=999, n_resamples=999, rng=1) for u in (demo.uncertainty, slipped))
     assert clean["consistency"].status == "invalid"
     for name in ("average calibration", "consistency"):
-        assert found[name].status == "undecided" and found[name].reason == "rows" and found[name].rows == (row,)
+        assert found[name].status == "inconclusive" and found[name].reason == "rows" and found[name].rows == (row,)
         assert f"row {row} decides alone" in found[name].sentence and "Left out: " in found[name].sentence
     assert f"row {row} alone would turn it" in headline_of(found.values()) and next_step(found.values()).startswith(f"Look at row {row}")
 
@@ -218,13 +218,13 @@ def test_one_huge_error_among_perfect_ones_is_named():
     error, uncertainty = sample(0, 2000)
     error[5] = 1e4
     found = draw_conclusions(error, uncertainty, n_boot=999, n_resamples=999, rng=1)
-    assert found["average calibration"].status == "undecided" and found["average calibration"].rows == (5,)
+    assert found["average calibration"].status == "inconclusive" and found["average calibration"].rows == (5,)
     assert "invalid" not in statuses(found).values()
 
 
 def test_a_row_that_is_not_out_of_line_is_named_where_it_decides():
     """One Z of 7 among 100 perfect points makes the average invalid in one set of ten; without it few are. Mutations: rows in line are
-    not tried; any change of a status counts, as valid to undecided (25 sets or so of 60 are then named); the reason is \"rows\"."""
+    not tried; any change of a status counts, as valid to inconclusive (25 sets or so of 60 are then named); the reason is \"rows\"."""
     named = wrong = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -235,7 +235,7 @@ def test_a_row_that_is_not_out_of_line_is_named_where_it_decides():
         wrong += one.status == "invalid"
         if one.rows and one.reason == "precision":
             named += 1
-            assert one.status == "undecided" and one.rows == (50,) and "row 50 decides alone. Left out" in one.sentence
+            assert one.status == "inconclusive" and one.rows == (50,) and "row 50 decides alone. Left out" in one.sentence
             if all(other.status != "invalid" for other in found.values()):
                 assert next_step(found.values()) == ("Look at row 50 (counted from 0), which alone turns an answer; if it is in order, more "
                                                      "points can tell.")
@@ -260,7 +260,7 @@ def test_an_average_of_forty_points_is_not_believed_because_nothing_was_found():
         u = np.exp(0.3 * rng.standard_normal(40))
         e = 1.3 * u * rng.standard_t(4, 40) / np.sqrt(2)
         said.append(draw_conclusions(e, u, n_boot=199, n_resamples=99, rng=seed)["average calibration"].status)
-    assert said.count("valid") <= 1 and said.count("undecided") > 20
+    assert said.count("valid") <= 1 and said.count("inconclusive") > 20
 
 
 def test_a_link_must_be_as_strong_as_its_spread_allows():
@@ -268,7 +268,7 @@ def test_a_link_must_be_as_strong_as_its_spread_allows():
     u, noise = np.exp(0.5 * rng.standard_normal(2000)), rng.standard_normal(2000)
     drawn = np.where(rng.random(2000) < 0.94, rng.permutation(u), u)
     for stated, status, direction, said in ((u, "valid", None, "Larger errors come with larger"), (drawn, "invalid", None, "hardly come with larger"),
-                                            (1 / u, "invalid", "reversed", "come with smaller"), (1 + 0.001 * noise, "undecided", None, "No sign")):
+                                            (1 / u, "invalid", "reversed", "come with smaller"), (1 + 0.001 * noise, "inconclusive", None, "No sign")):
         one = draw_conclusions(u * noise, stated, n_boot=199, n_resamples=499, rng=1)["error-uncertainty link"]
         assert (one.status, one.direction) == (status, direction) and said.lower() in one.sentence.lower() and f"CC = {one.estimate:.2f}".replace("-", "−") in one.sentence
         low, high = one.confidence_interval
@@ -360,7 +360,7 @@ def test_small_files_written_more_than_once_are_not_wiser(rows, times):
         found = validate(np.repeat(error + uncertainty, times), np.repeat(uncertainty, times), n_boot=99, n_resamples=199, n_mc=99, rng=1)
         assert "repeat an earlier one" in found.headline and found.settings["groups"] == rows and bool(found.scores) == (rows > 5)
         if rows <= 5:
-            assert set(statuses(found.conclusions).values()) == {"undecided"}
+            assert set(statuses(found.conclusions).values()) == {"inconclusive"}
             found._repr_html_(), repr(found), found.to_frame()
 
 
@@ -413,7 +413,7 @@ def test_sizes_of_small_groups_are_not_judged_once_their_means_are_taken_out():
     u = np.exp(0.5 * rng.standard_normal(300))
     found = draw_conclusions(u * (rng.standard_normal(300) + 2 * rng.standard_normal(150)[kind]), u,
                              features={"molecule": kind.astype(str), "mass": rng.standard_normal(300)}, n_boot=99, n_resamples=199, rng=1)
-    assert found["bias: molecule"].status == "invalid" and found["adaptivity: molecule"].status == "undecided"
+    assert found["bias: molecule"].status == "invalid" and found["adaptivity: molecule"].status == "inconclusive"
     assert "the groups of molecule hold too few rows to tell size from mean" in found["adaptivity: molecule"].sentence
     assert found["adaptivity: mass"].result is not None
 
@@ -452,7 +452,7 @@ def test_small_means_and_wide_tolerances_are_told_as_they_are():
     error, uncertainty = sample(3, 10)
     one = draw_conclusions(error, uncertainty, tolerance=30.0, **QUICK)["average calibration"]
     assert one.status == "valid" and one.sentence.startswith("No fault of the average beyond the tolerance: the errors are ")
-    assert draw_conclusions(*sample(3, 60), tolerance=1 + 1e-9, **QUICK)["consistency"].status == "undecided"
+    assert draw_conclusions(*sample(3, 60), tolerance=1 + 1e-9, **QUICK)["consistency"].status == "inconclusive"
 
 
 def test_a_reversed_link_says_so_with_its_own_pvalue():
@@ -471,7 +471,7 @@ def test_a_bad_row_that_moves_an_average_is_left_out_beside_it():
     one = draw_conclusions(error, uncertainty, **QUICK)["average calibration"]
     assert one.status == "invalid" and "Without row 5, on average the uncertainties are too small: the errors are 2.9" in one.sentence
     alone = draw_conclusions(error, uncertainty, groups=np.arange(400) == 5, **QUICK)  # nothing is left to compare with
-    assert set(statuses(alone).values()) == {"undecided"}
+    assert set(statuses(alone).values()) == {"inconclusive"}
 
 
 def test_a_plain_mistake_in_the_file_comes_first_and_scores_alone_praise_nothing():
@@ -534,9 +534,9 @@ def test_each_fault_is_found_and_named():
     (np.resize([1.0, -1.0], 50) * np.arange(1.0, 51), np.arange(1.0, 51), {*WHOLE[1:], "adaptivity: x"}),
     (np.array([1.0, -2, 3]), np.array([1.0, 2, 1]), {*WHOLE, "bias: x", "adaptivity: x"}),
 ])
-def test_what_cannot_be_asked_is_undecided_and_says_why(error, uncertainty, open_questions):
+def test_what_cannot_be_asked_is_inconclusive_and_says_why(error, uncertainty, open_questions):
     found = draw_conclusions(error, uncertainty, features={"x": np.arange(error.size)}, n_resamples=99, rng=1)
-    assert {name for name, answer in found.items() if answer.status == "undecided" and answer.pvalue is None} == open_questions
+    assert {name for name, answer in found.items() if answer.status == "inconclusive" and answer.pvalue is None} == open_questions
     for name in open_questions:
         assert found[name].sentence.startswith("Not decided: ") and found[name].result is None
         with pytest.raises(ValueError, match="nothing was tested"):
@@ -595,7 +595,7 @@ def test_any_floats_give_conclusions_or_a_clear_error(data):
         else:
             assert list(found) == [*WHOLE, "bias: x", "adaptivity: x"]
             for answer in found.values():
-                assert answer.status in ("valid", "invalid", "undecided") and "nan" not in answer.sentence
+                assert answer.status in ("valid", "invalid", "inconclusive") and "nan" not in answer.sentence
                 assert answer.pvalue is None or 0 < answer.pvalue <= 1
 
 
@@ -700,11 +700,11 @@ def test_correlation_is_judged_by_its_known_reference_alone(n_mc):
 
 
 @pytest.mark.parametrize("error, uncertainty, reason", [(np.sin(np.arange(50.0)), np.ones(50), "equal"), (np.arange(1.0, 51), np.arange(1.0, 51), "same size")])
-def test_correlation_without_spread_is_undecided(error, uncertainty, reason):
+def test_correlation_without_spread_is_inconclusive(error, uncertainty, reason):
     result = quick(error, uncertainty, statistics=("zms", "correlation"))
     score = result.scores["correlation"]
-    assert score.status == "undecided" and reason in score.sentence and score.estimate is score.interval is None and score.to_frame().empty
-    assert result.conclusions["consistency"].status == "undecided"
+    assert score.status == "inconclusive" and reason in score.sentence and score.estimate is score.interval is None and score.to_frame().empty
+    assert result.conclusions["consistency"].status == "inconclusive"
 
 
 def test_features_are_refused_before_anything_is_computed(monkeypatch):
@@ -728,7 +728,7 @@ def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
     features = {f"f{k}": rng.normal(size=100) for k in range(14)} | {"bad": np.abs(e / u)}
     found = draw_conclusions(e, u, features=features, n_boot=99, rng=0)
     bad = found["adaptivity: bad"]
-    assert (bad.status, bad.reason, bad.pvalue) == ("undecided", "shuffles", pytest.approx(15 / 200)) and "none of 199 shuffles" in bad.sentence
+    assert (bad.status, bad.reason, bad.pvalue) == ("inconclusive", "shuffles", pytest.approx(15 / 200)) and "none of 199 shuffles" in bad.sentence
     assert not any(found[f"adaptivity: f{k}"].status == "invalid" for k in range(14))
     few = draw_conclusions(e, u, features={"bad": features["bad"]}, n_boot=99, rng=0)
     assert few["adaptivity: bad"].status == "invalid"
@@ -744,7 +744,7 @@ def test_sizes_in_place_of_errors_are_not_called_biased(n, kind):
     if kind == "a few kept": z[:n // 250] *= -1
     feature = {"x": rng.normal(size=n)}
     found = draw_conclusions(u * z, u, features=feature, n_boot=199, n_resamples=99, rng=1)
-    assert found["bias"].status == found["bias: x"].status == "undecided" and found["bias"].reason == "signs"
+    assert found["bias"].status == found["bias: x"].status == "inconclusive" and found["bias"].reason == "signs"
     assert not any(one.is_centred for one in found.values())
     assert headline_of(found.values()).startswith("The signs of the errors seem to be lost") and "signs" in next_step(found.values())
     as_is = draw_conclusions(u * z * rng.choice([-1, 1], n), u, n_boot=199, n_resamples=99, rng=1)
@@ -809,7 +809,7 @@ def test_references_and_ranges_that_ignore_groups_say_so():
     assert f"it would be {low:.2f} to {high:.2f} if scaled errors did not depend on u" in link.sentence
     assert any("take rows of one group as independent" in one for one in found.cautions)
     for name in ("ence", "zmse"):  # whose references double where rows of a group are alike
-        assert found.scores[name].status == "undecided" and "more if they are alike" in found.scores[name].sentence
+        assert found.scores[name].status == "inconclusive" and "more if they are alike" in found.scores[name].sentence
     assert "group" not in found.scores["cc"].sentence + found.scores["zms"].sentence
     alone = validate(u * rng.normal(size=own.size), u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     assert not any("one group" in one for one in alone.cautions) and "one group" not in alone.conclusions["error-uncertainty link"].sentence
@@ -872,7 +872,7 @@ def test_no_number_of_points_settles_what_was_fitted_to_ten_errors():
     error, u = sample(4)
     few, many = (draw_conclusions(1.3 * error, u, n_boot=999, n_resamples=99, n_calibration=m, rng=1)["average calibration"]
                  for m in (10, 10**9))
-    assert few.status == "undecided" and few.sentence.endswith(
+    assert few.status == "inconclusive" and few.sentence.endswith(
         "no number of points would settle it, since the uncertainties were fitted to 10 errors only.")
     assert few.result.points_needed(1.25) is None
     free = draw_conclusions(1.3 * error, u, n_boot=999, n_resamples=99, rng=1)["average calibration"].result
@@ -888,9 +888,9 @@ def test_no_score_of_the_average_decides_against_uncertainties_that_were_fitted(
     plain, fitted = (validate(error, u, **asked, **more) for more in ({}, dict(n_calibration=1500)))
     assert {score.status for score in plain.scores.values()} == {"invalid"}
     for score in fitted.scores.values():
-        assert score.status == "undecided" and "They were fitted to 1,500 errors, and the answer on average calibration" in score.sentence
+        assert score.status == "inconclusive" and "They were fitted to 1,500 errors, and the answer on average calibration" in score.sentence
     alone = validate(error, u, conclusions=False, n_calibration=1500, **asked).answers[0]
-    assert alone.status == "undecided" and "fitted to 1,500 errors" in alone.sentence
+    assert alone.status == "inconclusive" and "fitted to 1,500 errors" in alone.sentence
 
 
 def test_points_that_are_needed_allow_for_the_fit():
@@ -943,7 +943,7 @@ def test_groups_that_differ_only_in_shape_are_not_called_different_in_size():
         asked = dict(features={"g": group.astype(str)}, n_boot=299, n_resamples=199, rng=1)
         one = draw_conclusions(z, np.ones(600), **asked)["adaptivity: g"]
         wrong += one.status == "invalid"
-        assert ("only in the shape" in one.sentence) == (one.status == "undecided" and one.pvalue <= 0.05)
+        assert ("only in the shape" in one.sentence) == (one.status == "inconclusive" and one.pvalue <= 0.05)
         wide = np.where(group == 0, 1.5, 1) * rng.standard_normal(600)
         found += draw_conclusions(wide, np.ones(600), **asked)["adaptivity: g"].status == "invalid"
     assert wrong <= 5 and found >= 18
@@ -960,7 +960,7 @@ def test_unequal_groups_need_more_than_a_pvalue():
         u = np.exp(0.5 * rng.standard_normal(40) + 0.4 * np.log(size))[group] * np.exp(0.3 * rng.standard_normal(group.size))
         one = draw_conclusions(u * z, u, groups=group, n_boot=199, n_resamples=199, rng=1)["consistency"]
         wrong += one.status == "invalid"
-        if one.status == "undecided" and one.pvalue <= 0.05: assert "so unequal" in one.sentence
+        if one.status == "inconclusive" and one.pvalue <= 0.05: assert "so unequal" in one.sentence
     assert wrong <= 2
 
 
@@ -973,7 +973,7 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     error = u * rng.standard_normal(300)
     asked = dict(features={"observed": predicted + error, "predicted": predicted}, n_boot=199, n_resamples=199, rng=1)
     found = draw_conclusions(sign * error, u, **asked)
-    assert found["bias: observed"].status == found["adaptivity: observed"].status == "undecided"
+    assert found["bias: observed"].status == found["adaptivity: observed"].status == "inconclusive"
     assert found["bias: observed"].reason == "outcome" and "seems to hold" in found["bias: observed"].short
     assert found["average calibration"].status == "valid" and found["bias: predicted"].status != "invalid"
     mended = mend(sign * error, u, **asked)
@@ -993,7 +993,7 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
 ])
 def test_a_single_fault_that_several_questions_may_show_by_chance_is_called_that(pvalues, said):
     "Mutations: features counted one by one, a second fault overlooked, questions without a p-value counted, a clear fault doubted, a link that falls short doubted for the p-value of having one."
-    answers = [Conclusion(question=name, feature=name.partition(": ")[2] or None, status="invalid" if p is not None and p <= 0.05 else "undecided",
+    answers = [Conclusion(question=name, feature=name.partition(": ")[2] or None, status="invalid" if p is not None and p <= 0.05 else "inconclusive",
                           sentence="", short="", test="", pvalue=p) for name, p in pvalues.items()]
     assert by_chance(answers) == said
 
@@ -1013,7 +1013,7 @@ def test_what_stays_open_can_be_said_for_every_reason():
     "Mutation: a reason without words, which ended still_open, reports and the command for a feature that holds the outcome."
     reasons = {"precision", "shuffles", "tails", "rows", "signs", "outcome", "nothing to test", None}
     for reason in reasons:
-        one = Conclusion(question="bias: y", feature="y", status="undecided", reason=reason, sentence="", short="", test="")
+        one = Conclusion(question="bias: y", feature="y", status="inconclusive", reason=reason, sentence="", short="", test="")
         assert still_open([one]).startswith("bias along y, ")
     rng = np.random.default_rng(2)
     u = 0.5 * np.exp(0.2 * rng.standard_normal(200))
@@ -1042,8 +1042,8 @@ def test_a_clean_headline_says_that_the_file_comes_first():
     options = dict(n_boot=999, n_resamples=999, rng=0)
     assert validate(e, slip, **options).headline.endswith("larger errors come with larger u. Yet the file holds something that should be looked at first.")
     assert "the file holds" not in validate(e, u, **options).headline
-    few = validate(e[:200], slip[:200], **options)  # undecided for want of points, and no fault is shown
-    assert few.conclusions["bias"].status == "undecided" and few.headline.endswith("Yet the file holds something that should be looked at first.")
+    few = validate(e[:200], slip[:200], **options)  # inconclusive for want of points, and no fault is shown
+    assert few.conclusions["bias"].status == "inconclusive" and few.headline.endswith("Yet the file holds something that should be looked at first.")
 
 
 def test_a_pair_of_which_one_row_is_left_out_leaves_no_group_to_judge():

@@ -322,7 +322,7 @@ def test_each_side_has_its_pvalue_and_smaller_errors_the_one_of_heavy_tails():
     assert none.side_pvalues == (1.0, 1.0) and none.pvalue_if_heavy is None
 
 
-def test_heavy_tails_leave_a_mean_square_undecided_unless_errors_are_too_large():
+def test_heavy_tails_leave_a_mean_square_inconclusive_unless_errors_are_too_large():
     "Mutations: `is_heavy` alone decides; one square may decide; heavy tails judged at 2 %, as light ones."
     z = draw(3, 1000, np.random.default_rng(3))
     small, right, large = (average_of(Sample(c * z, np.ones(1000)), n_boot=999, rng=1) for c in (0.6, 1, 2))

@@ -245,7 +245,7 @@ def test_copies_of_one_or_two_rows_count_as_one_or_two(values, bounds):
     "Else one row copied 400 times is 400 covered rows, and the verdict 'cover more than stated'."
     k = np.random.default_rng(0).integers(len(values), size=400)
     found = report(np.array(values)[k], np.array(bounds)[k], y_pred=np.arange(400.0) % 7)
-    assert found.n_groups == len(values) and found.verdict == "undecided"
+    assert found.n_groups == len(values) and found.verdict == "inconclusive"
     assert f"{400 - len(values)} of 400 rows repeat an earlier one; those that do count as one." in found.cautions and "repeat others" in found.next_step
     assert any("p-values take all for unrelated" in one for one in report(np.array(values)[k], np.array(bounds)[k], n_calibration=100).cautions)
 
@@ -387,7 +387,7 @@ def test_a_narrow_bound_that_no_value_has_passed_yet_is_not_called_better():
     rng, ones = np.random.default_rng(0), np.ones(30)
     y = np.clip(rng.standard_normal(30), -2, 2)
     found = compare_models(y, {"right": (-np.inf * ones, 3.09 * ones), "narrow": (-np.inf * ones, 2.5 * ones)}, score="interval", confidence_level=0.999, n_boot=199, rng=0)
-    assert found.best == "narrow" and found.pairs["verdict"][0] == "undecided" and found.pairs["reason"][0] == "unseen"
+    assert found.best == "narrow" and found.pairs["verdict"][0] == "inconclusive" and found.pairs["reason"][0] == "unseen"
 
 
 @pytest.mark.parametrize("low, up, said", [

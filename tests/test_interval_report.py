@@ -209,9 +209,9 @@ def test_valid_means_that_a_part_beyond_the_tolerance_is_excluded():
     assert verdicts[True].count("valid") == 0 and verdicts[False].count("valid") > 7
 
 
-def test_an_undecided_answer_says_what_could_be_there():
+def test_an_inconclusive_answer_says_what_could_be_there():
     report = asked(120, 8)
-    assert report.verdict == "undecided"
+    assert report.verdict == "inconclusive"
     answer = report.conclusions["coverage"]
     low, high = (f"{100 * end:.1f}" for end in answer.confidence_interval)
     assert low in answer.sentence and high in answer.sentence and "such points might settle it" in answer.sentence
@@ -275,7 +275,7 @@ def test_groups_of_rows_are_what_is_missing_and_not_rows_of_the_same():
     rng = np.random.default_rng(2)
     y, bounds = np.repeat(rng.normal(size=8), 50), np.tile([-1.645, 1.645], (400, 1))
     told, alone = (interval_report(y, bounds, coverage=0.9, groups=groups, rng=1) for groups in (np.repeat(np.arange(8), 50), None))
-    assert told.verdict == "undecided" and "more groups of rows would tell" in told.next_step and "groups of rows" not in alone.next_step
+    assert told.verdict == "inconclusive" and "more groups of rows would tell" in told.next_step and "groups of rows" not in alone.next_step
 
 
 def test_a_series_is_not_taken_for_independent_points():
@@ -424,7 +424,7 @@ def test_units_and_the_order_of_rows_do_not_matter():
 ])
 def test_few_points_are_answered_with_what_they_say(y, bounds, questions):
     report = interval_report(y, bounds, 0.9, **QUICK)
-    assert list(report.conclusions) == questions and report.verdict in ("undecided", "invalid")
+    assert list(report.conclusions) == questions and report.verdict in ("inconclusive", "invalid")
     assert len(report.headline) > 40 and len(shown_parts(report)) == len(report.to_frame()) and "<html" in report.to_html()
 
 
@@ -434,7 +434,7 @@ def test_many_groups_and_odd_names_are_shown_whole():
     report = interval_report(y, bounds, 0.9, features={"who": names, "width": mean}, **QUICK)
     page = report.to_html()
     assert "<b>1</b>" not in page and len(report.conclusions["feature: who"].result.parts) == 60
-    assert "feature: width (feature)" in report.conclusions and report.conclusions["feature: who"].status == "undecided"
+    assert "feature: width (feature)" in report.conclusions and report.conclusions["feature: who"].status == "inconclusive"
     assert len(shown_parts(report, 12)) == 1 + 5 + 12 + 5
 
 

@@ -202,7 +202,7 @@ def test_no_row_decides_unseen(spoilt):
     error, u, _ = made(500)
     error[spoilt] = [500.0, -400.0, 450.0][:len(spoilt)]
     found = compare_models(None, {"right": (error, u), "too large": (error, 1.5 * u)}, rng=1)
-    assert found.pairs["verdict"][0] == "undecided" and found.pairs["reason"][0] == "rows"
+    assert found.pairs["verdict"][0] == "inconclusive" and found.pairs["reason"][0] == "rows"
     assert found.sentence.startswith("Not decided") and all(f"{row}" in found.rows for row in spoilt) and "Left out: right is better" in found.sentence
     lines = pd.Index(np.arange(500) + 2, name="line")
     labelled = compare_models(None, {"right": (pd.Series(error, lines), u), "too large": (error, 1.5 * u)}, rng=1)
@@ -254,10 +254,10 @@ def test_few_points_decide_nothing_or_say_that_they_are_few(n):
     rng = np.random.default_rng(n)
     error = rng.standard_normal(n)
     found = compare_models(None, {"a": (error, np.ones(n)), "b": (error + rng.standard_normal(n), np.ones(n))}, rng=1)
-    assert found.pairs["verdict"][0] == "undecided" and "mended" not in found.models
+    assert found.pairs["verdict"][0] == "inconclusive" and "mended" not in found.models
     if n == 3: assert "3 points are too few for an interval" in found.sentence
     sure = compare_models(None, {"a": (0 * error, np.ones(n)), "b": (0 * error, np.full(n, 2.0))}, rng=1)
-    assert sure.pairs["verdict"][0] == ("better" if n == 8 else "undecided")
+    assert sure.pairs["verdict"][0] == ("better" if n == 8 else "inconclusive")
 
 
 def alike(kind, rho, rng, n=400):
@@ -336,7 +336,7 @@ def test_alike_better_and_what_would_settle_it():
     alike = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, **QUICK)
     assert alike.pairs["verdict"][0] == "alike" and "within 0.0" in alike.sentence
     tight = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, tolerance=1e-6, **QUICK)
-    assert tight.pairs["verdict"][0] == "undecided" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6
+    assert tight.pairs["verdict"][0] == "inconclusive" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6
     harmless = compare_models(None, {"a": (z, np.ones(2000)), "b": (z, np.full(2000, 1.15))}, **QUICK)
     assert harmless.pairs["verdict"][0] == "better" and "less than 0.05" in harmless.sentence
 
@@ -463,7 +463,7 @@ def test_narrower_intervals_without_a_miss_are_not_called_better(n, level):
         found = compare_models(y, {"right": (-half * width, half * width), "narrow": (-0.8 * half * width, 0.8 * half * width)},
                                score="interval", confidence_level=level, n_boot=199, rng=1)
         first = found.pairs.iloc[0]
-        assert first["verdict"] == "undecided" and first["low"] <= 0 <= first["high"]
+        assert first["verdict"] == "inconclusive" and first["low"] <= 0 <= first["high"]
         assert ("would tell against" in found.sentence) == (first["reason"] == "unseen") and found.next_step.startswith(("Don't choose", "Look at"))
 
 
@@ -475,7 +475,7 @@ def test_a_rare_event_that_did_not_come_makes_no_model_better():
         y = (rng.random(300) < right) * 1.0
         for score in ("log loss", "brier"):
             found = compare_models(y, {"right": right, "low": right / 6}, score=score, n_boot=199, rng=1)
-            assert found.pairs["verdict"].tolist() == ["undecided"]
+            assert found.pairs["verdict"].tolist() == ["inconclusive"]
     none = np.zeros(300)
     found = compare_models(none, {"right": np.full(300, 0.001), "wild": np.full(300, 0.5)}, score="log loss", n_boot=199, rng=1)
     assert found.pairs.loc[0, ["verdict", "a"]].tolist() == ["better", "right"]
@@ -485,12 +485,12 @@ def test_a_rare_event_that_did_not_come_makes_no_model_better():
 
 def test_equal_bounds_are_the_same_and_narrower_ones_win_where_misses_would_show():
     "Thirty-seven rows of 90 % are enough for (1a), twenty are not; equal widths around other middles are not the same although the scores are."
-    for n, verdict in ((20, "undecided"), (60, "better")):
+    for n, verdict in ((20, "inconclusive"), (60, "better")):
         ones, y = np.ones(n), np.zeros(n)
         models = {"wide": (-2 * ones, 2 * ones), "narrow": (-ones, ones), "again": (-ones, ones), "aside": (-0.5 * ones, 1.5 * ones)}
         pairs = compare_models(y, models, score="interval", confidence_level=0.9, n_boot=999, rng=1).pairs
         word = {frozenset(pair): word for *pair, word in pairs[["a", "b", "verdict"]].itertuples(index=False)}
-        assert word[frozenset(("narrow", "again"))] == "the same" and word[frozenset(("narrow", "aside"))] == "undecided"
+        assert word[frozenset(("narrow", "again"))] == "the same" and word[frozenset(("narrow", "aside"))] == "inconclusive"
         assert word[frozenset(("narrow", "wide"))] == verdict
 
 
@@ -558,7 +558,7 @@ def test_what_was_not_seen_is_not_seen_ten_times():
         right = 0.003 * np.exp(0.5 * rng.standard_normal(300) - 0.125)
         y, models = copied((rng.random(300) < right) * 1.0, {"right": right, "low": right / 6}, rng)
         found = compare_models(y, models, score="log loss", n_boot=199, rng=1)
-        assert found.n_groups == 300 and found.pairs["verdict"].tolist() == ["undecided"]
+        assert found.n_groups == 300 and found.pairs["verdict"].tolist() == ["inconclusive"]
 
 
 def test_small_stakes_that_were_paid_do_not_hide_large_ones_that_were_not():

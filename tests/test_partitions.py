@@ -168,17 +168,17 @@ def test_without_dask_the_error_says_what_to_install(monkeypatch):
 def test_sentences_are_true():
     "One point, one class only, few events, an impossible event, only certain statements, a fault, rare events."
     one = calibration_of_partitions(arrays([1.0], [0.5]), n_boot=99)
-    assert one.verdict == "undecided" and not one.tests and one.n == 1
+    assert one.verdict == "inconclusive" and not one.tests and one.n == 1
     zeros = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.5), 700), n_boot=99)
     assert zeros.verdict == "invalid" and "too large by 0.500 on average" in zeros.sentence and zeros.is_rounded
     few = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.01), 700), n_boot=99)
-    assert few.verdict == "undecided" and "19.8 events" in few.sentence
+    assert few.verdict == "inconclusive" and "19.8 events" in few.sentence
     outcome = np.zeros(2000)
     outcome[1500] = 1
     never = calibration_of_partitions(arrays(outcome, np.where(outcome, 0.0, 0.01), 700), n_boot=99)
     assert never.verdict == "invalid" and "once, first in row 100 of partition 2" in never.sentence and never.first_contradiction == (2, 100)
     certain = calibration_of_partitions(arrays(outcome, outcome, 700), n_boot=99)
-    assert certain.verdict == "undecided" and certain.drift == 0
+    assert certain.verdict == "inconclusive" and certain.drift == 0
     score = np.full(200_000, 0.01)
     rare = calibration_of_partitions(arrays(drawn(score), score, 70_000), n_boot=99, rng=1)
     assert rare.verdict == "valid" and "which is wide where 0.0100 is stated" in rare.sentence
@@ -226,7 +226,7 @@ def test_sentences_of_errors_are_true():
     def told(error, uncertainty): return errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", error), ("uncertainty", uncertainty))})
     e, u = rng.standard_normal(20_000), rng.gamma(2, 1, 20_000) + 0.1
     right = told(u * (e - e.mean()) / e.std(), u)
-    assert right.verdict == "undecided" and "No fault was found" in right.sentence and right.zms_interval.holds(1)
+    assert right.verdict == "inconclusive" and "No fault was found" in right.sentence and right.zms_interval.holds(1)
     assert "errors are biased" in told(u * (e + 0.3), u).sentence and "times as large as stated" in told(1.3 * u * e, u).sentence
     heavy = told(np.append(u * e, 1e4), np.append(u, 1.0))
     assert not heavy.pvalues and "Not asked: whether errors scatter" in heavy.sentence and heavy.sentence.startswith("Not decided: nothing could be asked.")
@@ -271,7 +271,7 @@ def test_what_is_not_asked_has_no_interval_and_its_own_reason():
     assert {*few.not_asked.values()} == {"its limit takes 100 rows, not 50; validate asks in memory"}
     assert one.not_asked["average"].startswith("a single row outweighs") and {*even.not_asked.values()} == {"all scaled errors have the same size"}
     for found in (few, one, even):
-        assert found.verdict == "undecided" and found.sentence.startswith("Not decided") and "times as large" not in found.sentence
+        assert found.verdict == "inconclusive" and found.sentence.startswith("Not decided") and "times as large" not in found.sentence
         assert found.zms_interval == (0, np.inf) and found.answers["average calibration"]["confidence_interval"] is None
     assert even.answers["bias"]["confidence_interval"] == even.mean_interval and len(few.answers) == 3
 
@@ -281,7 +281,7 @@ def test_a_bias_that_is_all_of_the_errors_leaves_no_size(error):
     "Mutation: rounding that is left when the bias is taken away has a size, 0.00 times what is stated."
     u = np.exp(0.4 * np.random.default_rng(44).standard_normal(3000))
     found = errors_in_three({"0.5 u": 0.5 * u, "0.3": 0.3 + 0 * u, "0.3 + 0.2 u": 0.3 + 0.2 * u}[error], u)
-    assert found.answers["bias"]["status"] == "invalid" and found.answers["average calibration"]["status"] == "undecided"
+    assert found.answers["bias"]["status"] == "invalid" and found.answers["average calibration"]["status"] == "inconclusive"
     assert {*found.not_asked.values()} == {"nothing is left of the errors"} and "can't be believed" not in found.sentence
 
 
@@ -291,7 +291,7 @@ def test_an_interval_that_leaves_out_what_is_right_is_not_called_right():
     u, z = np.exp(0.4 * r.standard_normal(3000)), r.standard_normal(3000)
     z = (z - z.mean()) / z.std()
     found = errors_in_three(0.97 * u * z, u)  # p = 0.03, 0.09 adjusted
-    assert found.verdict == "undecided" and not found.zms_interval.holds(1) and found.answers["average calibration"]["status"] == "undecided"
+    assert found.verdict == "inconclusive" and not found.zms_interval.holds(1) and found.answers["average calibration"]["status"] == "inconclusive"
     assert found.sentence.startswith("Not decided. ") and "by chance" in found.sentence and "by chance" in found.answers["average calibration"]["sentence"]
 
 
@@ -300,10 +300,10 @@ def test_answers_on_errors_have_the_statuses_of_a_validation():
     e, u = rng.standard_normal(60_000), rng.gamma(2, 1, 60_000) + 0.1
     table = {name: da.from_array(one, chunks=25_000) for name, one in (("y", 5 + u * (e + 0.05)), ("yhat", np.full(60_000, 5.0)), ("u", u))}
     found = errors_of_partitions(table, ("y", "yhat"), "u")
-    assert {name: one["status"] for name, one in found.answers.items()} == {"bias": "invalid", "average calibration": "valid", "consistency": "undecided"}
+    assert {name: one["status"] for name, one in found.answers.items()} == {"bias": "invalid", "average calibration": "valid", "consistency": "inconclusive"}
     assert found.mean > 0 and "within the tolerance of 1.25" in found.answers["average calibration"]["sentence"] and found.verdict == "invalid"
     strict = errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1.001).answers["average calibration"]
-    assert strict["status"] == "undecided" and "beyond the tolerance of 1.001 is not excluded" in strict["sentence"]
+    assert strict["status"] == "inconclusive" and "beyond the tolerance of 1.001 is not excluded" in strict["sentence"]
     with pytest.raises(ValueError, match="tolerance must be a factor above 1"): errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1)
 
 
@@ -317,7 +317,7 @@ def test_a_bias_is_not_blamed_on_uncertainties(shift, factor):
     status = {name: one["status"] for name, one in found.answers.items()}
     assert (status["bias"] == "invalid") == (shift != 0) == ("biased" in found.sentence) == (found.without_bias is not None)
     assert (status["average calibration"] == "invalid") == (factor != 1) == ("can't be believed" in found.sentence)
-    assert status["consistency"] == "undecided" and abs(found.answers["average calibration"]["estimate"] - factor) < 0.02
+    assert status["consistency"] == "inconclusive" and abs(found.answers["average calibration"]["estimate"] - factor) < 0.02
 
 
 def test_the_bias_along_uncertainties_is_that_in_memory():

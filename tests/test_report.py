@@ -108,7 +108,7 @@ def test_verdict_comes_first_then_each_statistic(page, validation):
 
 def test_status_is_said_by_sign_and_word(page):
     badges = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">(.)</span> (\w+)</span>', page)
-    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("invalid", "✗"), ("undecided", "?")} and len(badges) == 8
+    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("invalid", "✗"), ("inconclusive", "?")} and len(badges) == 8
 
 
 def _luminance(colour):
@@ -116,7 +116,7 @@ def _luminance(colour):
     return np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055)**2.4 for c in parts])
 
 
-@pytest.mark.parametrize("status", ["valid", "invalid", "undecided"])
+@pytest.mark.parametrize("status", ["valid", "invalid", "inconclusive"])
 def test_status_has_contrast(page, status):
     back, ink = re.search(rf"\.{status} {{ background: (#\w{{6}}); color: (#\w{{6}}); }}", page).groups()
     light, dark = sorted((_luminance(back), _luminance(ink)), reverse=True)
@@ -216,8 +216,8 @@ RIGHT = "On average the score agrees with that of perfect uncertainties."
     (dict(zms="valid", ence="invalid"), f"{RIGHT} Over their range the errors do not scatter as stated."),
     (dict(zms="invalid"), "The uncertainties are too large."),
     (dict(zms="invalid", zmse="invalid"), "The uncertainties are too large. Over their range the errors do not scatter as stated."),
-    (dict(zms="valid", ence="valid", zmse="undecided"), f"{RIGHT} Consistency: undecided."),
-    (dict(cc="undecided"), "Error-uncertainty link: undecided."),
+    (dict(zms="valid", ence="valid", zmse="inconclusive"), f"{RIGHT} Consistency: inconclusive."),
+    (dict(cc="inconclusive"), "Error-uncertainty link: inconclusive."),
     (dict(cc="invalid", ence="valid"), "Over their range the scores agree with those of perfect uncertainties. The uncertainties do not rank the errors as perfect ones would."),
 ])
 def test_headline_of_scores_says_what_agrees_and_what_is_open(validation, verdicts, headline):

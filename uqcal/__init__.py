@@ -55,8 +55,8 @@ _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
 __all__ = list(_HOME)
 
 # Where all else is found: folders of modules, such as uqcal.errors.bias. Those that begin with an underscore are engines.
-_FOLDERS = ("adapters", "command", "comparison", "corrections", "errors", "intervals", "online", "parts", "probabilities", "sample",
-            "statistics", "subgroups")
+_FOLDERS = ("adapters", "command", "comparison", "corrections", "errors", "intervals", "online", "parts", "probabilities", "reports",
+            "sample", "statistics", "subgroups")
 
 
 def __getattr__(name):

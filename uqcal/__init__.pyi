@@ -7,6 +7,7 @@ from uqcal import intervals as intervals
 from uqcal import online as online
 from uqcal import parts as parts
 from uqcal import probabilities as probabilities
+from uqcal import reports as reports
 from uqcal import sample as sample
 from uqcal import statistics as statistics
 from uqcal import subgroups as subgroups

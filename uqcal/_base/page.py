@@ -37,12 +37,12 @@ class Finding:
     question : str
         A few words: "On average".
     status : str
-        "valid", "invalid" or "undecided".
+        "valid", "invalid" or "inconclusive".
     answer : str
         A sentence in plain words.
     """
     question: str  # a few words: "On average"
-    status: str  # "valid", "invalid" or "undecided"
+    status: str  # "valid", "invalid" or "inconclusive"
     answer: str  # a sentence in plain words
 
 # %% ../../nbs/base/02_page.ipynb #cell-008b
@@ -141,7 +141,7 @@ class Section:
     title : str
         Its heading.
     status : str
-        "valid", "invalid", "undecided", or "" where nothing was decided.
+        "valid", "invalid", "inconclusive", or "" where nothing was decided.
     paragraphs : tuple[str, ...]
         Plain text.
     pictures : tuple[Picture, ...]
@@ -156,7 +156,7 @@ class Section:
         Citation and DOI.
     """
     title: str  # its heading
-    status: str = ""  # "valid", "invalid", "undecided", or "" where nothing was decided
+    status: str = ""  # "valid", "invalid", "inconclusive", or "" where nothing was decided
     paragraphs: tuple[str, ...] = ()  # plain text
     pictures: tuple[Picture, ...] = ()  # side by side where there is room
     items: tuple[str, ...] = ()  # a list of sentences
@@ -187,7 +187,7 @@ p, li, dd, dt { max-width: 44rem; }
   font-size: 1rem; font-weight: 600; border: 1px solid; }
 .valid { background: #d9f2e6; color: #00563e; }
 .invalid { background: #fbe0d3; color: #8a2b00; }
-.undecided { background: #fff3c4; color: #5c4700; }
+.inconclusive { background: #fff3c4; color: #5c4700; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr));
   gap: 1rem 2rem; margin: 1rem 0; }
 figure { margin: 0; max-width: 30rem; }
@@ -293,7 +293,7 @@ _ENVIRONMENT = jinja2.Environment(
     autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
     lstrip_blocks=True, keep_trailing_newline=True,
     finalize=lambda value: value.replace(" %", "\u00a0%") if type(value) is str else value)
-_ENVIRONMENT.globals.update(signs={"valid": "✓", "invalid": "✗", "undecided": "?"},
+_ENVIRONMENT.globals.update(signs={"valid": "✓", "invalid": "✗", "inconclusive": "?"},
                             uqcal=__version__)
 
 # %% ../../nbs/base/02_page.ipynb #cell-024

@@ -166,8 +166,8 @@ _N_MC = option("Simulated data sets for each distribution, or auto: as many as n
 _Fitted = Annotated[int | None, option("Errors to which the uncertainties were fitted before, if "
                                        "they were; it widens the answer on their average.",
                                        "NUMBER", "--n-calibration")]
-_FAIL = option("End with exit code 1 if a conclusion or a statistic is invalid; with undecided, "
-               "also if a conclusion is undecided.", "STATUS", "--fail-on")
+_FAIL = option("End with exit code 1 if a conclusion or a statistic is invalid; if inconclusive, "
+               "also if a conclusion is inconclusive.", "STATUS", "--fail-on")
 _N_RESAMPLES = option("Shuffles for each conclusion, or auto: 9,999, fewer where many points make "
                       "them slow and the answer is settled.", "NUMBER|auto", "--n-resamples",
                       default=True)
@@ -257,7 +257,7 @@ def _demo_errors():
 # %% ../../nbs/command/70_cli.ipynb #cell-031b
 def _fails(result, fail_on):
     """Whether something is invalid, or has the other status that was asked for; conclusions decide
-    what is undecided, where there are any."""
+    what is inconclusive, where there are any."""
     drawn, scored = ({one.status for one in found.values()}
                      for found in (result.conclusions, result.scores))
     return "invalid" in drawn | scored or fail_on in (drawn or scored)
@@ -267,7 +267,7 @@ def _checked_options(statistics, fail_on, **counts):
     "Options in the form that `validate` takes."
     from uqcal._base.inputs import check_choice
     names = tuple(name.strip().lower() for name in statistics.split(",") if name.strip())
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
+    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
     for name, count in counts.items():
         if count != "auto" and not re.fullmatch(r"\d+", count):
             option = f"--{name.replace('_', '-')}"
@@ -717,7 +717,7 @@ Examples:
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
 _FailOnScores = Annotated[str | None, option(
-    "With invalid: end with exit code 1 if the probabilities are not calibrated; with undecided, "
+    "With invalid: end with exit code 1 if the probabilities are not calibrated; if inconclusive, "
     "also if that is not decided.", "STATUS", "--fail-on")]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-035b
@@ -745,7 +745,7 @@ def _calibration(
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     from uqcal._base.inputs import check_choice
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
+    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
     check_outputs(file, jobs, report=report, json=json_file)
     check_sizes(n_boot=n_boot, n_resamples=n_resamples)
     if not 0 < tolerance < 1:
@@ -888,7 +888,7 @@ def _validation_in_parts(context):
     params = options_in_parts(context, "error", "observed", "predicted", "uncertainty")
     if params["fail_on"] is not None:
         from uqcal._base.inputs import check_choice
-        check_choice(params["fail_on"], "--fail-on", ("invalid", "undecided"))
+        check_choice(params["fail_on"], "--fail-on", ("invalid", "inconclusive"))
     columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
                                                    "uncertainty")))
     from uqcal.parts.partitions import errors_of_partitions

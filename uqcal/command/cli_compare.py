@@ -328,7 +328,7 @@ def _comparison_numbers(result, apart=None):
                                 .to_dict("records")], "skipped": result.skipped} | (
             {} if apart is None else {"without": {
                 "left_out": apart[0], "differ": int(apart[1].differ.sum()),
-                "undecided": int((~apart[1].table["decided"]).sum()),
+                "inconclusive": int((~apart[1].table["decided"]).sum()),
                 "of": len(apart[1].table)}})
     names = ("kind", "n", "n_steps", "average_difference", "kuiper", "kolmogorov_smirnov",
              "scale", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "method",

@@ -70,7 +70,7 @@ _BoundsModel = Annotated[str | None, option("Write what would mend the intervals
 _ApplyBounds = Annotated[str | None, option(
     "Bring the mend in this file to the rows of FILE; nothing is judged.", "FILE", "--apply")]
 _FailOnFault = Annotated[str | None, option(
-    "With invalid: end with exit code 1 if a fault is shown; with undecided, also if that is "
+    "With invalid: end with exit code 1 if a fault is shown; with inconclusive, also if that is "
     "not decided.", "STATUS", "--fail-on")]
 _APPLIED = {"file", "apply_file", "lower", "upper", "out", "jobs", "progress",
             *ROWS}  # what --apply has a use for
@@ -270,7 +270,7 @@ def _check_asked(level, fail_on, feature, as_groups, n_resamples):
     from uqcal._base.inputs import check_choice
     if level is None: raise ValueError("--level is needed: the coverage that was stated, such as "
                                        "0.9")
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "undecided"))
+    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
     check_features(feature, False, as_groups)
     check_sizes(n_resamples=n_resamples)
 

@@ -254,11 +254,11 @@ def _conclusions_section(validation):
 # %% ../../nbs/command/60_report.ipynb #cell-048b
 _GROUNDS = (
     "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance (see the settings) is "
-    "excluded. Undecided: neither, and the sentence says why.",
+    "excluded. Inconclusive: neither, and the sentence says why.",
     "No distribution of the scaled errors is assumed, except that all points, or all groups of "
     "rows, share one. Range and link are tested by shuffles of the same data. Bias, average and "
     "the limits in brackets come from resampling, which works where no few points decide the "
-    "mean; where they do, the answer is undecided. A small p-value speaks against the "
+    "mean; where they do, the answer is inconclusive. A small p-value speaks against the "
     "uncertainties. For the link alone it speaks for them: shuffled errors are those of "
     "uncertainties that know nothing.")
 

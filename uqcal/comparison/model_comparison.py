@@ -325,11 +325,11 @@ def _verdicts(found, tolerance, confidence):
     sure = found.pvalue <= 1 - confidence + 1e-12
     near = (found.low >= -tolerance) & (found.high <= tolerance)
     same = (found.standard_error == 0) & (found.low == 0) & (found.high == 0)
-    return np.select([same, sure, near], ["the same", "better", "alike"], "undecided")
+    return np.select([same, sure, near], ["the same", "better", "alike"], "inconclusive")
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049c
 def _points_needed(one, critical, tolerance, n):
-    """About how many points would settle an undecided pair, in two digits; None if that can't be
+    """About how many points would settle an inconclusive pair, in two digits; None if that can't be
     said."""
     mean, error = abs(one["difference"]), one["standard_error"]
     target = max(mean, tolerance - mean)
@@ -517,14 +517,14 @@ def _judged(pairs, found, other, tolerance, confidence, n):
     "The table of pairs with verdicts, reasons and what would settle them."
     verdict = _verdicts(found, tolerance, confidence)
     reason = np.where(np.broadcast_to(pairs.get("seen", -1), len(pairs)) < 0, "precision", "unseen")
-    reason = np.where(verdict == "undecided", reason, "")
+    reason = np.where(verdict == "inconclusive", reason, "")
     if other is not None:
         left = _verdicts(other, tolerance, confidence)
         turned = (left != verdict) | ((verdict == "better") & (found.mean * other.mean < 0))
         reason = np.where(turned, "rows", reason)
         pairs = pairs.assign(without=other.mean, without_error=other.standard_error,
                              without_verdict=left)
-        verdict = np.where(turned, "undecided", verdict)
+        verdict = np.where(turned, "inconclusive", verdict)
     pairs = pairs.assign(verdict=verdict, reason=reason)
     most = scipy.stats.norm.isf((1 - confidence) / 2 / len(pairs))
     needed = [_points_needed(one, min(one["critical"], most), tolerance, n)
@@ -596,7 +596,7 @@ def _rows_words(one, found, a, b, both):
     front = (a, b) if one["without"] >= 0 else (b, a)
     says = {"better": f"{front[0]} is better than {front[1]} by {left}",
             "alike": "they are alike", "the same": "they have the same score in every row",
-            "undecided": f"nothing is decided, {front[0]} is ahead by {left}"}
+            "inconclusive": f"nothing is decided, {front[0]} is ahead by {left}"}
     verb = "decides" if found.n_deciders == 1 else "decide"
     return (f"Not decided whether {a} or {b} is better in {found.score_name}: {found.rows} "
             f"{verb} alone. Left out: {says[one['without_verdict']]}. Kept: {a} is ahead by "
@@ -618,7 +618,7 @@ def _unseen_words(one, found, a, b, both):
 def _cause_words(one, found):
     "Of what a difference is made, in words; empty where it is not known or does not matter."
     if "rest" not in one or pd.isna(one["rest"]): return ""
-    if one["verdict"] == "undecided": return _recalibrated_words(one, found)
+    if one["verdict"] == "inconclusive": return _recalibrated_words(one, found)
     if one["verdict"] != "better": return ""
     a, b, q = _name(one["a"], found), _name(one["b"], found), one["critical"]
     part, _ = _shown(one["calibration"], one["calibration_error"])
@@ -664,7 +664,7 @@ def _lead_at_best(one, found):
 
 
 def _recalibrated_words(one, found):
-    "Who of an undecided pair would be better if recalibrated, where that is certain."
+    "Who of an inconclusive pair would be better if recalibrated, where that is certain."
     lead = _lead_at_best(one, found)
     front, other = (one["a"], one["b"]) if lead > 0 else (one["b"], one["a"])
     if not lead or found.models.at[front, "state"] != "recalibrated": return ""
@@ -738,7 +738,7 @@ def _advised(found):
         verb = "separate" if found.deciders == "groups" else "look"
         return ModelAdvice(verb=verb, models=(first, *turning))
     ahead = [one["b"] for one in mine if _lead_at_best(one, found) < 0]
-    open_ = [one for one in mine if one["verdict"] == "undecided"]
+    open_ = [one for one in mine if one["verdict"] == "inconclusive"]
     won = [one for one in open_ if _lead_at_best(one, found) > 0]
     if ahead:
         best = min(ahead, key=lambda name: board.at[name, "at_best"])
@@ -1035,7 +1035,8 @@ class ModelComparison(Result):
                      _cause_words(pairs[0], self)]
             return " ".join(filter(None, [*parts, *self.cautions]))
         if not any(one["verdict"] == "better" for one in pairs):
-            worst = max((one["high"] for one in pairs if one["verdict"] == "undecided"), default=0)
+            open_pairs = [one for one in pairs if one["verdict"] == "inconclusive"]
+            worst = max((one["high"] for one in open_pairs), default=0)
             parts = [f"None of {len(order)} models is shown to be better than another in {label}"
                      + (f", and differences of up to {three_digits(worst)} may be there"
                         if worst > self.tolerance and np.isfinite(worst) else "") + "."]

@@ -284,7 +284,7 @@ def _faults(found, before, tolerance):
     if average.estimate is None: return wrong
     is_outside = not 1 / tolerance <= average.estimate <= tolerance
     is_farther = was is not None and abs(np.log(average.estimate)) > abs(np.log(was)) + 1e-9
-    return (wrong + (is_outside and average.status == "undecided")
+    return (wrong + (is_outside and average.status == "inconclusive")
             + len(found) * (is_farther and (is_outside or average.status == "invalid")))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-061c
@@ -380,7 +380,7 @@ def _told(found):
         else:
             says = "no fault is shown, and no candidate is better by more than a standard error"
         return " ".join([f"Left as stated: {says}.", *found.warnings])
-    open_ = [name for name, one in found.after.items() if one.status == "undecided"]
+    open_ = [name for name, one in found.after.items() if one.status == "inconclusive"]
     left = f" ({enumerated(open_)} not decided)" if open_ else ""
     wrong = f"after, in cross-validation: {enumerated(list(after)) or 'nothing'}{left}."
     wrong = (f"Invalid before: {enumerated(list(before))}; {wrong}" if before else

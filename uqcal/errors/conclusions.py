@@ -56,7 +56,7 @@ class Conclusion(Result):
     feature : str | None
         NAME, for a question about a feature; None for the others.
     status : str
-        "valid", "invalid" or "undecided".
+        "valid", "invalid" or "inconclusive".
     reason : str | None
         Why nothing is decided: "precision", "tails", "rows", "shuffles", "signs" or
         "nothing to test"; None where something is.
@@ -94,7 +94,7 @@ class Conclusion(Result):
     question: str  # "bias", "average calibration", "consistency", "error-uncertainty link",
                    # "bias: NAME" or "adaptivity: NAME"
     feature: str | None = None  # NAME, for a question about a feature; None for the others
-    status: str  # "valid", "invalid" or "undecided"
+    status: str  # "valid", "invalid" or "inconclusive"
     reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles",
                                # "signs" or "nothing to test"; None where something is
     direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
@@ -202,7 +202,7 @@ def _status(setup, pvalue, interval, is_factor=True):
     reach = setup.tolerance if is_factor else setup.tolerance - 1
     least = 1 / reach if is_factor else -reach
     if pvalue <= setup.level: return "invalid"
-    return "valid" if least <= interval.low and interval.high <= reach else "undecided"
+    return "valid" if least <= interval.low and interval.high <= reach else "inconclusive"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-010
 def _digits(x):
@@ -414,7 +414,7 @@ def _bias(test, setup, pvalue, feature=None, note=""):
         short = _bias_short(test, size, feature)
     if at is not None or test.stretch_interval is not None: says += f" {test.caution}".rstrip()
     return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
-                      status=status, reason="precision" if status == "undecided" else None,
+                      status=status, reason="precision" if status == "inconclusive" else None,
                       sentence=says, short=short, pvalue=pvalue, confidence_interval=interval,
                       result=test, parts=_parts_table(test.stretches, "mean", test.by),
                       estimate=value, test=f"mean and running sum of E/u, {test.method}, "
@@ -436,7 +436,7 @@ def _average(sample, setup):
     found = f"p = {test.pvalue:.2g}"
     status = _status(setup, test.pvalue, test.confidence_interval)
     is_lost = test.is_heavy and not test.is_shown
-    if is_lost: status = "undecided"
+    if is_lost: status = "inconclusive"
     if status == "invalid":
         direction = "too small" if test.estimate > 1 else "too large"
         if test.pvalue_if_heavy is not None:
@@ -492,8 +492,8 @@ def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
     span, at, found = sizes.relative_interval, sizes.named, f"p = {pvalue:.2g}{note}"
     status, reason = _status(setup, pvalue, span), None
     doubt = _doubt(test, at, feature, found) if status == "invalid" else ""
-    if doubt or status != "invalid" and sizes.is_heavy: status = "undecided"
-    if status == "undecided":
+    if doubt or status != "invalid" and sizes.is_heavy: status = "inconclusive"
+    if status == "inconclusive":
         reason = "tails" if sizes.is_heavy and (test.n_groups or test.n) >= 20 else "precision"
     depend = (f"differ between the groups of {feature}" if test.by == "groups" else
               f"depend on {feature or 'the uncertainty'}")
@@ -576,7 +576,7 @@ def _link(sample, setup):
     "Do larger errors come with larger uncertainties, as much as they should?"
     test = link_of(sample, **setup.stopping(sample, 1, 0.2))
     perfect = _perfect_link(sample, setup)
-    cc, span, status, direction = test.statistic, perfect.null_interval, "undecided", None
+    cc, span, status, direction = test.statistic, perfect.null_interval, "inconclusive", None
     is_weak, is_less = cc < perfect.null_mean / 2, cc < span.low
     k = next((k for k in (2, 3) if (round(cc, k) < round(span.low, k)) == is_less), 4)
     reach = f"{span.low:.{k}f} to {span.high:.{k}f}".replace("-", "−")
@@ -592,12 +592,12 @@ def _link(sample, setup):
                    "valid": ("Larger errors come with larger "
                              f"uncertainties{', though less than they should' * bool(is_less)}",
                              "Larger errors come with larger u"),
-                   "undecided": ("No sign that larger errors come with larger uncertainties",
+                   "inconclusive": ("No sign that larger errors come with larger uncertainties",
                                  "Not decided whether u ranks the errors")}[
                                      direction or status]
     pvalue = against if direction else test.pvalue
     return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
-                      reason="precision" if status == "undecided" else None, pvalue=pvalue,
+                      reason="precision" if status == "inconclusive" else None, pvalue=pvalue,
                       sentence=f"{says} (rank correlation CC = {cc:.{k}f}".replace("-", "−")
                                + f", p = {pvalue:.2g}; it would be {reach} if scaled "
                                "errors did not depend on u).",
@@ -615,7 +615,7 @@ def _rises(sample):
 def _open(question, nothing, feature=None):
     "A question that these data cannot answer."
     where = {BIAS: "Bias", AVERAGE: "Average", CONSISTENCY: "Range", LINK: "Link"}
-    return Conclusion(question=question, feature=feature, status="undecided",
+    return Conclusion(question=question, feature=feature, status="inconclusive",
                       reason="nothing to test", sentence=f"Not decided: {nothing.reason}.",
                       short=f"{where.get(question, f'Along {feature}')}: not decided, since "
                             f"{nothing.reason}")
@@ -664,7 +664,7 @@ def _along(ask, question, sample, features, setup):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-028c
 def _too_coarse(found):
     "Many points leave time for few shuffles: too few to find anything among many features."
-    return replace(found, status="undecided", reason="shuffles", sentence=(
+    return replace(found, status="inconclusive", reason="shuffles", sentence=(
         f"Not decided: none of {found.result.n_resamples:,} shuffles reached the data, but with so "
         f"few of them p = {found.pvalue:.2g}, adjusted for the number of features, cannot be "
         "smaller; ask about fewer features."), short=f"Along {found.feature}: not decided, since "
@@ -723,7 +723,7 @@ def _not_asked(name):
     says = (f"Not decided: errors go with {name}, but not with what is left of it without them, as "
             f"if {name} were, or held, what was observed. Errors go with any such column, however "
             "good predictions are; name columns that are known beforehand.")
-    return [Conclusion(question=f"{what}: {name}", feature=name, status="undecided",
+    return [Conclusion(question=f"{what}: {name}", feature=name, status="inconclusive",
                        reason="outcome", sentence=says, short=f"Along {name} nothing is judged, "
                        "since it seems to hold what was observed")
             for what in ("bias", "adaptivity")]
@@ -737,7 +737,7 @@ def _without_signs(sample, features):
     for name in (None, *features):
         along = "" if name is None else f" along {name}"
         yield Conclusion(question=BIAS if name is None else f"bias: {name}", feature=name,
-                         status="undecided", reason="signs", sentence=f"Not decided: {why}; a bias"
+                         status="inconclusive", reason="signs", sentence=f"Not decided: {why}; bias"
                          f"{along} can't be judged, and sizes are judged as they are.",
                          short=f"The signs of the errors seem to be lost ({share} are {sign} and "
                          "many near 0), so that a bias can't be judged")
@@ -762,11 +762,11 @@ def _without_bias(as_is, centred, setup):
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-034
 def _unless_rows_decide(sample, found, without, rows, is_apart):
-    "Answers, undecided where they change without a few rows, which are out of line or are not."
+    "Answers, inconclusive where they change without a few rows, which are out of line or are not."
     where, verb = sample.row_names(rows, 5), "decides" if rows.size == 1 else "decide"
     number = where if rows.size == 1 else f"{rows.size} rows"
     def _either(one, other):
-        turns = one.status != "undecided" and "invalid" in (one.status, other.status)
+        turns = one.status != "inconclusive" and "invalid" in (one.status, other.status)
         if not (is_apart or turns): return one
         if one.status == other.status:
             if not _is_moved(one, other): return one
@@ -775,7 +775,7 @@ def _unless_rows_decide(sample, found, without, rows, is_apart):
         says = (f"Not decided: {number} {verb} alone. Left out: {other.sentence} Kept: "
                 f"{one.sentence}")
         base, reason = (other, "rows") if is_apart else (one, "precision")
-        return replace(base, status="undecided", reason=reason, direction=None, where=where,
+        return replace(base, status="inconclusive", reason=reason, direction=None, where=where,
                        rows=tuple(rows.tolist()), sentence=says)
     return {name: _either(one, without[name]) for name, one in found.items()}
 
@@ -1084,7 +1084,7 @@ def headline_of(
         parts.append(f"{len(wrong) - 3} more fault{'s' * (len(wrong) > 4)} along features")
     told = _names(wrong)
     rest = [one for one in along if one.reason != "signs"]  # of which the first sentence speaks
-    unclear = [name for name in _names(one for one in rest if one.status == "undecided")
+    unclear = [name for name in _names(one for one in rest if one.status == "inconclusive")
                if name not in told]
     faulty = _names(one for one in rest if one.status != "valid")
     fine = [name for name in _names(along) if name not in faulty]
@@ -1227,7 +1227,7 @@ def next_step(
                 "again on other errors.")
     if shown: return "Correct the predictions where a bias as slight as this one matters."
     if lone: return _look_at(lone)
-    reasons = {one.reason for one in answers if one.status == "undecided"}
+    reasons = {one.reason for one in answers if one.status == "inconclusive"}
     if "precision" in reasons or "shuffles" in reasons:
         return "Nothing is shown to be wrong; more points would tell what is still open."
     if reasons: return "Nothing is shown to be wrong; what is open these columns cannot tell."
@@ -1299,7 +1299,7 @@ def still_open(
     """
     found = {}
     for one in answers:
-        if one.status == "undecided": found.setdefault(one.reason, []).append(_question(one))
+        if one.status == "inconclusive": found.setdefault(one.reason, []).append(_question(one))
     return "; ".join(f"{enumerated(names)}, {_WHY[reason]}" for reason, names in found.items())
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-068c

@@ -101,7 +101,7 @@ class Score(Result):
     statistic : str
         "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse".
     status : str
-        "valid", "invalid" or "undecided".
+        "valid", "invalid" or "inconclusive".
     sentence : str
         What that means.
     estimate : float | None
@@ -122,7 +122,7 @@ class Score(Result):
     """
 
     statistic: str  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse"
-    status: str  # "valid", "invalid" or "undecided"
+    status: str  # "valid", "invalid" or "inconclusive"
     sentence: str = ""  # what that means
     estimate: float | None = None  # the statistic of the data; None where it has no value
     confidence_interval: Interval | None = None  # its BCa interval; None where it has no value
@@ -191,12 +191,12 @@ def _compare(name, interval, reference, distribution="known"):
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-024d-b
 def _status(comparisons):
-    "Valid, invalid or undecided, from all comparisons of one statistic."
+    "Valid, invalid or inconclusive, from all comparisons of one statistic."
     known = [one for one in comparisons if one.is_known]
     if not known and any(_differ(*pair) for pair in itertools.combinations(comparisons, 2)):
-        return "undecided"
+        return "inconclusive"
     agree = {one.agrees for one in known or comparisons}
-    return "undecided" if len(agree) > 1 else "valid" if agree.pop() else "invalid"
+    return "inconclusive" if len(agree) > 1 else "valid" if agree.pop() else "invalid"
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-024d-c
 def _differ(a, b):
@@ -234,7 +234,7 @@ def _score(name, interval, references, sample, heavy):
                         for distribution, reference in (known | references).items())
     is_grouped = sample.groups is not None and name in ("ence", "zmse")
     units = sample.n if sample.groups is None else sample.groups.labels.size
-    status = "undecided" if is_grouped or units < _FEW else _status(comparisons)
+    status = "inconclusive" if is_grouped or units < _FEW else _status(comparisons)
     doubt = " and ".join(f"{label} is {heavy[label]}" for label in _RESTS_ON.get(name, ())
                          if label in heavy)
     if doubt: doubt = f"It is not fit to decide here: the robust skewness of {doubt}."
@@ -268,7 +268,7 @@ def _sentence(name, interval, comparisons, status, is_grouped):
         return (f"{value} ({span}{misses}), but what perfect uncertainties would give is not "
                 f"known: {references} if the rows of one group were independent, more if they are "
                 "alike. The conclusion on consistency keeps groups together.")
-    if status == "undecided":
+    if status == "inconclusive":
         missed = ("" if any(c.agrees for c in comparisons) else "The interval contains none of "
                   "these, but that of another distribution might lie inside. ")
         return (f"{value} ({span}{misses}), but what perfect uncertainties would give depends on "
@@ -332,7 +332,7 @@ def _cautions(sample, scores, n_bins, ties):
         found.append(f"Small bins: {n // n_bins} points in a bin, fewer than 30.")
     if sample.groups is not None and any(score.references for score in defined):
         found.append("Simulated references take rows of one group as independent. If they are "
-                     "alike, perfect uncertainties give larger ENCE and ZMSE, which stay undecided "
+                     "alike, perfect uncertainties give larger ENCE and ZMSE, stay inconclusive "
                      "therefore, and a wider range of CC about the same mean.")
     return (*found, *itertools.chain(*map(_interval_cautions, defined)))
 
@@ -381,14 +381,14 @@ def _answers(found):
 def _answer(question, scores):
     "The answer to one question from the scores of its statistics."
     found = {score.status for score in scores}
-    status = next(s for s in ("invalid", "undecided", "valid") if s in found)
+    status = next(s for s in ("invalid", "inconclusive", "valid") if s in found)
     wrong = next((score for score in scores if score.direction), None)
     direction = None if wrong is None else wrong.direction
     factor = None if wrong is None else _factor(wrong.statistic, wrong.estimate,
                                                 wrong.comparisons[0])
     undefined = [score.sentence for score in scores if score.interval is None
-                 or question == AVERAGE and score.status == "undecided"]
-    if status == "undecided" and undefined: sentence = undefined[0]
+                 or question == AVERAGE and score.status == "inconclusive"]
+    if status == "inconclusive" and undefined: sentence = undefined[0]
     elif direction: sentence = f"The uncertainties are {direction}."
     else: sentence = _ANSWERS.get((question, status), _OPEN)
     short = sentence.rstrip(".")
@@ -396,7 +396,7 @@ def _answer(question, scores):
         sentence += f" ({', '.join(f'{score.label}: {score.status}' for score in scores)})"
     return Conclusion(question=question, status=status, direction=direction, sentence=sentence,
                       short=f"{question[0].upper()}{question[1:]}: {status}" if status ==
-                      "undecided" else short, estimate=factor,
+                      "inconclusive" else short, estimate=factor,
                       test=f"scores of {enumerated([score.label for score in scores])}")
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-070
@@ -574,7 +574,7 @@ def _is_much_alike(result):
 # %% ../../nbs/errors/51_validation.ipynb #cell-028b
 def _as_text(result):
     "Headline, next step, conclusions and scores, at most 27 lines of at most 100 columns."
-    shown, urgency = list(result.conclusions.values()), ("invalid", "undecided", "valid")
+    shown, urgency = list(result.conclusions.values()), ("invalid", "inconclusive", "valid")
     shown[4:] = sorted(shown[4:], key=lambda one: urgency.index(one.status))
     lines = textwrap.wrap(result.headline, 100, max_lines=6, placeholder=" …")
     lines += textwrap.wrap(f"Next: {result.next_step}", 100, max_lines=2, placeholder=" …")
@@ -633,7 +633,7 @@ def validate(
     tolerance: float = 1.25,  # largest harmless factor of errors to u, > 1; for bias, tolerance − 1
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
-    n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay undecided above n // 2
+    n_bins: int = 20,  # bins of equal count for ENCE and ZMSE; both stay inconclusive above n // 2
     ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     n_boot: int = 5000,  # bootstrap resamples, ≥ 1; of all draws fewer where points are many
     n_resamples: int | str = "auto",  # shuffles for each conclusion, ≥ 1; "auto": 9,999, or less
@@ -669,7 +669,7 @@ def validate(
     distributions : Sequence[Any], default ("normal", "t6")
         Two or more to compare where none is known.
     n_bins : int, default 20
-        Bins of equal count for ENCE and ZMSE; both stay undecided above n // 2.
+        Bins of equal count for ENCE and ZMSE; both stay inconclusive above n // 2.
     ties : str, default "share"
         Rows of one value "share" their mean among bins, or keep their "order".
     n_boot : int, default 5000
@@ -850,7 +850,7 @@ def _scores(names, sample, groups, distributions, n_mc, counts, common):
     references = references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,
                                ties=ties, intervals=intervals, **common)
     heavy = _heavy_tails(sample)
-    return {name: Score(statistic=name, status="undecided", sentence=reasons[name],
+    return {name: Score(statistic=name, status="inconclusive", sentence=reasons[name],
                         confidence=common["confidence"]) if name in reasons
             else _score(name, intervals[name], references.get(name, {}), sample, heavy)
             for name in names}
@@ -860,7 +860,7 @@ def _beside_a_fit(scores, n_calibration):
     "The scores, of which none on the average decides against uncertainties that were fitted."
     if n_calibration is None: return scores
     return {name: dataclasses.replace(
-        score, status="undecided", sentence=f"{score.label} is {three_digits(score.estimate)} "
+        score, status="inconclusive", sentence=f"{score.label} is {three_digits(score.estimate)} "
         f"({100 * score.confidence:g} % interval {three_digits(score.confidence_interval.low)} to "
         f"{three_digits(score.confidence_interval.high)}) for these uncertainties as they are. "
         f"They were fitted to {n_calibration:,} errors, and the answer on average calibration "

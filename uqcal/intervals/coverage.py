@@ -330,14 +330,14 @@ def _coverage_answer(covered, group, level, pvalue, adjusted, options):
         status, told = "valid", f"; a difference beyond {reach} is excluded."
         short = f"{said[0]} % are covered, and a difference beyond {reach} is excluded"
     else:
-        status, direction = "undecided", None
+        status, direction = "inconclusive", None
         settle = _settling(covered, group, promised, options)
         told = f"; no fault is shown, but {said[1]} or {said[2]} % could be true, and {settle}."
         short = (f"the coverage, {said[0]} % of {covered.size:,}, could be as low as {said[1]} or "
                  f"as high as {said[2]} %")
     return Conclusion(
         question="coverage", status=status, sentence=found + told, short=short, pvalue=adjusted,
-        reason="precision" if status == "undecided" else None, estimate=share, direction=None if
+        reason="precision" if status == "inconclusive" else None, estimate=share, direction=None if
         status != "invalid" else direction, confidence_interval=interval,
         test=f"exact test of the coverage, p = {pvalue:.2g} before the correction for all questions"
         if group is None else "test of the coverage from whole groups")
@@ -394,13 +394,13 @@ def _along_answer(found, adjusted, feature, options):
         sentence = (f"No dependence on {name} is shown (p = {adjusted:.2g}); {which} the coverage "
                     f"lies between {limits}, within {reach} of that of all points.")
     else:
-        status, short = "undecided", f"along {name}, parts{smallest} could be between {limits}"
+        status, short = "inconclusive", f"along {name}, parts{smallest} could be between {limits}"
         sentence = (f"No dependence on {name} is shown (p = {adjusted:.2g}), but the coverage "
                     f"{which} is only known to lie between {limits}.")
     question = found.along if feature is None else f"feature: {feature}"
     return Conclusion(
         question=question, feature=feature, status=status, sentence=sentence, short=short,
-        reason="precision" if status == "undecided" else None, pvalue=adjusted, result=found,
+        reason="precision" if status == "inconclusive" else None, pvalue=adjusted, result=found,
         estimate=float(low["coverage"]), confidence_interval=span,
         test="shuffled misses" if found.test is None else f"misses, {found.test.method}")
 
@@ -543,9 +543,9 @@ class IntervalReport(Result):
 
     @property
     def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"undecided\"."
+        "One of \"valid\", \"invalid\" and \"inconclusive\"."
         found = {one.status for one in self.conclusions.values()}
-        return next(one for one in ("invalid", "undecided", "valid") if one in found)
+        return next(one for one in ("invalid", "inconclusive", "valid") if one in found)
 
     @functools.cached_property
     def no_mend(self) -> str:
@@ -558,7 +558,7 @@ class IntervalReport(Result):
         found = list(self.conclusions.values())
         what = "sets" if self.n_classes else "intervals"
         wrong = [one for one in found if one.status == "invalid"]
-        unclear = [one for one in found if one.status == "undecided"]
+        unclear = [one for one in found if one.status == "inconclusive"]
         if wrong:
             how = ("cover more than" if all(one.direction == "too large" for one in wrong) else
                    "do not hold as")
@@ -665,7 +665,7 @@ def _next_step(report):
     if far := _decisive(report): return f"Look at {far} first; then judge again."
     if report.verdict == "invalid" and report.n_classes: return _anew(report)
     if report.verdict == "invalid": return _mending(report)
-    if report.verdict == "undecided":
+    if report.verdict == "inconclusive":
         more = "points" if report.n_groups is None else "groups of rows"
         return f"Nothing is shown to be wrong; more {more} would tell what is still open."
     found = [one.result for one in report.conclusions.values() if one.result is not None]

@@ -472,10 +472,10 @@ class PartitionedCalibration(Result):
 
     @property
     def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"undecided\"."
+        "One of \"valid\", \"invalid\" and \"inconclusive\"."
         if self.contradicted or min(self.adjusted, default=1.0) < 1 - self.confidence:
             return "invalid"
-        return "valid" if self.adjusted and self.limit <= self.tolerance else "undecided"
+        return "valid" if self.adjusted and self.limit <= self.tolerance else "inconclusive"
 
     @property
     def sentence(self) -> str:
@@ -561,7 +561,7 @@ def _sentence(found):
         return (f"These probabilities are not calibrated: they are {_drifting(found)}. Calibration "
                 f"error (ECE) within {bins} {three_digits(found.error.ece)}, {level} interval "
                 f"{three_digits(low)} to {three_digits(high)}; {most}, {level} limit.")
-    if found.verdict == "undecided":
+    if found.verdict == "inconclusive":
         most = (f"a mean difference of up to {_at_most(found.limit)} over a stretch of scores with "
                 "a fifth of them could be there unseen (tolerance "
                 f"{found.tolerance:g}{_beside_the_rate(found)})")
@@ -873,9 +873,9 @@ class PartitionedErrors(Result):
 
     @property
     def verdict(self) -> str:
-        """One of "invalid" and "undecided"; how far single stretches may be off is not limited."""
+        """"invalid" or "inconclusive"; how far single stretches may be off is not limited."""
         worst = min(self.adjusted.values(), default=1.0)
-        return "invalid" if worst < 1 - self.confidence else "undecided"
+        return "invalid" if worst < 1 - self.confidence else "inconclusive"
 
     @property
     def answers(self) -> dict[str, dict[str, Any]]:
@@ -894,7 +894,7 @@ class PartitionedErrors(Result):
             p, (estimate, interval) = self.adjusted.get(name), numbers.get(name, (None, None))
             is_wrong = p is not None and p < 1 - self.confidence
             status = "invalid" if is_wrong else (
-                "valid" if p is not None and name == "average" and within else "undecided")
+                "valid" if p is not None and name == "average" and within else "inconclusive")
             sentence = _without(self, name, f"Not asked, since {self.not_asked[name]}."
                                 if p is None else f"{texts[not is_wrong]} ({_told(p)}, adjusted).")
             answers["average calibration" if name == "average" else name] = dict(

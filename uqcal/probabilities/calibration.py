@@ -644,7 +644,7 @@ class CalibrationReport(Result):
 
     @property
     def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"undecided\"."
+        "One of \"valid\", \"invalid\" and \"inconclusive\"."
         return self.conclusion.status
 
     @property
@@ -845,7 +845,7 @@ def _concluded(walk, pvalue, error, null, largest, ratio, tolerance, rows):
         says += _sizes(error, null, largest) + _how_often(ratio, "invalid", largest.n_scores)
         return Conclusion(status="invalid", direction=direction, sentence=says,
                           short=f"Not calibrated: {what}", **shown)
-    status = "valid" if largest.limit <= tolerance else "undecided"
+    status = "valid" if largest.limit <= tolerance else "inconclusive"
     says = _unseen(error, largest, tolerance) + _how_often(ratio, status, largest.n_scores)
     return Conclusion(status=status, reason=None if status == "valid" else "precision",
                       sentence=says, **shown,
@@ -1007,7 +1007,7 @@ def _next_step(report):
     if report.verdict == "invalid":
         return ("Neither Platt nor beta scaling mends this. Recalibrate in bins, or look for a "
                 "feature by which the errors go; then judge again on other points.")
-    if report.verdict == "undecided":
+    if report.verdict == "inconclusive":
         needed, beyond = _enough(largest, tolerance, besides=1), _at_most(largest.limit)
         more = "" if needed is None else f"Collect about {needed}, or say "
         return (f"{more or 'Say '}which mean difference does no harm: one beyond {beyond} is "
@@ -1057,8 +1057,8 @@ def _next_call(report):
             report.mended_by, "HistogramBinning")
         share = ", sample_weight / np.mean(sample_weight)" if weighted else ""
         return f"{name}().fit(y_prob, y_true{share})"
-    rare = None if report.verdict == "undecided" else _rare(largest, tolerance)
-    if report.verdict == "undecided" or rare is not None:
+    rare = None if report.verdict == "inconclusive" else _rare(largest, tolerance)
+    if report.verdict == "inconclusive" or rare is not None:
         other = min(rare, 1 - rare) / 2 if rare is not None else (
             2 * tolerance if tolerance < 0.5 else (1 + tolerance) / 2)
         if not other > 0: return ""
@@ -1161,7 +1161,7 @@ def _report_page(report, path, details):
     if path is not None: check_target(path)
     is_open = report.largest.limit > report.tolerance or (
         report.verdict == "invalid" and _rare(report.largest, report.tolerance) is not None)
-    open_status = "undecided" if is_open else "valid"
+    open_status = "inconclusive" if is_open else "valid"
     names = [*(test.name for test in report.tests), "ece"]
     status = {name: "invalid" if adjusted < 1 - report.confidence else open_status
               for name, adjusted in zip(names, report.adjusted)}

@@ -511,7 +511,7 @@ def _said(statement):
     return statement if statement == "top label" else f"class {printable(statement)}"
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021b
-def _undecided(table):
+def _inconclusive(table):
     "Tests of statements without a rejection that no result of their draws could have rejected."
     rejects, sets = table["adjusted"] < 0.05, table["n_resamples"].astype(float) + 1
     least = (table["pvalue"].count() - rejects.sum()) / sets
@@ -520,12 +520,12 @@ def _undecided(table):
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021c
 def _found(table):
-    "What tests reject, what is left undecided, and where there is nothing to test, in words."
+    "What tests reject, what is left inconclusive, and where there is nothing to test, in words."
     def named(which):
         "The statements of which any test is meant."
         names = dict.fromkeys(table.index[which].get_level_values("statement"))
         return enumerated([_said(one) for one in names])
-    rejected, left = named(table["adjusted"] < 0.05), _undecided(table)
+    rejected, left = named(table["adjusted"] < 0.05), _inconclusive(table)
     says = [f"rejected at 5 % for {rejected}"] if rejected else []
     if left.any():
         most = table["n_resamples"][left].max()
