@@ -17,7 +17,7 @@ import pytest
 from uqcal import load_demo, validate
 from uqcal.command import report
 from uqcal.errors.conclusions import Conclusion
-from uqcal._base.page import Finding, Section, Verdict, check_target, draw_picture, render_page, write_whole
+from uqcal._base.page import Card, Section, Verdict, check_target, draw_picture, render_page, write_whole
 from uqcal.command.report import conclude, report_sections, write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -116,7 +116,7 @@ def _luminance(colour):
     return np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055)**2.4 for c in parts])
 
 
-@pytest.mark.parametrize("status", ["valid", "invalid", "inconclusive"])
+@pytest.mark.parametrize("status", ["valid", "minor", "invalid", "inconclusive"])
 def test_status_has_contrast(page, status):
     back, ink = re.search(rf"\.{status} {{ background: (#\w{{6}}); color: (#\w{{6}}); }}", page).groups()
     light, dark = sorted((_luminance(back), _luminance(ink)), reverse=True)
@@ -126,7 +126,7 @@ def test_status_has_contrast(page, status):
 def test_every_string_is_escaped():
     picture = draw_picture(lambda ax: ax.set(xlabel="x"), HOSTILE, caption=HOSTILE)
     section = Section(HOSTILE, HOSTILE, (HOSTILE,), (picture,), (HOSTILE,), pd.DataFrame({HOSTILE: [HOSTILE]}), {HOSTILE: HOSTILE}, ((HOSTILE, HOSTILE),))
-    page = render_page(HOSTILE, Verdict(HOSTILE, (Finding(HOSTILE, HOSTILE, HOSTILE),)), [section])
+    page = render_page(HOSTILE, Verdict(HOSTILE, (Card(HOSTILE, HOSTILE, HOSTILE),)), [section])
     elements = Elements(page)
     assert not elements.named("script") and len(elements.named("img")) == 1 and "49" not in page.replace(picture.address, "")
     assert words(page).count(HOSTILE) >= 15

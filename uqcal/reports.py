@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ._base.results import Interval, Result, html_table
+from ._base.page import Card, Verdict
+from ._base.results import Interval, Result, json_plain
 from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
                           streams)
 from ._words.text import capital
@@ -149,6 +150,21 @@ class Finding(Result):
         "How it was tested, in words; empty where nothing was."
         return _METHODS[self.kind](self) if self.test is not None else ""
 
+    def to_dict(self) -> dict[str, Any]:  # numbers, text, lists, dictionaries
+        """All fields but the test, with the line and the sentence, as JSON knows them.
+
+        Returns
+        -------
+        dict[str, Any]
+            Numbers, text, lists, dictionaries.
+        """
+        own = {one.name: getattr(self, one.name) for one in fields(self)
+               if one.name not in ("test", "part", "parts", "facts")}
+        part = None if self.part is None else asdict(self.part)
+        parts = None if self.parts is None else self.parts.to_dict("records")
+        return json_plain(own | {"part": part, "parts": parts, "line": self.line,
+                                 "sentence": self.sentence})
+
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
         """The picture of its test.
@@ -195,6 +211,16 @@ class Caution(Result):
         "The caution in words."
         return _CAUTIONS[self.code](self)
 
+    def to_dict(self) -> dict[str, Any]:  # code, whether it decides, and the sentence
+        """The caution as JSON knows it.
+
+        Returns
+        -------
+        dict[str, Any]
+            Code, whether it decides, and the sentence.
+        """
+        return {"code": self.code, "decides": self.decides, "sentence": self.sentence}
+
 # %% ../nbs/reports/09_reports.ipynb #cell-021
 @dataclass(frozen=True, kw_only=True)
 class Step(Result):
@@ -221,6 +247,16 @@ class Step(Result):
     def sentence(self) -> str:
         "What to do, in words."
         return _STEPS[self.verb, self.why](self)
+
+    def to_dict(self) -> dict[str, Any]:  # verb, why, and the sentence
+        """The step as JSON knows it.
+
+        Returns
+        -------
+        dict[str, Any]
+            Verb, why, and the sentence.
+        """
+        return {"verb": self.verb, "why": self.why, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-023
 _ROOMS = (errors, intervals, probabilities, corrections, comparisons, groups, streams, file)
@@ -293,6 +329,11 @@ class Report(Result):
         "What was validated: the kind of statement and the number of rows."
         raise NotImplementedError
 
+    @property
+    def limits(self) -> str:
+        "What the limits in brackets are, for the first line of the screen."
+        return ""
+
     def screen(self, title: str = "",  # the first line; the report's own unless given
                command: str = "",  # a command that takes the next step, or nothing
                ) -> str:  # at most 24 lines of at most 80 columns
@@ -324,6 +365,43 @@ class Report(Result):
         return pd.DataFrame([{name: getattr(one, name) for name in names}
                              for one in self.findings], columns=names)
 
+    def details(self) -> list[str]:  # paragraphs
+        """A paragraph for each finding, with its test, and for each caution.
+
+        Returns
+        -------
+        list[str]
+            Paragraphs.
+        """
+        told = [f"{capital(one.name)}: {one.status}. {one.sentence}"
+                + (f" Test: {one.method}." if one.method else "") for one in self.findings]
+        return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
+
+    def to_dict(self) -> dict[str, Any]:  # what JSON knows
+        """Verdict, conclusion, findings, cautions and the next step.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
+        return {"verdict": self.verdict, "conclusion": self.conclusion,
+                "findings": [one.to_dict() for one in self.findings],
+                "cautions": [one.to_dict() for one in self.cautions],
+                "step": None if self.step is None else self.step.to_dict()}
+
+    def page_verdict(self) -> Verdict:  # for `render_page`
+        """The head of a page: conclusion, a card for each finding, the next step.
+
+        Returns
+        -------
+        Verdict
+            For `render_page`.
+        """
+        return Verdict(self.conclusion, tuple(
+            Card(capital(one.name), one.status, one.sentence) for one in self.findings),
+            "" if self.step is None else self.step.sentence)
+
     def __str__(self) -> str: return self.screen()
 
     def __repr__(self) -> str: return self.screen()
@@ -343,7 +421,9 @@ _WIDTH, _HEIGHT = 80, 24
 
 def _screen(report, title, command):
     "Title, a line for each finding, verdict, cautions, next step."
-    first = textwrap.wrap(title, _WIDTH, max_lines=1, placeholder=" …")
+    room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
+    first = textwrap.wrap(title, room, max_lines=1, placeholder=" …")
+    if report.limits: first = [f"{first[0]:<{room + 2}}{report.limits}"]
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
     for caution in report.cautions:
         if caution.decides: last += _paragraph("CAUTION  ", caution.sentence)

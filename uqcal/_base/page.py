@@ -19,7 +19,7 @@ import jinja2
 import pandas as pd
 
 # %% auto #0
-__all__ = ['Finding', 'Verdict', 'Picture', 'draw_picture', 'Section', 'render_page', 'check_target', 'write_whole']
+__all__ = ['Card', 'Verdict', 'Picture', 'draw_picture', 'Section', 'render_page', 'check_target', 'write_whole']
 
 # %% ../../nbs/base/02_page.ipynb #1eb803d1
 from .. import __version__
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # matplotlib is imported where a picture is drawn
 
 # %% ../../nbs/base/02_page.ipynb #cell-008
 @dataclass(frozen=True)
-class Finding:
+class Card:
     """The answer to one question of a reader.
 
     Attributes
@@ -54,13 +54,13 @@ class Verdict:
     ----------
     headline : str
         One to three short sentences.
-    findings : tuple[Finding, ...]
+    findings : tuple[Card, ...]
         One for each question.
     next_step : str
         What to do first, a sentence; "" where nothing is advised.
     """
     headline: str  # one to three short sentences
-    findings: tuple[Finding, ...] = ()  # one for each question
+    findings: tuple[Card, ...] = ()  # one for each question
     next_step: str = ""  # what to do first, a sentence; "" where nothing is advised
 
     def _repr_html_(self) -> str:
@@ -188,6 +188,7 @@ p, li, dd, dt { max-width: 44rem; }
 .valid { background: #d9f2e6; color: #00563e; }
 .invalid { background: #fbe0d3; color: #8a2b00; }
 .inconclusive { background: #fff3c4; color: #5c4700; }
+.minor { background: #fff3c4; color: #5c4700; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr));
   gap: 1rem 2rem; margin: 1rem 0; }
 figure { margin: 0; max-width: 30rem; }
@@ -293,7 +294,8 @@ _ENVIRONMENT = jinja2.Environment(
     autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
     lstrip_blocks=True, keep_trailing_newline=True,
     finalize=lambda value: value.replace(" %", "\u00a0%") if type(value) is str else value)
-_ENVIRONMENT.globals.update(signs={"valid": "✓", "invalid": "✗", "inconclusive": "?"},
+_ENVIRONMENT.globals.update(signs={"valid": "✓", "minor": "~", "invalid": "✗",
+                             "inconclusive": "?"},
                             uqcal=__version__)
 
 # %% ../../nbs/base/02_page.ipynb #cell-024

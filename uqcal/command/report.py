@@ -19,7 +19,7 @@ from .. import __version__
 from ..errors.bias import BiasTest
 from ..errors.conclusions import AVERAGE, BIAS, CONSISTENCY, LINK, part_tables
 from ..statistics.consistency import ConsistencyTest
-from .._base.page import (Finding, Picture, Section, Verdict, check_target, draw_picture,
+from .._base.page import (Card, Picture, Section, Verdict, check_target, draw_picture,
                               render_page, write_whole)
 from .._base.results import plain_text, three_digits
 from ..sample.sample import equal_count_bins
@@ -48,7 +48,7 @@ def conclude(validation: Validation,  # what `validate` returned
     Verdict
         A headline, and an answer to each question that was asked.
     """
-    return Verdict(validation.headline, tuple(Finding(_title(one), one.status, one.sentence)
+    return Verdict(validation.headline, tuple(Card(_title(one), one.status, one.sentence)
                                               for one in validation.answers),
                    validation.next_step)
 

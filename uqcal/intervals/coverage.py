@@ -789,7 +789,7 @@ def _plot_report(report, axes):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-028
 def _report_page(report, path, details):
     from uqcal import __version__
-    from uqcal._base.page import (Finding, Section, Verdict, check_target, draw_picture,
+    from uqcal._base.page import (Card, Section, Verdict, check_target, draw_picture,
                                   render_page, write_whole)
     if path is not None: check_target(path)
     titles = {"coverage": "On the whole", "width": "By width", "set size": "By size of the set",
@@ -798,7 +798,7 @@ def _report_page(report, path, details):
     for question, one in report.conclusions.items():
         group = "Groups of" if one.result is not None and one.result.by_group else "Along"
         title = titles.get(question) or f"{group} {one.feature}"
-        findings.append(Finding(title, one.status, one.sentence))
+        findings.append(Card(title, one.status, one.sentence))
         if one.result is not None: pictures.append(draw_picture(
             one.result.plot, f"{title}: {one.sentence}", width=5, height=3.8, caption="A square "
             "lies apart from the coverage of all points, all parts taken together."))

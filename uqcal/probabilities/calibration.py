@@ -1155,7 +1155,7 @@ def _sentence_case(text):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-169
 def _report_page(report, path, details):
     from uqcal import __version__
-    from uqcal._base.page import (Finding, Section, Verdict, check_target, draw_picture,
+    from uqcal._base.page import (Card, Section, Verdict, check_target, draw_picture,
                                   render_page, write_whole)
 
     if path is not None: check_target(path)
@@ -1166,10 +1166,10 @@ def _report_page(report, path, details):
     status = {name: "invalid" if adjusted < 1 - report.confidence else open_status
               for name, adjusted in zip(names, report.adjusted)}
     findings = tuple(
-        Finding(TITLES.get(name, "Calibration error"), status[name],
+        Card(TITLES.get(name, "Calibration error"), status[name],
                 f"Looks for {_SEES[name]}: adjusted p-value {adjusted:.2g}.")
         for name, adjusted in zip(names, report.adjusted)) + (
-            Finding("Mean difference",  # Kuiper's statistic is a stretch's sum
+            Card("Mean difference",  # Kuiper's statistic is a stretch's sum
                     status.get("kuiper", "invalid" if report.verdict == "invalid" else open_status),
                     f"{_sentence_case(report.largest.sentence)}."),)
     diagram = draw_picture(
