@@ -1029,6 +1029,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                               'uqcal/command/cli_parts.py'),
                                          'uqcal.command.cli_parts.run_command': ( 'command/cli_parts.html#run_command',
                                                                                   'uqcal/command/cli_parts.py'),
+                                         'uqcal.command.cli_parts.screen_text': ( 'command/cli_parts.html#screen_text',
+                                                                                  'uqcal/command/cli_parts.py'),
                                          'uqcal.command.cli_parts.shows_bar': ( 'command/cli_parts.html#shows_bar',
                                                                                 'uqcal/command/cli_parts.py'),
                                          'uqcal.command.cli_parts.source_facts': ( 'command/cli_parts.html#source_facts',
