@@ -706,7 +706,7 @@ def deliver(
              if path is not None]
     if lines and not quiet: typer.echo("\n" + "\n".join(lines))
 
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-109b
+# %% ../../nbs/command/66_cli_parts.ipynb #check-csv-name
 def check_csv_name(out: str,  # name of a file for rows
                    ) -> None:  # nothing; returns if the name leaves room for CSV
     """Refuse an output whose name says that it holds another format.
