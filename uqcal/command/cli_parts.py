@@ -33,13 +33,13 @@ from .._base.tables import Table, display_name, exact_encoding, names_csv, rows_
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
-           'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'JsonFile', 'MARKS', 'ROWS', 'option', 'shows_bar',
-           'how_read', 'outcomes_of', 'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing',
+           'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'JsonFile', 'MARKS', 'ROWS', 'option',
+           'shows_bar', 'how_read', 'outcomes_of', 'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing',
            'check_features', 'with_groups', 'as_labels', 'refuse_crossed', 'points_of', 'first_words', 'source_facts',
            'asked_facts', 'row_details', 'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver',
-           'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored', 'span_of',
-           'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python', 'on_one_line', 'is_mended',
-           'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command', 'transcript']
+           'screen_text', 'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored',
+           'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python', 'on_one_line',
+           'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command', 'transcript']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -156,6 +156,8 @@ Jobs = Annotated[int, option(
 Seed = Annotated[int, option("Seed of the random numbers; the same seed gives the same result.",
                              "NUMBER", default=True)]
 Report = Annotated[str | None, option("Write an HTML report with pictures.", "FILE")]
+Verbose = Annotated[bool, option("Print every sentence, test and caution, too.", None,
+                                 "--verbose")]
 JsonFile = Annotated[str | None, option(
     "Write all numbers to this file; - prints them in place of the table.", "FILE", "--json")]
 
@@ -705,6 +707,38 @@ def deliver(
     lines = [f"{name}: {visible(display_name(path))}" for name, path in files.items()
              if path is not None]
     if lines and not quiet: typer.echo("\n" + "\n".join(lines))
+
+# %% ../../nbs/command/66_cli_parts.ipynb #screen-text
+def screen_text(
+    report: Any,  # a `uqcal.reports.Report`
+    table: Table,  # what was read
+    command: str = "",  # a command that takes the next step, on one or more lines; or nothing
+    verbose: bool = False,  # whether every sentence, test and caution is printed, too
+    more: Sequence[str] = (),  # further paragraphs and tables, with `verbose` only
+) -> str:
+    """The screen of a report; with `verbose` its details below.
+
+    Parameters
+    ----------
+    report : Any
+        A `uqcal.reports.Report`.
+    table : Table
+        What was read.
+    command : str, default ""
+        A command that takes the next step, on one or more lines; or nothing.
+    verbose : bool, default False
+        Whether every sentence, test and caution is printed, too.
+    more : Sequence[str], default ()
+        Further paragraphs and tables, with `verbose` only.
+
+    Returns
+    -------
+    str
+    """
+    screen = report.screen(first_words(table, report.title), command)
+    if not verbose: return screen
+    details = [wrapped(paragraph, rest="  ") for paragraph in report.details()]
+    return "\n\n".join([screen, *details, *more])
 
 # %% ../../nbs/command/66_cli_parts.ipynb #check-csv-name
 def check_csv_name(out: str,  # name of a file for rows
