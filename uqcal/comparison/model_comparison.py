@@ -184,9 +184,9 @@ SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
           "brier": "Brier score", "log loss": "log loss"}
 
 
-def _read_model(y_true, stated, score):
+def _read_model(y_true, stated, score, pos_label):
     "What one model states, checked: (error, width), (y, lower, upper) or (outcome, probability)."
-    if score in ("brier", "log loss"): return check_binary(y_true, stated)[:2]
+    if score in ("brier", "log loss"): return check_binary(y_true, stated, pos_label=pos_label)[:2]
     if isinstance(stated, Sample): stated = (stated.error, stated.uncertainty)
     what = "(lower, upper)" if score == "interval" else (
         "(error, uncertainty)" if y_true is None else "(y_pred, uncertainty)")
@@ -205,7 +205,7 @@ def _read_model(y_true, stated, score):
 
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-046
-def _read_models(y_true, predictions, score):
+def _read_models(y_true, predictions, score, pos_label):
     "What each model states by its name, all of the same points."
     if not isinstance(predictions, Mapping):
         raise TypeError("predictions must be a dict of a model's name → what it states, got "
@@ -219,7 +219,7 @@ def _read_models(y_true, predictions, score):
         raise TypeError(f"y_true must be given for score={score!r}, got None")
     models, shown = {}, _names(map(str, predictions))
     for name, stated in predictions.items():
-        try: models[str(name)] = _read_model(y_true, stated, score)
+        try: models[str(name)] = _read_model(y_true, stated, score, pos_label)
         except (ValueError, TypeError) as error:
             raise type(error)(f"predictions[{shown[str(name)]!r}]: {error}") from None
     sizes = {shown[name]: columns[0].size for name, columns in models.items()}
@@ -1146,6 +1146,8 @@ def compare_models(
     tolerance: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
                                      # score; None: what uncertainties wrong by a factor of 1.25
                                      # cost, or probabilities by a fifth of ȳ(1 − ȳ)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, where probabilities are
+                            # compared; None where it holds 0 and 1
     confidence: float = 0.95,  # level of all intervals together, in (0, 1)
     n_boot: int = 5000,  # number of resamples, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -1179,6 +1181,9 @@ def compare_models(
         A mean difference that does no harm, > 0, in the unit of the score; None: what
         uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
         ȳ).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, where probabilities are compared; None
+        where it holds 0 and 1.
     confidence : float, default 0.95
         Level of all intervals together, in (0, 1).
     n_boot : int, default 5000
@@ -1208,7 +1213,9 @@ def compare_models(
     confidence = check_fraction(confidence, "confidence")
     if tolerance is not None and read_number(tolerance, "tolerance", minimum=0) == 0:
         raise ValueError("tolerance must be above 0, got 0")
-    models = _read_models(y_true, predictions, score)
+    if pos_label is not None and score not in ("brier", "log loss"):
+        raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
+    models = _read_models(y_true, predictions, score, pos_label)
     if score == "interval": scoring, models = _of_ends(scoring, models)
     n = next(iter(models.values()))[0].size
     table = _row_table(y_true, predictions, groups, n)

@@ -281,6 +281,7 @@ def mend_probabilities(
     n_boot: int = 5000,  # sets of noise drawn for the errors' intervals, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     progress: bool = False,  # show bars on standard error
 ) -> ProbabilityMending:  # `.sentence`, `.model`, `.predict()`, `.before`, `.after`, `.plot()`
     """Recalibrate probabilities by what cross-validation favours, and judge before and after.
@@ -309,6 +310,8 @@ def mend_probabilities(
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     progress : bool, default False
         Show bars on standard error.
 
@@ -327,7 +330,7 @@ def mend_probabilities(
     One-standard-error rule of Breiman et al. (1984), § 3.4.3.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
-    y, p, _ = check_binary(y_true, y_prob)
+    y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     labels, note = repeated_cases(y, p) if cluster is None else (
         read_labels(cluster, y.size, "cluster"), "")
