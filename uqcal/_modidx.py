@@ -3282,6 +3282,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                  'uqcal/probabilities/calibration.py'),
                                                  'uqcal.probabilities.calibration._instead': ( 'probabilities/calibration.html#_instead',
                                                                                                'uqcal/probabilities/calibration.py'),
+                                                 'uqcal.probabilities.calibration._log_odds': ( 'probabilities/calibration.html#_log_odds',
+                                                                                                'uqcal/probabilities/calibration.py'),
                                                  'uqcal.probabilities.calibration._mended_by': ( 'probabilities/calibration.html#_mended_by',
                                                                                                  'uqcal/probabilities/calibration.py'),
                                                  'uqcal.probabilities.calibration._next_call': ( 'probabilities/calibration.html#_next_call',

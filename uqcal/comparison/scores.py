@@ -18,7 +18,7 @@ from sklearn.isotonic import isotonic_regression
 from .._base.inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
                                 read_vector)
 from ..intervals.intervals import check_order, read_bound
-from .._chance.logistic import fit_logistic, platt_features, sigmoid
+from ..probabilities.recalibration import PlattScaling
 from ..sample.sample import Ordering, Sample, bin_means
 from ..corrections.scaling import IsotonicScaling, log_density
 
@@ -634,9 +634,8 @@ class OutcomeScoring:
         dict[str, Callable]
             By step: a map of (outcome, probability) to a mended pair.
         """
-        coef = fit_logistic(platt_features(probability), outcome, start=np.array([1.0, 0.0])).coef
-        maps = {"line": lambda y, p: (y, np.clip(sigmoid(platt_features(p) @ coef), 1e-12,
-                                                 1 - 1e-12))}
+        platt = PlattScaling().fit(probability, outcome)
+        maps = {"line": lambda y, p: (y, platt.predict(p))}
         if "curve" in steps:
             first, level = _isotonic_steps(outcome, probability)
             maps["curve"] = lambda y, p: (y, level[np.maximum(
@@ -654,7 +653,8 @@ def _isotonic_steps(outcome, probability):
     best = isotonic_regression(mean, sample_weight=along.counts)
     begin = np.flatnonzero(np.r_[True, best[1:] != best[:-1]])
     count, ones = (np.add.reduceat(x, begin) for x in (along.counts, along.counts * mean))
-    base = np.clip(outcome.mean(), 1e-12, 1 - 1e-12)
+    least = 0.5 / (outcome.size + 1)  # of an outcome that never came
+    base = np.clip(outcome.mean(), least, 1 - least)
     return along.labels[begin].astype(float), (ones + base) / (count + 1)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-059

@@ -126,7 +126,9 @@ def _told_rows(rows):
     "A warning where impossible events occurred."
     named = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
     where = f"row{'s' * (len(rows) > 1)} {enumerated(named)} (counted from 0)"
-    return (f"What was stated to be impossible happened in {where}: look there first.",)
+    return (f"What was stated to be impossible happened in {where}: look there first.",
+            "Its log score is infinite as stated; gains take 0 and 1 for the outermost other "
+            "probability, or for 1e-5 from there.")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015
 def _told(found):

@@ -25,7 +25,7 @@ from ..errors.conclusions import Conclusion
 from .._base.inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
-from .._chance.logistic import CLIP
+from .._chance.logistic import inner_ends, inner_scores
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              calibration_error_interval, ece_test,
@@ -879,25 +879,30 @@ def _faults(walk, level):
                       else "too extreme (spread too far)")
     return faults, direction
 
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-035o
+def _log_odds(walk):
+    "Log-odds of what was stated, down to the least; 0 and 1 count as in the maps."
+    return special.logit(inner_scores(walk.score, inner_ends(walk.score), False))
+
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035c
 def _tilt(walk):
     "Score test of the slope, once an offset has set the mean right, by the scale that says less."
-    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
-    y, w = walk.outcome, walk.weight
+    at, y, w = _log_odds(walk), walk.outcome, walk.weight
     if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
-    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -60.0, 60.0)
+    reach = 60.0 + np.abs(at).max()
+    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -reach, reach)
     return _scored(walk, special.expit(at + offset), y - walk.score)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035e
 def _scored(walk, q, left):
     """Score test of a slope beside chances q with the right mean, along the log-odds, or along the
     probabilities with what is `left`: the smaller of both, 0 where they differ in sign."""
-    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
-    w, wide = walk.weight, widening(walk)
-    if not wide > 0: return 0.0
-    found = [(w * rest) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * wide)
+    at, w, wide = _log_odds(walk), walk.weight, widening(walk)
+    noise = w * q * (1 - q)
+    if not wide > 0 or not noise.sum() > 0: return 0.0
+    found = [(w * rest) @ lever / np.sqrt(max((w * noise) @ lever**2 * wide, 1e-300))
              for rest, lever in (
-                 (walk.outcome - q, at - np.average(at, weights=w * q * (1 - q))),
+                 (walk.outcome - q, at - np.average(at, weights=noise)),
                  (left - np.average(left, weights=w),
                   walk.score - np.average(walk.score, weights=w)))]
     return float(min(found, key=abs)) if found[0] * found[1] > 0 else 0.0
