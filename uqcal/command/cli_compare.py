@@ -555,10 +555,10 @@ def _read_models(file, options, observed, score, groups, how, positive=None):
 
 # %% ../../nbs/command/69_cli_compare.ipynb #refuse-open
 def _refuse_open(table, models):
-    "Refuse bounds that are infinite in some rows, unless it is one side of all models in all rows."
+    "Refuse bounds that leave fewer than three rows in which all models have the same ones."
     from uqcal.comparison.scores import scored_ends
     bounds = {name: [table.columns[part] for part in parts] for name, parts in models.items()}
-    if scored_ends([*bounds.values()]): return
+    if np.count_nonzero(scored_ends([*bounds.values()]).any(axis=1)) >= 3: return
     n = len(table.places)
     open_ = {name: int(np.isinf(pair).any(axis=0).sum()) for name, pair in bounds.items()}
     said = "; ".join(f"model {name!r} has an infinite bound in {count:,} of {n:,} rows"
