@@ -277,3 +277,11 @@ def test_the_command_line_takes_labels_truth_values_and_rows_of_weight_zero(caps
     assert code == 2 and "--positive names the label of 1" in err
     code, out, _ = on_screen(capsys, "mend", "all.csv", "--outcome", "word", "--positive", "spam", "--score", "s", "--out", "mended.csv")
     assert code == 0 and len(pd.read_csv("mended.csv")) == 300
+
+
+@pytest.mark.parametrize("shape", [None, 3, lambda self: (3,)])
+def test_a_distribution_in_the_place_of_probabilities_is_refused_whatever_its_shape_is(shape):
+    from scipy import stats
+    made = stats.norm(0, 1) if shape is None else type("Distribution", (), {"shape": shape})()
+    for find in (expected_calibration_error, top_label_ece):
+        with pytest.raises((TypeError, ValueError), match="y_prob must (be a 1-D array of numbers, got|have shape)"): find(np.array([0, 1, 0]), made)

@@ -513,6 +513,7 @@ _SIGN = ("Errors are taken for observed minus predicted. Where they are predicte
 
 def _mending_text(found, table):
     "What was done, before and after, the candidates, and how to judge it later."
+    from uqcal.corrections.mending import ORIENTATION
     from uqcal.errors.conclusions import headline_of
     rows = [("", "gain in log score", "± ", "near the best", "faults left")]
     rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
@@ -523,7 +524,8 @@ def _mending_text(found, table):
     if found.is_mended:
         parts.append(wrapped("After, each row mended by others: "
                              f"{headline_of(found.after.values())}", rest="  "))
-    parts += [aligned(rows, (1, 2)), wrapped(f"Next: {found.next_step}", rest="  ")]
+    parts += [f"{ORIENTATION}\n{aligned(rows, (1, 2))}",
+              wrapped(f"Next: {found.next_step}", rest="  ")]
     if found.still_open: parts.append(wrapped(f"Still open: {found.still_open}."))
     return "\n\n".join(parts)
 
@@ -642,6 +644,7 @@ def _mend_scores(source, columns, out, model, how, options):
     y, p, _, table = _read_scores(source, outcome, score, None, cluster, how, positive)
     if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal._base.page import write_whole
+    from uqcal.corrections.mending import ORIENTATION
     from uqcal.corrections.probability_mending import mend_probabilities
     try:
         found = mend_probabilities(y, p, cluster=as_labels(table.columns.get(cluster)), **options)
@@ -665,7 +668,7 @@ def _mend_scores(source, columns, out, model, how, options):
                             score=score, kind=type(found.model).__name__,
                             range=[p.min(), p.max()], mend=state), model)
         kept.append(f"Model: {display_name(model)}")
-    _end_mend("\n\n".join([*parts, aligned(rows, (1, 2))]), kept, out)
+    _end_mend("\n\n".join([*parts, f"{ORIENTATION}\n{aligned(rows, (1, 2))}"]), kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-098d
 def _applied_scores(context, source, state, how):

@@ -1252,10 +1252,24 @@ def _class_probabilities(y_prob):
     return check_multiclass(np.zeros((plain_array(y_prob, "y_prob").shape or (1,))[0]), y_prob)[1]
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-047b
+def _draw_apart(parts):
+    "Give copies of a seeded forecaster, and of those that it holds, draws of their own."
+    for name, made in (("rng", int), ("rng_", np.random.default_rng)):
+        given = getattr(parts[0], name, None)
+        if given is None: continue
+        seeds = check_generator(copy.deepcopy(given)).integers(2**63, size=len(parts))
+        for part, seed in zip(parts, seeds.tolist()): setattr(part, name, made(seed))
+    for name in ("expert", "expert_", "forecaster", "forecaster_"):
+        inner = [getattr(part, name, None) for part in parts]
+        if inner[0] is not None: _draw_apart(inner)
+
+
 def _parts(reduction, n_classes):
     "The binary forecasters, one for each class."
     if not hasattr(reduction, "parts_"):
-        reduction.parts_ = [copy.deepcopy(reduction.forecaster) for _ in range(n_classes)]
+        parts = [copy.deepcopy(reduction.forecaster) for _ in range(n_classes)]
+        _draw_apart(parts)
+        reduction.parts_ = parts
     if len(reduction.parts_) != n_classes:
         raise ValueError(f"y_prob must have {len(reduction.parts_)} columns as before, got "
                          f"{n_classes}")
