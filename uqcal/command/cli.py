@@ -24,8 +24,8 @@ from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissi
                                      Report, Seed, Thousands, Verbose, Where, aligned, as_json,
                                      as_keywords, as_labels, asked_facts, check_features,
                                      check_outputs, check_sizes, cores, deliver, differing,
-                                     first_words, how_read, in_python, is_mended, mend_command,
-                                     new_app, on_lines, on_one_line, open_parts, option,
+                                     first_words, how_read, in_python, is_mended, label_in_parts,
+                                     mend_command, new_app, on_lines, on_one_line, open_parts, option,
                                      options_in_parts, outcomes_of, outside_words, points_of,
                                      read_model, refuse_idle, restored, row_details, run_command,
                                      screen_text, shows_bar, source_facts, source_twice, span_of,
@@ -846,13 +846,15 @@ def _write_calibration(result, data, seed, report, json_file, points, step):
 # %% ../../nbs/command/70_cli.ipynb #cell-116c
 def _calibration_in_parts(context, columns):
     "Judge probabilities of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "outcome", "score", "n_bins", "n_boot", "seed")
+    params = options_in_parts(context, "outcome", "score", "positive", "n_bins", "n_boot", "seed")
     columns = differing(columns)
     from uqcal.probabilities.calibration import shown_numbers
     from uqcal.parts.partitions import calibration_of_partitions
-    with open_parts(params, list(filter(None, columns))) as table:
+    texts = [columns[0]] if params["positive"] is not None else []
+    with open_parts(params, list(filter(None, columns)), texts) as table:
         result = calibration_of_partitions(
             table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],
+            pos_label=label_in_parts(table, columns[0], params["positive"]),
             progress=shows_bar(params["progress"]), **{name: params[name] for name in (
                 "n_bins", "n_boot", "tolerance", "confidence")})
     frame = result.to_frame()
