@@ -247,7 +247,7 @@ def test_dots_of_tied_rows_do_not_depend_on_their_order(decimals):
 def test_the_table_of_a_correction_says_which_way_its_score_is_good(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     y, p = made(400, 7, 1.6)
-    pd.DataFrame({"y": y, "p": p, "E": p - 0.5, "u": p + 0.1}).to_csv("cases.csv", index=False)
+    pd.DataFrame({"y": y, "p": p, "E": np.random.default_rng(0).normal(size=400) * (p + 0.1), "u": p + 0.1}).to_csv("cases.csv", index=False)
     for words in (("--outcome", "y", "--score", "p", "--n-boot", "99"), ("--error", "E", "--uncertainty", "u")):
         assert run(monkeypatch, "mend", "cases.csv", *words) == 0
         assert "Log score: lower is better; a gain is above zero.\n" in capsys.readouterr().out
