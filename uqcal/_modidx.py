@@ -1007,8 +1007,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                        'uqcal/command/cli_compare.py'),
                                            'uqcal.command.cli_compare._model_rows': ( 'command/cli_compare.html#_model_rows',
                                                                                       'uqcal/command/cli_compare.py'),
-                                           'uqcal.command.cli_compare._models_numbers': ( 'command/cli_compare.html#_models_numbers',
-                                                                                          'uqcal/command/cli_compare.py'),
                                            'uqcal.command.cli_compare._models_text': ( 'command/cli_compare.html#_models_text',
                                                                                        'uqcal/command/cli_compare.py'),
                                            'uqcal.command.cli_compare._most_telling': ( 'command/cli_compare.html#_most_telling',

@@ -427,8 +427,8 @@ _WIDTH, _HEIGHT = 80, 24
 def _screen(report, title, command):
     "Title, a line for each finding, verdict, cautions, next step."
     room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
-    first = textwrap.wrap(title, room, max_lines=1, placeholder=" …")
-    if report.limits: first = [f"{first[0]:<{room + 2}}{report.limits}"]
+    first = textwrap.wrap(title, room, max_lines=3, placeholder=" …")
+    if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
     for caution in report.cautions:
         if caution.decides: last += _paragraph("CAUTION  ", caution.sentence)
