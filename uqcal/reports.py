@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ._base.page import Card, Verdict
@@ -165,10 +164,12 @@ class Finding(Result):
         """
         own = {one.name: getattr(self, one.name) for one in fields(self)
                if one.name not in ("test", "part", "parts", "facts")}
+        facts = {name: value for name, value in self.facts.items()
+                 if value is None or isinstance(value, (bool, int, float, str))}
         part = None if self.part is None else asdict(self.part)
         parts = None if self.parts is None else self.parts.to_dict("records")
-        return json_plain(own | {"part": part, "parts": parts, "line": self.line,
-                                 "sentence": self.sentence})
+        return json_plain(own | {"part": part, "parts": parts, "facts": facts,
+                                 "line": self.line, "sentence": self.sentence})
 
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
@@ -358,6 +359,16 @@ class Report(Result):
         """
         return _screen(self, title or self.title, command)
 
+    def table_lines(self) -> list[str]:  # of at most 80 columns, none where there is no table
+        """A table of a few rows for the screen, below the findings.
+
+        Returns
+        -------
+        list[str]
+            Of at most 80 columns, none where there is no table.
+        """
+        return []
+
     def findings_frame(self) -> pd.DataFrame:  # text and numbers
         """A row for each finding: status, estimate, limits, p-value, rows needed.
 
@@ -427,15 +438,18 @@ _WIDTH, _HEIGHT = 80, 24
 def _screen(report, title, command):
     "Title, a line for each finding, verdict, cautions, next step."
     room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
-    first = textwrap.wrap(title, room, max_lines=3, placeholder=" …")
+    first = textwrap.wrap(title, room, subsequent_indent="  ", max_lines=3, placeholder=" …")
     if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
     for caution in report.cautions:
         if caution.decides: last += _paragraph("CAUTION  ", caution.sentence)
     if report.step: last += _paragraph("NEXT     ", report.step.sentence)
     if command: last += [f"         {line}" for line in command.split("\n")]
-    room = _HEIGHT - len(first) - 1 - len(last)
-    return "\n".join([*first, "", *_lines(report.findings, room), *last])
+    room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()
+    if table: table = ["", *table]
+    least = _lines([one for one in report.findings if one.status != "valid"], room)
+    if len(least) + 1 + len(table) > room: table = []
+    return "\n".join([*first, "", *_lines(report.findings, room - len(table)), *table, *last])
 
 
 def _lines(findings, room):
