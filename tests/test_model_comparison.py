@@ -306,7 +306,7 @@ def test_tails_without_a_variance_are_said():
         found = compare_models(y, {"a": (0 * y, np.full(300, 0.8)), "b": (0 * y, np.full(300, 1.31396))}, n_boot=299, rng=1)
         better = (found.pairs["verdict"] == "better").any()
         decided += better
-        silent += better and not "models_tails" in [one.code for one in found.cautions]
+        silent += better and "models_tails" not in [one.code for one in found.cautions]
     assert silent <= 4 and 3 <= decided <= 16, (silent, decided)
     y, u, rng = made(2000, 5)
     found = compare_models(y, {"a": (0 * y, u), "b": (0 * y, 1.5 * u)}, n_boot=299, rng=1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._base.results import enumerated, plus_minus, three_digits
-from .text import (capital, counted, limits_text, minus, p_text, row_names, two_digits,
+from .text import (capital, counted, minus, p_text, row_names, two_digits,
                                would_decide)
 
 # %% auto #0

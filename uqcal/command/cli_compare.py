@@ -19,7 +19,8 @@ from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Gro
                                      check_sizes, cores, deliver, differing, first_words, how_read,
                                      in_python, is_mended, new_app, on_lines, on_one_line,
                                      open_parts, option, options_in_parts, outcomes_of, points_of,
-                                     refuse_crossed, row_details, shows_bar, source_facts,
+                                     refuse_crossed, row_details, screen_text, shows_bar,
+                                     source_facts,
                                      tell_of_parts, typed, wrapped)
 from .._base.inputs import printable
 from .._base.tables import UnknownColumn, read_table
@@ -602,16 +603,13 @@ def _orientation(found):
 def _models_text(found, table, calls, verbose):
     "The screen; with `verbose` every sentence, both tables, and lines of Python."
     command = "\n".join(command for command, _ in calls.values())
-    screen = found.screen(first_words(table, found.title), command)
-    if not verbose: return screen
-    parts = [screen, *(wrapped(one, rest="  ") for one in found.details()),
-             f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
-             aligned(_pair_rows(found), (2, 4))]
-    more = len(found.pairs) - 50
-    if more > 0: parts.append(f"and {more:,} more pairs; --json writes all")
-    parts += [f"To recalibrate {printable(name)}:\n{in_python(line)}"
-              for name, (_, line) in calls.items()]
-    return "\n\n".join(parts)
+    more = [f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
+            aligned(_pair_rows(found), (2, 4))]
+    hidden = len(found.pairs) - 50
+    if hidden > 0: more.append(f"and {hidden:,} more pairs; --json writes all")
+    more += [f"To recalibrate {printable(name)}:\n{in_python(line)}"
+             for name, (_, line) in calls.items()]
+    return screen_text(found, table, command, verbose, more)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-113
 def _model_calls(found, context):

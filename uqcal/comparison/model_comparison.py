@@ -21,8 +21,7 @@ from .._base.inputs import (check_binary, check_choice, check_count, check_error
 from .._base.kernels import kernel
 from ..sample.repeats import copies_of, repeated_cases, repeats_of
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
-from .._base.results import (Result, distinct_names, enumerated, json_plain, new_axes,
-                                 plain_text)
+from .._base.results import (distinct_names, enumerated, json_plain, new_axes, plain_text)
 from .._words.comparisons import models_conclusion
 from ..reports import Caution, Finding, Report, Step
 from ..sample.sample import Sample

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +16,13 @@ from numpy.typing import ArrayLike
 from scipy import special
 from sklearn.base import clone
 
-from ..errors.conclusions import (AVERAGE, BIAS, Conclusion, check_tolerance, conclusions_of,
-                                      headline_of, next_step, read_features, still_open)
+from ..errors.conclusions import (AVERAGE, check_tolerance, conclusions_of, next_step,
+                                      read_features)
 from .._base.inputs import check_count, check_generator, printable
 from ..sample.repeats import repeats_of
-from .._base.results import (Result, as_text, enumerated, html_table, new_axes, plain_ticks,
-                                 plus_minus, three_digits)
+from .._base.results import html_table, json_plain, new_axes, plain_ticks, three_digits
+from .._words.corrections import mending_conclusion
+from ..reports import Caution, Finding, Report, Step
 from ..sample.sample import Ordering, Sample, bin_means, bin_starts
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling,
                                        IsotonicScaling, LinearShift, LogLinearScaling, Mend,
@@ -186,9 +186,9 @@ def _scalings(sample, columns, is_heavy):
 # %% ../../nbs/corrections/54_mending.ipynb #cell-057
 def _shift_options(answer, columns):
     "Corrections that a bias asks for: where it changes a line, steps or groups; else a constant."
-    if not answer.result.bias_changes and answer.feature is None:
+    if not answer.test.bias_changes and answer.by is None:
         return [LinearShift(slope=False), LinearShift()]
-    name = answer.feature
+    name = answer.by
     is_grouped = name is not None and columns[name].dtype.kind == "O"
     steps = [StepShift(name), StepShift(name, per_u=False)]
     return steps if is_grouped else [LinearShift(name), *steps]
@@ -197,8 +197,8 @@ def _shift_options(answer, columns):
 def _chosen_shifts(sample, columns, fold, before):
     """Corrections of the biases that were found, the surest first, by what they do to held-out
     points; each only where it helps by more than a standard error."""
-    biased = [one for one in before.values()
-              if one.question.split(":")[0] == BIAS and one.status == "invalid"]
+    biased = [finding for finding in before.values()
+              if finding.kind == "bias" and finding.status == "invalid"]
 
     if not biased: return ()
 
@@ -311,16 +311,18 @@ def _first_without_fault(table, models, judge, before, tolerance):
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-063
 def _independent(sample):
-    "The sample with rows that repeat each other as groups, and a warning where rows are alike."
+    "The sample with rows that repeat each other as groups, and a caution where rows are alike."
     if sample.groups is not None: return sample, ()
     repeats = repeats_of(sample)
     if not repeats.is_suspect: return sample, ()
-    if repeats.groups is not None:
-        said = (f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one "
-                "and stay in one fold." if repeats.repeats
-                else f"{repeats.found[0]} Such rows stay in one fold.")
-        return sample.with_groups(repeats.groups), (said,)
-    return sample, ("Rows resemble others; if they belong together, give groups.",)
+    if repeats.groups is None:
+        return sample, (Caution(code="recalibration_similar", decides=True),)
+    facts = {"repeated": repeats.repeated, "n": repeats.n, "what": repeats.repeats}
+    caution = Caution(code="recalibration_repeats", facts=facts)
+    if not repeats.repeats:
+        facts = {"lag": repeats.lag, "correlation": repeats.correlation}
+        caution = Caution(code="recalibration_apart", facts=facts)
+    return sample.with_groups(repeats.groups), (caution,)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-063b
 def _check_enough(sample):
@@ -329,24 +331,24 @@ def _check_enough(sample):
     there = np.unique(unit[sample.scaled**2 > 1e-280]).size
     if there < 10:
         what = "rows" if sample.groups is None else "groups"
-        raise ValueError(f"error must hold at least ten {what} other than zero for a mend, got "
+        raise ValueError(f"error must hold at least ten {what} other than zero to recalibrate, got "
                          f"{there}")
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-063c
 def _checked(sample):
-    "The sample with repeats as groups, a warning of them, and a refusal of too few errors."
-    sample, warnings = _independent(sample)
+    "The sample with repeats as groups, a caution on them, and a refusal of too few errors."
+    sample, cautions = _independent(sample)
     _check_enough(sample)
-    return sample, warnings
+    return sample, cautions
 
 
 def _check_size(sample, mended):
     "Refuse errors so large that uncertainties to match have no square, naming the largest."
     if mended.max() <= 1e150: return
     k = int(np.argmax(np.abs(sample.scaled)))
-    raise ValueError("error must be smaller for a mend, since uncertainties to match it would have "
+    raise ValueError("error must be smaller to recalibrate, since uncertainties to match it would have "
                      f"no square: {three_digits(sample.error[k])} in {sample.row_names([k])}, "
-                     f"where {three_digits(sample.uncertainty[k])} is stated")
+                     f"where {three_digits(sample.uncertainty[k])} is predicted")
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-063d
 def _alike(mended, stated, fold):
@@ -358,63 +360,60 @@ def _alike(mended, stated, fold):
     return Sample(mended.scaled * common, common, mended.groups)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-063e
-def _told_rows(found):
-    "A warning where a few rows would turn an answer."
-    where = next((one.where for one in found.values() if one.reason == "rows"), "")
-    return (f"An answer rests on {where} alone: look there first.",) if where else ()
+def _caution_on_rows(found):
+    "A caution where a few rows would turn an answer."
+    decided = next((finding for finding in found.values() if finding.reason == "rows"), None)
+    if decided is None: return ()
+    facts = {"rows": decided.rows, "row_names": decided.facts["row_names"]}
+    return (Caution(code="recalibration_rows", facts=facts, decides=True),)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-065
-def _told(found):
-    before, after = found.faults
-    row = found.scores.loc[found.chosen]
-    if not found.is_mended:
-        if before:
-            says = f"{enumerated(list(before))} invalid, " + (
-                "and no candidate that scores better has fewer faults in cross-validation"
-                if found.scores.apply(_is_worth, axis=1).any() else
-                "but no candidate scores better by more than a standard error")
-        elif _rests_on_rows(found.before):
-            says = "no fault is shown, and what a few rows decide is no ground for a mend"
-        elif not found.scores.at["as stated", "is_near"]:
-            says = "no fault is shown, and what scores better brings one in cross-validation"
-        else:
-            says = "no fault is shown, and no candidate is better by more than a standard error"
-        return " ".join([f"Left as stated: {says}.", *found.warnings])
-    open_ = [name for name, one in found.after.items() if one.status == "inconclusive"]
-    left = f" ({enumerated(open_)} not decided)" if open_ else ""
-    wrong = f"after, in cross-validation: {enumerated(list(after)) or 'nothing'}{left}."
-    wrong = (f"Invalid before: {enumerated(list(before))}; {wrong}" if before else
-             f"The score alone speaks for it, since no fault was shown before. Invalid {wrong}")
-    return " ".join([f"Mended: {found.model.sentence}.", "Gain in log score "
-                     f"{plus_minus(row['gain'], row['gain_error']).lstrip('+')} per point, in the "
-                     "cross-validation that chose it.", wrong,
-                     *found.warnings])
+def _reason(found):
+    "Why nothing was changed; None where something was."
+    if found.is_mended: return None
+    if found.faults[0]: return "no fewer faults" if _any_gain(found) else "no gain"
+    if _rests_on_rows(found.before): return "rows"
+    return "nothing" if found.candidates.at["as stated", "is_near"] else "brings fault"
 
+
+def _any_gain(found):
+    "Whether any candidate gains more than its standard error."
+    return bool(found.candidates.apply(_is_worth, axis=1).any())
+
+
+def _findings(found):
+    "The gain and each answer before and after; the answers before where nothing was changed."
+    if not found.is_mended: return tuple(found.before.values())
+    answers = (_answer(found.before.get(name), after) for name, after in found.after.items())
+    return (found.gain, *answers)
+
+
+def _answer(before, after):
+    "An answer after recalibration, with the one before."
+    return replace(after, kind="recalibrated_answer", facts={"before": before, "after": after})
+
+
+def _gain_of(chosen, table, n):
+    "The cross-validated gain of what was chosen."
+    row = table.loc[chosen]
+    return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
+                   estimate=row["gain"], facts={"standard_error": row["gain_error"]})
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-000
-def _next_step(found):
-    "What to do after a mend."
+def _step(found):
+    "What to do after a recalibration."
     before, after = found.faults
     if _rests_on_rows(found.before) or (not found.is_mended and not before):
         return next_step(found.before.values())
     if not found.is_mended:
-        what = enumerated(list(before))
-        says = (f"No mend that scores better mends {what}. Name"
-                if found.scores.apply(_is_worth, axis=1).any() else
-                f"No mend is shown to help against {what}. Gather more errors, name")
-        return (f"{says} columns that may tell where errors are large (features), or mend the "
-                "model.")
-    look = any(found.after[name].feature is None for name in after)
-    rest = (f" Still wrong: {enumerated(list(after))}"
-            f"{'; look for a column that explains it' * look}.") * bool(after)
+        return Step(verb="correct", why="recalibration",
+                    facts={"faults": before, "any_gain": _any_gain(found)})
     groups = found.sample.groups
-    few = ", roughly: so few groups do not tell well" * (
-        groups is not None and groups.labels.size < 40)
-    worth = (f" Its {found.n:,} rows are worth {found.n_calibration:,} independent ones{few}." if
-             found.n_calibration < found.n else "")
-    return ("Bring the mend to new predictions, and judge them on errors that had no part in it, "
-            "since those that chose it may speak too well of it: "
-            f"validate(…, n_calibration={found.n_calibration}).{worth}{rest}")
+    return Step(verb="validate", why="recalibration",
+                arguments={"n_calibration": found.n_calibration}, facts={
+                    "n_calibration": found.n_calibration, "n": found.n, "faults": after,
+                    "is_unexplained": any(found.after[name].by is None for name in after),
+                    "few_groups": groups is not None and groups.labels.size < 40})
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-000b
 def _worth(z, groups):
@@ -439,36 +438,44 @@ def _plot_mending(found, ax):
     middle, low, high = ([float(np.quantile(one, q)) for one in bins] for q in (0.5, 0.05, 0.95))
     if found.model.names_: ax.fill_between(np.exp(at), low, high, color="#0072B2", alpha=0.2, lw=0)
     ax.plot(np.exp(at), middle, color="#0072B2", lw=2)
-    ax.set(xscale="log", yscale="log", xlabel="stated uncertainty (unit of the errors)",
-           ylabel="size of errors, mended uncertainty")
+    ax.set(xscale="log", yscale="log", xlabel="uncertainty u (unit of the errors)",
+           ylabel="size of errors, recalibrated u")
     band = "\nband: 90 % of those in a bin" if found.model.names_ else ""
-    ax.annotate("dots: errors' root mean square in bins\nline: mended uncertainty, the middle one"
-                f"{band}\ndashed: as stated", (0.03, 0.97), xycoords="axes fraction", va="top")
+    ax.annotate("dots: errors' root mean square in bins\nline: recalibrated u, the median"
+                f"{band}\ndashed: unchanged", (0.03, 0.97), xycoords="axes fraction", va="top")
     plain_ticks(ax.xaxis, ax.yaxis)
     return ax
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-067
-@dataclass(frozen=True, kw_only=True)
-class Mending(Result):
-    """What was mended, and what its own points say, cross-validated; what `mend` returns.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Mending(Report):
+    """What was recalibrated, and what its own rows say, cross-validated; what `mend` returns.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     sample : Sample
         Errors and uncertainties as they were given.
     model : Mend
         What was chosen, fitted to all points.
     chosen : str
         Its name among the candidates.
-    before : dict[str, Conclusion]
-        Conclusions as stated, by question.
-    after : dict[str, Conclusion]
-        Of each point mended by what other folds taught.
+    before : dict[str, Finding]
+        Of what was given, by name.
+    after : dict[str, Finding]
+        Of each row, recalibrated by a fit to other folds.
     error : np.ndarray
         These errors, shape (n,).
     uncertainty : np.ndarray
         These uncertainties, shape (n,).
-    scores : pd.DataFrame
+    gain : Finding
+        Of the log score per row, in the cross-validation that chose.
+    candidates : pd.DataFrame
         A row for each candidate, the simplest first: `gain`, by how much the log score per
         point is lower than as stated (above zero where it is better), in the
         cross-validation that chose, `gap` to the best, with standard errors; `is_near`:
@@ -476,27 +483,31 @@ class Mending(Result):
     dof : float
         Of the Student distribution of the scores; infinite for the normal one.
     n_folds : int
-        Parts of which each was mended by all others.
+        Parts of which each was recalibrated by all others.
+    confidence : float
+        Level of the limits.
     n_scored : int
         Points by which candidates were compared.
-    warnings : tuple[str, ...]
-        On what all of this depends.
+    reason : str | None
+        Why nothing was changed, as a code.
     """
     sample: Sample = field(compare=False)  # errors and uncertainties as they were given
     model: Mend = field(compare=False)  # what was chosen, fitted to all points
     chosen: str  # its name among the candidates
-    before: dict[str, Conclusion]  # conclusions as stated, by question
-    after: dict[str, Conclusion]  # of each point mended by what other folds taught
+    before: dict[str, Finding]  # of what was given, by name
+    after: dict[str, Finding]  # of each row, recalibrated by a fit to other folds
     error: np.ndarray = field(repr=False)  # these errors, shape (n,)
     uncertainty: np.ndarray = field(repr=False)  # these uncertainties, shape (n,)
-    scores: pd.DataFrame = field(repr=False)  # a row for each candidate, the simplest first:
+    gain: Finding  # of the log score per row, in the cross-validation that chose
+    candidates: pd.DataFrame = field(repr=False)  # a row for each candidate, the simplest first:
     # `gain`, by how much the log score per point is lower than as stated (above zero where it is
     # better), in the cross-validation that chose, `gap` to the best, with standard errors;
     # `is_near`: within one of the best; `faults` left, −1 where not judged
     dof: float  # of the Student distribution of the scores; infinite for the normal one
-    n_folds: int  # parts of which each was mended by all others
+    n_folds: int  # parts of which each was recalibrated by all others
+    confidence: float  # level of the limits
     n_scored: int  # points by which candidates were compared
-    warnings: tuple[str, ...] = ()  # on what all of this depends
+    reason: str | None = None  # why nothing was changed, as a code
 
     @property
     def n(self) -> int:
@@ -519,33 +530,54 @@ class Mending(Result):
         return tuple(tuple(name for name, one in found.items() if one.status == "invalid")
                      for found in (self.before, self.after))
 
-    @functools.cached_property
-    def sentence(self) -> str:
-        "What was done, what it gained in cross-validation, and what is still wrong."
-        return _told(self)
-
-    @functools.cached_property
-    def next_step(self) -> str:
-        "What to do now."
-        return _next_step(self)
+    @property
+    def outcome(self) -> str:
+        "\"recalibrated\" or \"unchanged\"."
+        return "recalibrated" if self.is_mended else "unchanged"
 
     @property
-    def still_open(self) -> str:
-        "What is not decided in cross-validation, and why; empty where all is."
-        return still_open(self.after.values())
+    def conclusion(self) -> str:
+        "What was done, and which faults there were before and are left in cross-validation."
+        return mending_conclusion(self)
+
+    @property
+    def title(self) -> str:
+        "The kind of statement, the number of rows and of clusters."
+        groups = self.sample.groups
+        clusters = "" if groups is None else f" in {groups.labels.size:,} clusters"
+        return f"recalibrated mean ± std, {self.n:,} rows{clusters}"
+
+    @property
+    def limits(self) -> str:
+        "What the limits in brackets are."
+        return f"[{100 * self.confidence:g} % each]"
 
     def to_frame(self) -> pd.DataFrame:
-        """The scores, a row for each candidate.
+        """What each candidate gains, a row for each.
 
         Returns
         -------
         pd.DataFrame
         """
-        return self.scores.copy()
+        return self.candidates.copy()
+
+    def to_dict(self) -> dict[str, Any]:  # what JSON knows
+        """Outcome, conclusion, findings, cautions, the next step, and what each candidate gains.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
+        told = super().to_dict()
+        del told["verdict"]
+        return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
+                           "n_calibration": self.n_calibration,
+                           "candidates": self.candidates.reset_index().to_dict("records")})
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Sizes of errors in bins of the stated uncertainty, before, and what it is mended to.
+        """Sizes of errors in bins of u, and u before and after.
 
         Parameters
         ----------
@@ -559,12 +591,8 @@ class Mending(Result):
         """
         return _plot_mending(self, ax)
 
-    def __repr__(self) -> str: return as_text(self)
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{escape(self.sentence)}</b></p><p>Next: {escape(self.next_step)}</p>"]
-        for name, those in (("Before", self.before), ("After", self.after)):
-            parts.append(f"<p>{name}: {escape(headline_of(those.values()))}</p>")
-        return "".join(parts) + html_table(self.scores)
+        return super()._repr_html_() + html_table(self.candidates)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-068
 def mend_of(
@@ -572,7 +600,7 @@ def mend_of(
     columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
     orders: Mapping[str, Ordering],  # the same, from `read_features`
     *,
-    n_folds: int = 10,  # parts, of which each is mended by what all others teach, ≥ 2
+    n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 1.25,  # largest factor between errors and uncertainties that does no harm
     rng: int | np.random.Generator | None = None,  # seed or generator
     **options: Any,  # of `conclusions_of`
@@ -588,7 +616,7 @@ def mend_of(
     orders : Mapping[str, Ordering]
         The same, from `read_features`.
     n_folds : int, default 10
-        Parts, of which each is mended by what all others teach, ≥ 2.
+        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
     tolerance : float, default 1.25
         Largest factor between errors and uncertainties that does no harm.
     rng : int | np.random.Generator | None, optional
@@ -607,11 +635,11 @@ def mend_of(
         For fewer than ten rows, or groups, whose error is not zero.
     """
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    sample, warnings = _checked(sample)
+    sample, cautions = _checked(sample)
     options |= {"rng": rng, "tolerance": tolerance}
 
     def judged(model):
-        "Conclusions on points that others mended by this model, with their errors and sizes."
+        "Findings on rows that others recalibrated by this model, with their errors and sizes."
         error, mended, _ = cross_fitted(model, sample, columns, fold)
         if np.array_equal(error, sample.error) and np.array_equal(mended, sample.uncertainty):
             return before, error, mended
@@ -620,8 +648,8 @@ def mend_of(
                                **options)
         return found, error, mended
     before, fold = conclusions_of(sample, orders, **options), make_folds(sample, n_folds, rng)
-    columns, orders, told = _known_before(columns, orders, before)
-    warnings += _told_rows(before) + told
+    columns, orders, left_out = _known_before(columns, orders, before)
+    cautions += _caution_on_rows(before) + left_out
     part, few = _part(sample, columns, rng)
     inner = make_folds(part, n_folds, rng)
     shifts = _chosen_shifts(part, few, inner, before)
@@ -635,19 +663,22 @@ def mend_of(
     table["is_near"], table["faults"] = table["gap"] <= table["gap_error"], -1
     chosen, (after, error, mended) = _first_without_fault(table, models, judged, before,
                                                           check_tolerance(tolerance))
-    return Mending(sample=sample, model=clone(models[chosen]).fit_of(sample, columns),
-                   chosen=chosen, before=before, after=after, error=error, uncertainty=mended,
-                   scores=table, dof=dof, n_folds=n_folds, n_scored=part.n, warnings=warnings)
+    found = Mending(
+        sample=sample, model=clone(models[chosen]).fit_of(sample, columns), chosen=chosen,
+        before=before, after=after, error=error, uncertainty=mended, dof=dof, n_folds=n_folds,
+        gain=_gain_of(chosen, table, sample.n), candidates=table, n_scored=part.n,
+        confidence=options.get("confidence", 0.95), cautions=cautions)
+    return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-known
 def _known_before(columns, orders, found):
-    "Columns without those that seem to hold the outcome, and a warning where there are any."
-    out = list(dict.fromkeys(one.feature for one in found.values() if one.reason == "outcome"))
+    "Columns without those that seem to hold the outcome, and a caution where there are any."
+    out = tuple(dict.fromkeys(finding.by for finding in found.values()
+                              if finding.reason == "outcome"))
     if not out: return columns, orders, ()
-    columns, orders = ({name: one for name, one in those.items() if name not in out}
-                       for those in (columns, orders))
-    return columns, orders, (f"Left out, since what was observed seems to be in it: "
-                             f"{enumerated(out)}.",)
+    columns, orders = ({name: column for name, column in given.items() if name not in out}
+                       for given in (columns, orders))
+    return columns, orders, (Caution(code="recalibration_outcome", facts={"columns": out}),)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-069
 def mend(
@@ -659,7 +690,7 @@ def mend(
                            # text, categories, truth values as groups
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient),
                                       # shape (n,); None where all are independent
-    n_folds: int = 10,  # parts, of which each is mended by what all others teach, ≥ 2
+    n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 1.25,  # largest factor between the errors' size and the stated one that does
                               # no harm, > 1; for bias, tolerance − 1 stated uncertainties
     n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
@@ -669,8 +700,8 @@ def mend(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
-) -> Mending:  # `.sentence`, `.model`, `.before`, `.after`, `.scores`, `.plot()`
-    """Mend uncertainties, and predictions where they are biased, by what cross-validation favours.
+) -> Mending:  # `.conclusion`, `.model`, `.before`, `.after`, `.candidates`
+    """Recalibrate uncertainties, and biased predictions, by what cross-validation favours.
 
     Nothing is changed unless the score gains more than its standard error; the same points
     make that choice, so that the gain is too large on average where nothing was wrong.
@@ -689,7 +720,7 @@ def mend(
         Which rows belong together (one molecule, one patient), shape (n,); None where all
         are independent.
     n_folds : int, default 10
-        Parts, of which each is mended by what all others teach, ≥ 2.
+        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
     tolerance : float, default 1.25
         Largest factor between the errors' size and the stated one that does no harm, > 1;
         for bias, tolerance − 1 stated uncertainties.
@@ -710,7 +741,7 @@ def mend(
     Returns
     -------
     Mending
-        `.sentence`, `.model`, `.before`, `.after`, `.scores`, `.plot()`.
+        `.conclusion`, `.model`, `.before`, `.after`, `.candidates`.
 
     Raises
     ------
