@@ -207,7 +207,7 @@ def test_a_mend_of_errors_is_one_that_gains(some):
     for seed in some:
         error, u = errors_of(seed)
         found = mend(error, u, rng=seed, **QUICK)
-        table = found.scores
+        table = found.candidates
         assert (table["gap"] >= 0).all() and table["gap"].min() == 0 and table["gain"].idxmax() == table["gap"].idxmin()
         np.testing.assert_allclose(table["gain"] + table["gap"], table["gain"].max(), atol=1e-9)
         assert table.at["as stated", "gain"] == 0

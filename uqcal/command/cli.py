@@ -29,8 +29,8 @@ from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissi
                                      options_in_parts, outcomes_of, outside_words, points_of,
                                      read_model, refuse_idle, restored, row_details, run_command,
                                      screen_text, shows_bar, source_facts, source_twice, span_of,
-                                     tell_of_parts, typed, visible, with_groups, with_places,
-                                     wrapped, write_rows)
+                                     tell_of_parts, typed, visible, with_groups, wrapped,
+                                     write_rows)
 from .cli_streams import stream_commands
 from .._base.tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
                                 read_probabilities, read_table)

@@ -1006,7 +1006,7 @@ class Mend(_Fitted):
             found = self.shifts_[-1].predict_of(sample.uncertainty, columns)
             left = sample.error - found
             if found.any() and np.abs(left).max() <= 1e-9 * np.abs(found).max():
-                raise ValueError("error must vary for a mend: a correction of its bias leaves "
+                raise ValueError("error must vary to recalibrate: a correction of its bias leaves "
                                  "nothing, and no uncertainty fits such errors")
             sample = sample.with_error(left)
         self.scaling_ = clone(self.scaling).fit_of(sample, columns)
