@@ -253,9 +253,9 @@ def test_a_mend_of_probabilities_is_offered_for_a_fault_only(some):
         if found.mended_by is not None: assert found.verdict == "invalid" and min(found.adjusted) < 0.05
         assert (min(found.adjusted) < 0.05) == (found.verdict == "invalid")
         mended = mend_probabilities(y, models["B"], rng=seed, **QUICK)
-        row = mended.scores.loc[mended.chosen]
+        row = mended.candidates.loc[mended.chosen]
         if mended.is_mended: assert row["gain"] > 0 and mended.before.verdict != "valid"
-        assert mended.scores["gap"].min() == 0
+        assert mended.candidates["gap"].min() == 0
 
 
 # --- what is said is what was found ----------------------------------------------------------------------------------------------------
