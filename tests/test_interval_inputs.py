@@ -378,7 +378,7 @@ def test_a_bound_that_covers_what_it_states_beats_one_that_covers_more_and_one_t
     y, ones = rng.standard_normal(4000), np.ones(4000)
     models = {name: (-np.inf * ones, quantile * ones) for name, quantile in (("85 %", 1.036), ("90 %", 1.2816), ("95 %", 1.645))}
     found = compare_models(y, models, score="interval", confidence_level=0.9, n_boot=199, rng=0)
-    assert found.best == "90 %" and set(found.pairs[found.pairs["a"] == "90 %"]["verdict"]) <= {"better", "alike"}
+    assert found.best == "90 %" and set(found.pairs[found.pairs["a"] == "90 %"]["verdict"]) <= {"better", "equivalent"}
     both = compare_models(y, {name: (-up, up) for name, (_, up) in models.items()}, score="interval", confidence_level=0.9, n_boot=199, rng=0)
     assert both.bound is None and both.best == "95 %" and both["90 %"].unit == "interval score"
 

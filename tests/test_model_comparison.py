@@ -338,7 +338,7 @@ def test_alike_better_and_what_would_settle_it():
     rng = np.random.default_rng(7)
     z, noise = rng.standard_normal((2, 2000))
     alike = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, **QUICK)
-    assert alike.pairs["verdict"][0] == "alike" and alike["b"].status == "valid" and alike["b"].excluded_beyond < alike.tolerance
+    assert alike.pairs["verdict"][0] == "equivalent" and alike["b"].status == "valid" and alike["b"].excluded_beyond < alike.tolerance
     tight = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, tolerance=1e-6, **QUICK)
     assert tight.pairs["verdict"][0] == "inconclusive" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6 and tight.findings[1].rows_needed == tight.pairs["n_needed"][0]
     harmless = compare_models(None, {"a": (z, np.ones(2000)), "b": (z, np.full(2000, 1.15))}, **QUICK)

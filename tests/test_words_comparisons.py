@@ -24,12 +24,12 @@ def difference(status, reason=None, low=0.16, high=0.32, needed=None, **facts):
 
 WITHOUT = {"difference": -0.12, "standard_error": 0.02, "verdict": "better"}
 CASES = {"better": (difference("invalid"), "[0.160, 0.320]"), "in every row": (difference("invalid", standard_error=0.0), "0.241"), "harmless": (difference("minor", low=0.01, high=0.04), "0.0506"),
-         "alike": (difference("valid", verdict="alike", low=-0.01, high=0.04), "0.0506"), "the same": (difference("valid", verdict="the same"), "same log score"),
+         "equivalent": (difference("valid", verdict="equivalent", low=-0.01, high=0.04), "0.0506"), "the same": (difference("valid", verdict="the same"), "same log score"),
          "precision": (difference("inconclusive", "precision", low=-0.02, needed=3300.0), "about 3,300 rows would decide"), "open": (difference("inconclusive", "precision", low=-0.02), "[−0.020, 0.320]"),
          "few rows": (difference("inconclusive", "few rows", low=-np.inf, high=np.inf), "too few"), "equal rows": (difference("inconclusive", "equal rows", standard_error=0.0), "too few"),
          "few resamples": (difference("inconclusive", "few resamples", low=-np.inf, high=np.inf), "resamples"),
          "rows": (difference("inconclusive", "rows", deciders=ROWS, without=WITHOUT), "rows 3 (line 5) and 17 (line 19) decide alone"),
-         "group": (difference("inconclusive", "rows", deciders=GROUPS, without=WITHOUT | {"verdict": "alike"}), "group north (2,000 of 3,000 rows) decides alone"),
+         "group": (difference("inconclusive", "rows", deciders=GROUPS, without=WITHOUT | {"verdict": "equivalent"}), "group north (2,000 of 3,000 rows) decides alone"),
          "unseen": (difference("inconclusive", "unseen", low=-0.4, seen=0.0), "forest"), "unseen the other way": (difference("inconclusive", "unseen", low=0.1, seen=2.0), "process")}
 
 

@@ -123,7 +123,7 @@ def _harmless_line(finding):
     return f"{_worse(finding)}, within the tolerance of {three_digits(finding.tolerance)}"
 
 
-def _alike_line(finding):
+def _equivalent_line(finding):
     return f"no difference beyond {three_digits(finding.tolerance)}: {_worse(finding)}"
 
 
@@ -155,7 +155,7 @@ def _loser(finding):
     return finding.facts["best" if finding.low < 0 else "model"]
 
 
-_LINES = {"better": _worse_line, "harmless": _harmless_line, "alike": _alike_line,
+_LINES = {"better": _worse_line, "harmless": _harmless_line, "equivalent": _equivalent_line,
           "the same": _same_line, "precision": _open_line, "few rows": _few_line,
           "equal rows": _few_line, "few resamples": _resamples_line, "rows": _rows_line,
           "unseen": _unseen_line}
@@ -183,7 +183,7 @@ def _better_words(finding):
     return said
 
 
-def _alike_words(finding):
+def _equivalent_words(finding):
     return (f"{_lead(finding)} {_limits(finding)}. That is within {_harm(finding)}.")
 
 
@@ -220,7 +220,7 @@ def _rows_words(finding):
     front, other = (finding.facts[key] for key in ("best", "model"))
     if rest["difference"] < 0: front, other = other, front
     without = {"better": f"{front} is better than {other} by {by}",
-               "alike": f"{front} leads by {by}, within the tolerance",
+               "equivalent": f"{front} leads by {by}, within the tolerance",
                "the same": "they have the same score in every row",
                "inconclusive": f"{front} leads by {by}, which is inconclusive"}[rest["verdict"]]
     return f"{capital(name)} {verb} alone. Without: {without}. With: {_lead(finding)}."
@@ -285,7 +285,7 @@ def _rest_words(rest, facts):
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-cause-b
 _CAUSES = {"ahead": _ahead_words, "no gain": _no_gain_words, "calibration": _part_words}
-_WORDS = {"better": _better_words, "harmless": _better_words, "alike": _alike_words,
+_WORDS = {"better": _better_words, "harmless": _better_words, "equivalent": _equivalent_words,
           "the same": _same_words, "precision": _open_words, "few rows": _few_words,
           "equal rows": _equal_words, "few resamples": _resamples_words, "rows": _rows_words,
           "unseen": _unseen_words}
@@ -363,7 +363,7 @@ def _of_two(finding):
     if case == "better": said = f"{first} is better than {second} in {label}."
     elif case == "harmless":
         said = f"{first} is better than {second} in {label}, by less than the tolerance."
-    elif case == "alike":
+    elif case == "equivalent":
         said = (f"{first} and {second} do equally well in {label}, within a tolerance of "
                 f"{three_digits(finding.tolerance)}.")
     elif case == "the same": said = f"{first} and {second} have the same {label} in every row."

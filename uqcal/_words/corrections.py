@@ -12,8 +12,7 @@ from .._base.results import enumerated, plus_minus, three_digits
 from .text import capital, row_names, two_digits
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'candidate_text', 'mending_conclusion',
-           'probability_conclusion']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'mending_conclusion', 'probability_conclusion']
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps
 def _times(factor): return f"× {three_digits(factor)}"
@@ -86,23 +85,6 @@ def map_text(effect: Any,  # what a map does: `kind` and its numbers
         "u × 1.50 ± 0.04".
     """
     return _EFFECTS[effect["kind"]](effect)
-
-# %% ../../nbs/words/33_corrections.ipynb #w-candidate
-def candidate_text(name: str,  # of a candidate, such as "as stated" or "isotonic"
-                   ) -> str:  # as it is shown
-    """What a candidate is called in a table or a sentence.
-
-    Parameters
-    ----------
-    name : str
-        Of a candidate, such as "as stated" or "isotonic".
-
-    Returns
-    -------
-    str
-        As it is shown.
-    """
-    return "unchanged" if name == "as stated" else name
 
 # %% ../../nbs/words/33_corrections.ipynb #w-gain
 def _gain(finding):

@@ -526,8 +526,7 @@ def _mending_text(found, table, later, context):
 
 def _candidate_rows(found, last):
     "What each candidate gains, and what is said of it last."
-    from uqcal._words.corrections import candidate_text
-    return [(candidate_text(name), f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
+    return [("unchanged" if name == "as stated" else name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
              "yes" if row["is_near"] else "", last(row))
             for name, row in found.candidates.iterrows()]
 

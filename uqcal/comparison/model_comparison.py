@@ -318,7 +318,7 @@ def _verdicts(found, tolerance, confidence):
     sure = found.pvalue <= 1 - confidence + 1e-12
     near = (found.low >= -tolerance) & (found.high <= tolerance)
     same = (found.standard_error == 0) & (found.low == 0) & (found.high == 0)
-    return np.select([same, sure, near], ["the same", "better", "alike"], "inconclusive")
+    return np.select([same, sure, near], ["the same", "better", "equivalent"], "inconclusive")
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049c
 def _points_needed(one, critical, tolerance, n):
@@ -570,7 +570,7 @@ def _lead_at_best(pair, tolerance):
     whichever is better; below zero where the second is; zero where that is not certain."""
     if pair["reason"] in ("rows", "unseen") or pair["verdict"] == "the same": return 0.0
     least = max(pair["critical"] * pair["at_best_error"], 0.01 * tolerance)
-    if pair["verdict"] == "alike": least = max(least, tolerance)
+    if pair["verdict"] == "equivalent": least = max(least, tolerance)
     return pair["at_best"] if abs(pair["at_best"]) > least else 0.0
 
 
@@ -606,7 +606,7 @@ def _moved(pair):
     return pair["without"], pair["without_error"]
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding
-_STATUS = {"better": "invalid", "alike": "valid", "the same": "valid",
+_STATUS = {"better": "invalid", "equivalent": "valid", "the same": "valid",
            "inconclusive": "inconclusive"}
 
 
@@ -683,7 +683,7 @@ def _step(found):
         needed = [int(pair["n_needed"]) for pair in open_ if not pd.isna(pair["n_needed"])]
         return _step_of(found, "collect", (first, *(pair["b"] for pair in open_)),
                         n_needed=max(needed, default=None))
-    models = (first, *(pair["b"] for pair in mine if pair["verdict"] in ("alike", "the same")))
+    models = (first, *(pair["b"] for pair in mine if pair["verdict"] in ("equivalent", "the same")))
     return _step_of(found, "use", models, recalibrate=tuple(
         name for name in models if board.at[name, "state"] == "recalibrated"))
 
