@@ -414,8 +414,8 @@ def test_the_command_takes_errors_intervals_and_probabilities(table, capsys):
 @pytest.mark.parametrize("args, message", [
     (["--model", "a=f,uf"], "--model must be given at least twice"), (["--model", "a=f", "--model", "b=g,ug"], "--model must be NAME=COLUMN,COLUMN"),
     (["--observed", "y", "--model", "a=f,uf", "--model", "a=g,ug"], "must not name 'a' twice"), ([*TWO, "--score", "best"], "--score must be"),
-    ([*TWO, "--score", "brier"], "--model must be NAME=COLUMN"), (["--score", "interval", "--model", "a=lo,up", "--model", "b=lo2,up2"], "--observed must name a column"),
-    ([*TWO, "--level", "0.9"], "--level must"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
+    ([*TWO, "--score", "brier"], "--model must be NAME=COLUMN"), (["--score", "interval", "--model", "a=lo,up", "--model", "b=lo2,up2"], "--score interval needs --level"),
+    ([*TWO, "--level", "0.9"], "--level is for --score interval"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
 def test_the_command_refuses_by_name(table, capsys, args, message):
     assert message in run(capsys, *args, code=2)
 
