@@ -81,7 +81,7 @@ def test_clusters_stay_in_one_fold_and_widen_the_errors():
     mixed = np.random.default_rng(0).permutation(1200)
     plain = mend_probabilities(y[mixed], p[mixed], rng=1, **QUICK)
     error = [one.candidates.loc["Platt scaling", "gain_error"] for one in (known, plain, in_order)]
-    assert error[0] > 2 * error[1] and 0.7 < error[2] / error[0] < 1.5 and "stretches of 8" in in_order.sentence and "stretches" not in plain.sentence
+    assert error[0] > 2 * error[1] and 0.7 < error[2] / error[0] < 1.5 and in_order.cautions and not plain.cautions
     assert all(np.ptp(known.mended[who == k]) < 1e-4 for k in range(150))
 
 
@@ -215,7 +215,7 @@ def test_outcomes_that_are_coded_the_other_way_are_told():
     "Mutation: a slope of -1 that is fitted without a word."
     y, p = made(600, 3)
     swapped, right = mend_probabilities(1 - y, p, rng=1, **QUICK), mend_probabilities(y, p, rng=1, **QUICK)
-    assert swapped.sentence.endswith("More was stated where less happened: check first how the outcomes are coded.") and "coded" not in right.sentence
+    assert "recalibration_reversed" in [caution.code for caution in swapped.cautions] and swapped.step.why == "coding" and not right.cautions
 
 
 @pytest.mark.parametrize("kind", ["apart", "copies", "neighbours"])
@@ -231,7 +231,7 @@ def test_repeats_are_looked_for_once(kind, monkeypatch):
     if kind == "copies": y, p = np.tile(y, 3), np.tile(p, 3)
     if kind == "neighbours": y, p = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200)
     found = mend_probabilities(y, p, rng=1, **QUICK)
-    assert len(times) == 1 and ("cases 3 times" in found.sentence) == (kind == "copies") and ("stretches" in found.before.headline) == (kind == "neighbours")
+    assert len(times) == 1 and bool(found.cautions) == (kind != "apart")
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 9])

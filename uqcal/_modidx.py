@@ -531,6 +531,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                           'uqcal._words.comparisons._harmless_line': ( 'words/comparisons.html#_harmless_line',
                                                                                        'uqcal/_words/comparisons.py'),
                                           'uqcal._words.comparisons._lead': ('words/comparisons.html#_lead', 'uqcal/_words/comparisons.py'),
+                                          'uqcal._words.comparisons._left_out': ( 'words/comparisons.html#_left_out',
+                                                                                  'uqcal/_words/comparisons.py'),
                                           'uqcal._words.comparisons._limits': ( 'words/comparisons.html#_limits',
                                                                                 'uqcal/_words/comparisons.py'),
                                           'uqcal._words.comparisons._loser': ( 'words/comparisons.html#_loser',

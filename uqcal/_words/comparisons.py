@@ -496,6 +496,13 @@ def _separate(step):
     name, _ = _deciders(step.facts["deciders"])
     return f"Compare on {name} and on all others separately: they disagree."
 
+# %% ../../nbs/words/34_comparisons.ipynb #w-left-out
+def _left_out(caution):
+    facts = caution.facts
+    infinite = enumerated([f"{count:,} of {name}" for name, count in facts["infinite"].items()])
+    return (f"{facts['count']:,} of {facts['n']:,} rows are left out: infinite bounds ({infinite}) "
+            "are not those of every model. An infinite width would make any mean score infinite.")
+
 # %% ../../nbs/words/34_comparisons.ipynb #w-tables
 LABELS: dict[str, Any] = dict.fromkeys(("best_model", "model_difference"),
                                        lambda finding: finding.facts["model"])
@@ -509,6 +516,7 @@ CAUTIONS: dict[str, Any] = {
     "models_correlated": _correlated, "models_duplicates": _duplicates,
     "models_blocks": _stretches, "models_zero": _zero, "models_one_bound": _one_bound,
     "models_one_row": _one_row, "models_tails": _tails, "models_few": _few,
+    "models_left_out": _left_out,
     "models_other_score": _other}
 STEPS: dict[Any, Any] = {
     ("use", "models"): _use, ("recalibrate", "models"): _recalibrate,
