@@ -23,7 +23,7 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "golden"
 QUICK = {"n_boot": 199, "n_resamples": 199}
-LEFT_OUT = {"sample", "walk", "given", "null_distribution", "bootstrap_distribution", "simulated", "result", "graph", "band", "model"}
+LEFT_OUT = {"sample", "walk", "given", "null_distribution", "bootstrap_distribution", "simulated", "result", "graph", "band", "model", "facts", "test"}
 KEPT_PROPERTIES = ("verdict", "faults", "is_mended", "pvalue_if_heavy", "side_pvalues", "is_shown", "n_calibration", "is_reversed")
 
 

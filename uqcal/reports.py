@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ._base.page import Card, Verdict
@@ -62,7 +61,7 @@ class Finding(Result):
     kind : str
         What is asked: "bias", "average", "size", "ranking", "coverage", "calibration" ….
     status : str
-        "valid", "minor", "invalid" or "inconclusive".
+        "valid", "minor", "invalid", "inconclusive"; "fact": no question.
     reason : str | None
         Why it is inconclusive, such as "precision" or "tails".
     direction : str | None
@@ -107,7 +106,7 @@ class Finding(Result):
 
     name: str  # the question: "bias", "on average", "along u", "coverage", "size by material" …
     kind: str  # what is asked: "bias", "average", "size", "ranking", "coverage", "calibration" …
-    status: str  # "valid", "minor", "invalid" or "inconclusive"
+    status: str  # "valid", "minor", "invalid", "inconclusive"; "fact": no question
     reason: str | None = None  # why it is inconclusive, such as "precision" or "tails"
     direction: str | None = None  # which way, such as "too small", "too large" or "reversed"
     scope: str = "whole"  # "whole": all rows; "named": along a column that was given; "place"
@@ -275,8 +274,8 @@ def _joined(tables):
 _LINES, _SENTENCES, _METHODS, _CAUTIONS, _STEPS = (
     _joined(getattr(room, name, {}) for room in _ROOMS)
     for name in ("LINES", "SENTENCES", "METHODS", "CAUTIONS", "STEPS"))
-_MARKS = {"valid": "✓", "minor": "~", "invalid": "✗", "inconclusive": "?"}
-_URGENCY = ("invalid", "inconclusive", "minor", "valid")
+_MARKS = {"valid": "✓", "minor": "~", "invalid": "✗", "inconclusive": "?", "fact": "·"}
+_URGENCY = ("invalid", "inconclusive", "minor", "valid", "fact")
 
 # %% ../nbs/reports/09_reports.ipynb #cell-025
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -334,6 +333,15 @@ class Report(Result):
         "What the limits in brackets are, for the first line of the screen."
         return ""
 
+    def table_lines(self) -> list[str]:
+        """Rows of numbers for the screen; the first to go where room is short.
+
+        Returns
+        -------
+        list[str]
+        """
+        return []
+
     def screen(self, title: str = "",  # the first line; the report's own unless given
                command: str = "",  # a command that takes the next step, or nothing
                ) -> str:  # at most 24 lines of at most 80 columns
@@ -373,8 +381,11 @@ class Report(Result):
         list[str]
             Paragraphs.
         """
-        told = [f"{capital(one.name)}: {one.status}. {one.sentence}"
-                + (f" Test: {one.method}." if one.method else "") for one in self.findings]
+        told = []
+        for finding in self.findings:
+            status = "" if finding.status == "fact" else f"{finding.status}. "
+            test = f" Test: {finding.method}." if finding.method else ""
+            told.append(f"{capital(finding.name)}: {status}{finding.sentence}{test}")
         return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
@@ -430,7 +441,11 @@ def _screen(report, title, command):
     if report.step: last += _paragraph("NEXT     ", report.step.sentence)
     if command: last += [f"         {line}" for line in command.split("\n")]
     room = _HEIGHT - len(first) - 1 - len(last)
-    return "\n".join([*first, "", *_lines(report.findings, room), *last])
+    numbers = report.table_lines()
+    if numbers: numbers = ["", *numbers]
+    lines = _lines(report.findings, _HEIGHT)
+    if len(lines) + len(numbers) > room: numbers, lines = [], _lines(report.findings, room)
+    return "\n".join([*first, "", *lines, *numbers, *last])
 
 
 def _lines(findings, room):

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from .._words.text import small
 from ..probabilities.calibration import CalibrationReport, calibration_report
 from .._base.inputs import (check_binary, check_count, check_generator, check_labels_agree,
                                 check_probabilities, read_labels)
@@ -86,7 +87,7 @@ def _log_losses(y, q):
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011
 def _rests_on_rows(y, p, cluster, before, judged):
     "Whether a few impossible events alone are what is wrong."
-    rows, certain = list(before.conclusion.rows), np.count_nonzero((p == 0) | (p == 1))
+    rows, certain = list(before["calibration"].rows), np.count_nonzero((p == 0) | (p == 1))
     if not 0 < len(rows) <= max(1, min(0.002 * y.size, 0.01 * certain)): return False
     kept = np.ones(y.size, bool)
     kept[rows] = False
@@ -136,15 +137,15 @@ def _told(found):
         says = "no fault is shown, and no map is better by more than a standard error"
         if found.before.verdict == "invalid":
             says = ("a few rows alone are what is wrong, and they are no ground for a mend"
-                    if found.rests_on_rows else f"{found.before.conclusion.short.lower()}, but no "
-                    "map does better in cross-validation")
+                    if found.rests_on_rows else f"{small(found.before.conclusion).rstrip('.')}, but "
+                    "no map does better in cross-validation")
         return " ".join([f"Left as stated: {says}.", *found.warnings])
     gain = plus_minus(row["gain"], row["gain_error"]).lstrip("+")
     return " ".join([
         f"Mended by {found.chosen}: {found.model.sentence}.",
         f"Gain in log score {gain} per case, in the cross-validation that chose it.",
-        f"Before: {found.before.conclusion.short}.",
-        f"After, in cross-validation: {found.after.conclusion.short}.", *found.warnings])
+        f"Before: {found.before.conclusion}",
+        f"After, in cross-validation: {found.after.conclusion}", *found.warnings])
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-017b
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +266,7 @@ class ProbabilityMending(Result):
     def __repr__(self) -> str: return as_text(self)
 
     def _repr_html_(self) -> str:
-        told = [self.sentence, f"Before: {self.before.headline}", f"After: {self.after.headline}"]
+        told = [self.sentence, f"Before: {self.before.conclusion}", f"After: {self.after.conclusion}"]
         return "".join(f"<p>{escape(one)}</p>" for one in told) + html_table(self.scores)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-018
@@ -329,8 +330,8 @@ def mend_probabilities(
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
     y, p, _ = check_binary(y_true, y_prob)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    labels, note = repeated_cases(y, p) if cluster is None else (
-        read_labels(cluster, y.size, "cluster"), "")
+    labels, caution = repeated_cases(y, p) if cluster is None else (
+        read_labels(cluster, y.size, "cluster"), None)
     unit = np.arange(y.size) if labels is None else np.unique(labels, return_inverse=True)[1]
     options = dict(tolerance=tolerance, confidence=confidence, n_resamples=n_resamples,
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -342,7 +343,7 @@ def mend_probabilities(
     before = judged(y, p, labels)
     _check_enough(y, unit)
     return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
-                   tuple(filter(None, [note])))
+                   () if caution is None else (caution.sentence,))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020s
 def _with_cluster_errors(model, y, p, unit):
@@ -372,7 +373,7 @@ def _mended(y, p, labels, unit, fold, before, judged, warnings):
     kind = maps[chosen]
     model = None if kind is None else kind().fit(p, y)
     if labels is not None: _with_cluster_errors(model, y, p, unit)
-    rows = before.conclusion.rows
+    rows = before["calibration"].rows
     told = _told_rows(rows) if rows else ()
     if before.is_reversed: told = (*told, _REVERSED)
     return ProbabilityMending(

@@ -5,10 +5,8 @@
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-005
 from __future__ import annotations
 
-import functools
 import os
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +18,7 @@ from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
 
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
-from .calibration_tests import TITLES, CalibrationTest, testable, tests_of
-from ..errors.conclusions import Conclusion
+from .calibration_tests import CalibrationTest, testable, tests_of
 from .._base.inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
@@ -32,8 +29,10 @@ from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              reliability_diagram)
 from ..sample.repeats import related_cases
 from .._chance.resampling import holm
-from .._base.results import (Interval, Result, as_text, counted, enumerated, html_table,
-                                 new_axes, three_digits)
+from .._base.results import Interval, Result, html_table, new_axes
+from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
+                                        largest_difference_text, title_text)
+from ..reports import Caution, Finding, Place, Report, Step
 from .walk import Walk, walk_of, widening
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -69,10 +68,7 @@ class BrierDecomposition(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        return (f"Brier score {three_digits(self.brier)} = miscalibration "
-                f"{three_digits(self.miscalibration)} − discrimination "
-                f"{three_digits(self.discrimination)} + uncertainty "
-                f"{three_digits(self.uncertainty)}")
+        return brier_text(self)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007b
 def brier_decomposition(
@@ -277,10 +273,7 @@ class LargestDifference(Result):
     @property
     def sentence(self) -> str:
         "Where the difference is largest, and what it can be."
-        return (f"outcome minus probability averages {_signed(self.difference)} {_place(self)}, "
-                "the largest over any stretch with a fifth of the points; in truth it is at most "
-                f"{_at_most(self.limit)} over any ({100 * self.confidence:g} % limit"
-                f"{_beside_the_rate(self)})")
+        return largest_difference_text(self, _rare_event(self))
 
     def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
@@ -424,6 +417,9 @@ def _points_for(found, tolerance):
     return int(float(f"{found.n * np.exp(brentq(beyond, 0.0, most, xtol=1e-3)):.2g}"))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c
+_RARE = 0.1
+
+
 def _rare(largest, tolerance=0.0):
     """What is stated on average where the limit lies, if the limit is larger, or if it is rare and
     the tolerance larger; otherwise None."""
@@ -432,34 +428,10 @@ def _rare(largest, tolerance=0.0):
     return most if rate < largest.limit or rate < min(tolerance, _RARE) else None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-b
-def _beside_the_rate(largest, tolerance=0.0):
-    "What is stated where the limit lies, as part of a sentence; empty where it is no rare event."
+def _rare_event(largest, tolerance=0.0):
+    "What is stated where the limit lies; None where it is no rare event."
     rare = _rare(largest, tolerance)
-    if rare is None or 0.1 < rare < 0.9: return ""
-    return f"; probabilities there average {_short(rare)}"
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-c
-def _short(x):
-    "Two digits, of the rest next to one, without an exponent where that is readable."
-    if 0.99 < x < 1: return f"{1 - float(f'{1 - x:.2g}'):.6f}".rstrip("0").rstrip(".")
-    return f"{x:.2g}" if x < 1e-4 else f"{float(f'{x:.2g}'):.6f}".rstrip("0").rstrip(".")
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-d
-def _at_most(limit):
-    "A limit with two digits, rounded up: what is excluded is not overstated."
-    if limit <= 0: return "0"
-    unit = 10.0**(np.floor(np.log10(limit)) - 1)
-    return _short(min(np.ceil(limit / unit - 1e-6) * unit, 1.0))
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-e
-def _signed(x):
-    return f"{'−' if x < 0 else '+' if x > 0 else ''}{_short(abs(x))}"
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-f
-def _place(found):
-    first, last = _short(found.first), _short(found.last)
-    if first == last: return f"where {first} was stated ({found.count:,} of {found.n:,} points)"
-    return f"where {first} to {last} was stated ({found.count:,} of {found.n:,} points)"
+    return None if rare is None or 0.1 < rare < 0.9 else rare
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-037
 @dataclass(frozen=True, kw_only=True)
@@ -496,24 +468,8 @@ class EventRatio(Result):
 
     @property
     def sentence(self) -> str:
-        "The factor with its interval, and what it was counted from."
-        low, high = self.confidence_interval
-        level = f"{100 * self.confidence:g} % interval"
-        counted = (f"{_times(self.observed)} seen, {_times(self.stated)} stated" if self.weighted
-                   else f"{round(self.n * self.observed) or 'none'} seen, "
-                        f"{_times(self.n * self.stated)} expected")
-        if low <= 0: return (f"{self.events} occur at most {_times(high, 1)} times as often as "
-                             f"stated ({level} from 0; {counted})")
-        return (f"{self.events} occur {_times(low, -1)} to {_times(high, 1)} times as often as "
-                f"stated ({level}; {counted})")
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-037b
-def _times(x, outward=0):
-    "A factor with two digits, rounded down for −1 and up for 1."
-    if x <= 0: return "0"
-    unit = 10.0**(np.floor(np.log10(x)) - 1)
-    two = {-1: np.floor, 0: np.rint, 1: np.ceil}[outward](x / unit - 1e-6 * outward) * unit
-    return _short(two) if two < 100 else f"{two:,.0f}" if two < 1e7 else f"{two:.2g}"
+        "Observed and predicted events, and their ratio (O/E)."
+        return event_ratio_text(self)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-040
 def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
@@ -570,31 +526,19 @@ def _gamma_limits(walk, common, tail):
     high = special.gammainccinv(total**2 / square, tail) * square / total
     return low / w.sum(), min(high / w.sum(), 1.0)
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-066
-_RARE = 0.1
-
-
-def _how_often(ratio, verdict, n_scores):
-    "The factor as a sentence of the verdict, with what it doesn't say; empty if nothing is rare."
-    if ratio is None or ratio.stated >= _RARE: return ""
-    low, high = ratio.confidence_interval
-    what = "Taken together" + ", not score by score" * (n_scores > 1)
-    if low <= 1 <= high:
-        more = ": these limits alone do not show the fault" if verdict == "invalid" else ""
-    else:
-        more = "" if verdict == "invalid" else (
-            "; that leaves out 1, but is one of several numbers looked at, and no fault by itself")
-    return f" {what}, {ratio.sentence}{more}."
-
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-053
-@dataclass(frozen=True, kw_only=True)
-class CalibrationReport(Result):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CalibrationReport(Report):
     """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
 
     Attributes
     ----------
-    conclusion : Conclusion
-        The answer with its grounds; `.rows` of impossible events.
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     tests : tuple[CalibrationTest, ...]
         Those of the three that are defined.
     adjusted : tuple[float, ...]
@@ -614,6 +558,9 @@ class CalibrationReport(Result):
         Observed against stated.
     walk : Walk
         The cumulative differences.
+    fifths : pd.DataFrame
+        About five equal parts of the rows along the scores: first, last, count, predicted,
+        observed.
     confidence : float
         Level of intervals and verdict.
     tolerance : float
@@ -623,7 +570,6 @@ class CalibrationReport(Result):
         "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
         for fewer than ten cases or clusters of either outcome.
     """
-    conclusion: Conclusion  # the answer with its grounds; `.rows` of impossible events
     tests: tuple[CalibrationTest, ...]  # those of the three that are defined
     adjusted: tuple[float, ...]  # their p-values, and last the calibration error's, adjusted by
                                  # Holm's method
@@ -635,6 +581,8 @@ class CalibrationReport(Result):
     brier: BrierDecomposition  # the Brier score in three parts
     diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
     walk: Walk = field(repr=False)  # the cumulative differences
+    fifths: pd.DataFrame = field(repr=False)  # about five equal parts of the rows along the scores:
+                                              # first, last, count, predicted, observed
     confidence: float  # level of intervals and verdict
     tolerance: float  # mean difference that does no harm
     mended_by: str | None  # the simplest map that, fitted to these points, leaves no fault that the
@@ -643,39 +591,33 @@ class CalibrationReport(Result):
                            # of either outcome
 
     @property
-    def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"inconclusive\"."
-        return self.conclusion.status
+    def conclusion(self) -> str:
+        "The verdict in a sentence."
+        return conclusion_text(self["calibration"])
 
     @property
-    def headline(self) -> str:
-        "The verdict in a few sentences."
-        return self.conclusion.sentence
+    def title(self) -> str:
+        "What was validated: probabilities, and how many rows."
+        return title_text(self["calibration"])
 
     @property
-    def sentence(self) -> str:
-        "The headline."
-        return self.headline
+    def limits(self) -> str:
+        "What the limits in brackets are."
+        return f"[{100 * self.confidence:g} % each]"
 
-    @functools.cached_property
+    @property
     def is_reversed(self) -> bool:
         "Whether a fault is shown and more was stated where less happened, beyond chance."
-        return self.verdict == "invalid" and _runs_backwards(self.walk, 1 - self.confidence)
+        return self["calibration"].facts["slope"] == "reversed"
 
-    @functools.cached_property
-    def next_step(self) -> str:
-        "What to do about it first, a sentence or two."
-        return _next_step(self)
+    def table_lines(self) -> list[str]:
+        """Predicted and observed shares of about five equal parts, for the screen.
 
-    @functools.cached_property
-    def next_call(self) -> str:
-        """The line of Python that does it, with the names of the arguments of `calibration_report`; empty where cases have to be collected, or codes of outcomes looked up, first."""
-        return _next_call(self)
-
-    @functools.cached_property
-    def cautions(self) -> tuple[str, ...]:
-        "What could be misread in the numbers."
-        return _cautions(self)
+        Returns
+        -------
+        list[str]
+        """
+        return fifths_lines(self.fifths)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted, method.
@@ -727,12 +669,8 @@ class CalibrationReport(Result):
         """
         return _report_page(self, path, details or {})
 
-    def __repr__(self) -> str: return as_text(self)
-
     def _repr_html_(self) -> str:
-        call = f"<pre>{escape(self.next_call)}</pre>" if self.next_call else ""
-        return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>{call}"
-                + html_table(shown_numbers(self.to_frame())))
+        return super()._repr_html_() + html_table(shown_numbers(self.to_frame()))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-011
 def calibration_report(
@@ -754,7 +692,7 @@ def calibration_report(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
-) -> CalibrationReport:  # `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`
+) -> CalibrationReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`
     """Tests, errors, score and verdict for stated probabilities of one event.
 
     Parameters
@@ -793,7 +731,7 @@ def calibration_report(
     Returns
     -------
     CalibrationReport
-        `.verdict`, `.headline`, `.to_frame()`, `.plot()`, `.to_html()`.
+        `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`.
 
     Raises
     ------
@@ -803,7 +741,7 @@ def calibration_report(
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    cluster, note = _counted_together(y, p, cluster, method)
+    cluster, related = _counted_together(y, p, cluster, method)
     tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w, cluster)
     bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
@@ -813,71 +751,70 @@ def calibration_report(
     adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
     largest = largest_difference_of(walk, confidence=confidence)
     ratio = event_ratio_of(walk, confidence=confidence)
-    conclusion = _concluded(walk, min(adjusted), error, null, largest, ratio, tolerance,
-                            np.flatnonzero((p == 1 - y) & (w > 0)))
-    if note: conclusion = replace(conclusion, sentence=f"{conclusion.sentence} {note}")
+    rows = np.flatnonzero((p == 1 - y) & (w > 0))
+    finding = _calibration_finding(walk, min(adjusted), largest, tolerance, rows)
     diagram = reliability_diagram(y, p, confidence=confidence, **bins)
+    mended_by = None
+    if finding.status == "invalid" and not finding.rows and _too_few(walk) is None:
+        mended_by = _mended_by(walk, diagram, 1 - confidence)
+    cautions = (related, _ece_caution(finding, error, null))
     return CalibrationReport(
-        conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
-        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence, tolerance=tolerance,
-        mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
-        and not conclusion.rows and not _too_few(walk) else None, diagram=diagram, null=null)
+        findings=(finding, *_facts(finding, ratio, largest, error, null)),
+        cautions=tuple(caution for caution in cautions if caution is not None),
+        step=_next_step(finding, walk, largest, mended_by), tests=tests, adjusted=adjusted,
+        largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
+        fifths=_fifths(walk), confidence=confidence, tolerance=tolerance, mended_by=mended_by,
+        diagram=diagram, null=null)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
-def _concluded(walk, pvalue, error, null, largest, ratio, tolerance, rows):
-    "The answer to whether the probabilities can be believed."
-    level = 1 - largest.confidence
-    shown = dict(question="calibration", pvalue=0.0 if rows.size else pvalue,
-                 estimate=abs(largest.difference), result=largest,
-                 confidence_interval=Interval(0.0, largest.limit),
-                 test="Kolmogorov–Smirnov, Kuiper, Spiegelhalter and calibration error, adjusted "
-                      "by Holm's method; limit of the mean difference over any fifth of the points")
+def _calibration_finding(walk, pvalue, largest, tolerance, rows):
+    "Whether the probabilities are calibrated; `rows`: where impossible events occurred."
+    level, reason, needed = 1 - largest.confidence, None, None
+    direction, slope = None, None
     if rows.size:
-        says = ("These probabilities are not calibrated: what was stated to be impossible, or "
-                f"certain, turned out otherwise {_where(rows)}.")
-        if _runs_backwards(walk, level): says += f" They are {_BACKWARDS}."
-        return Conclusion(status="invalid", sentence=says, short="Contradicted by events",
-                          rows=tuple(rows.tolist()), **shown)
-    if pvalue < level:
-        faults, direction = _faults(walk, level)
-        what = " and ".join(faults) or "wrong in parts, while no difference on average is shown"
-        says = f"These probabilities are not calibrated: they are {what}. "
-        says += _sizes(error, null, largest) + _how_often(ratio, "invalid", largest.n_scores)
-        return Conclusion(status="invalid", direction=direction, sentence=says,
-                          short=f"Not calibrated: {what}", **shown)
-    status = "valid" if largest.limit <= tolerance else "inconclusive"
-    says = _unseen(error, largest, tolerance) + _how_often(ratio, status, largest.n_scores)
-    return Conclusion(status=status, reason=None if status == "valid" else "precision",
-                      sentence=says, **shown,
-                      short=f"No fault is seen; over a fifth of the points at most "
-                            f"{_at_most(largest.limit)}")
-
+        status, pvalue = "invalid", 0.0
+        if _runs_backwards(walk, level): slope = "reversed"
+    elif pvalue < level:
+        status = "invalid"
+        direction, slope = _direction(walk, level), _slope(walk, level)
+    elif largest.limit <= tolerance:
+        status = "valid"
+    else:
+        status, reason, needed = "inconclusive", "precision", largest.points_needed(tolerance)
+    predicted, observed = (float(np.average(column, weights=walk.weight))
+                           for column in (walk.score, walk.outcome))
+    share = _units_in_a_row(largest)
+    facts = {"predicted": predicted, "observed": observed, "slope": slope,
+             "n_scores": largest.n_scores, "rare": _rare_event(
+                 largest, tolerance if status == "valid" else 0.0),
+             "unit": "row" if largest.n_clusters is None else "cluster",
+             "units": round(largest.n * share),
+             "units_needed": None if needed is None else needed * share}
+    return Finding(
+        name="calibration", kind="calibration", status=status, reason=reason, direction=direction,
+        estimate=abs(largest.difference), low=0.0, high=largest.limit, pvalue=pvalue,
+        unit="probability", tolerance=tolerance, excluded_beyond=largest.limit,
+        rows_needed=needed, n=walk.n, rows=tuple(rows.tolist()), facts=facts, test=largest)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035
-def _where(rows):
-    "Which rows, as text."
-    if rows.size == 1: return f"in row {rows[0]} (counted from 0)"
-    named = [str(row) for row in rows[:5]] + [f"{rows.size - 5:,} more"] * bool(rows.size > 5)
-    return f"{rows.size:,} times: rows {enumerated(named)} (counted from 0)"
+def _units_in_a_row(largest):
+    "Clusters per row; 1 where each row is its own."
+    return 1.0 if largest.n_clusters is None else largest.n_clusters / largest.n
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035b
-def _faults(walk, level):
-    "What is wrong on the whole, and the direction on average."
+def _direction(walk, level):
+    "Whether probabilities are too small or too large on average, beyond chance."
     drift = float(walk.total[-1] / np.sqrt(walk.variance * widening(walk)))
-    faults, direction = [], None
-    if 2 * ndtr(-abs(drift)) < level:
-        direction = f"too {'small' if drift > 0 else 'large'}"
-        stated, seen = (np.average(column, weights=walk.weight)
-                        for column in (walk.score, walk.outcome))
-        faults.append(f"{direction} by {_short(abs(seen - stated))} on average" + (
-            f" ({_short(stated)} stated, {_short(seen)} observed)"
-            if min(stated, 1 - stated) < abs(seen - stated) else ""))
+    if not 2 * ndtr(-abs(drift)) < level: return None
+    return "too small" if drift > 0 else "too large"
+
+
+def _slope(walk, level):
+    "Whether they run backwards, or are over- or underconfident, beyond chance."
+    if _runs_backwards(walk, level): return "reversed"
     tilt = _tilt(walk)
-    if _runs_backwards(walk, level): faults.append(_BACKWARDS)
-    elif 2 * ndtr(-abs(tilt)) < level:
-        faults.append("too timid (spread too little)" if tilt > 0
-                      else "too extreme (spread too far)")
-    return faults, direction
+    if not 2 * ndtr(-abs(tilt)) < level: return None
+    return "underconfident" if tilt > 0 else "overconfident"
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035c
 def _tilt(walk):
@@ -903,9 +840,6 @@ def _scored(walk, q, left):
     return float(min(found, key=abs)) if found[0] * found[1] > 0 else 0.0
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035g
-_BACKWARDS = "the wrong way round (more was stated where less happened)"
-
-
 def _runs_backwards(walk, level):
     "Whether events happen less where more was stated, beyond chance."
     y, w = walk.outcome, walk.weight
@@ -913,64 +847,59 @@ def _runs_backwards(walk, level):
     found = _scored(walk, np.full(walk.n, np.average(y, weights=w)), y)
     return found < 0 and 2 * ndtr(found) < level
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054
-def _within(error):
-    return "within one bin" if error.n_bins == 1 else f"within these {error.n_bins} bins"
-
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-054b
-def _sizes(error, null, largest):
-    "How large the faults are."
-    most = "" if largest.n_scores == 1 else (
-        f"Over a stretch with a fifth of the points outcome minus probability averages "
-        f"{_signed(largest.difference)}, {_place(largest)}; no stretch is worse. ")
-    (low, high), level = error.ece_interval, f"{100 * error.confidence:g} %"
-    truth = f"{level} interval {low:.2g} to {high:.2g}" if low > 0 else (
-        f"in truth at most {_at_most(error.ece_limit)} ({level} limit); a perfect model's averages "
-        f"{'at most ' * (null.method == 'whole clusters')}{null.null_mean:.2g}" + (
-            f" and is as large in a share of {null.pvalue:.2g}, though an interval would begin at "
-            "0: it allows for the noise of any truth, not of a perfect model alone"
-            if null.pvalue < 1 - error.confidence else ""))
-    return f"{most}Calibration error (ECE) {_within(error)} {error.ece:.2g}, {truth}."
+def _facts(finding, ratio, largest, error, null):
+    "What goes with the finding and decides nothing: O/E, the worst fifth, the calibration error."
+    facts = []
+    if ratio is not None: facts.append(_overall(finding, ratio))
+    if largest.n_scores > 1: facts.append(_worst_fifth(largest))
+    facts.append(Finding(
+        name="ECE", kind="ece", status="fact", estimate=error.ece, low=error.ece_interval.low,
+        high=error.ece_interval.high, pvalue=null.pvalue, unit="probability", n=error.n,
+        facts={"limit": error.ece_limit, "bins": error.n_bins, "calibrated": null.null_mean,
+               "whole_clusters": null.method == "whole clusters"}))
+    return facts
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054c
-def _points(largest):
-    "How many there are, in words."
-    clusters = "" if largest.n_clusters is None else f" of {counted(largest.n_clusters, 'cluster')}"
-    return f"{counted(largest.n, 'point')}{clusters}"
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054e
+def _overall(finding, ratio):
+    "Observed over predicted events, and on which side of 1 its limits lie."
+    low, high = ratio.confidence_interval
+    if low > 1: direction = "too small"
+    elif high < 1: direction = "too large"
+    else: direction = None
+    return Finding(
+        name="overall", kind="overall", status="fact", direction=direction, estimate=ratio.ratio,
+        low=low, high=high, unit="×", n=ratio.n,
+        facts={"events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
+               "observed": ratio.observed, "predicted": ratio.stated,
+               "n_scores": finding.facts["n_scores"], "fault": finding.status == "invalid"})
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054d
-def _enough(largest, tolerance, besides=0):
-    "How many points, or clusters, would settle it, in words; None where no number would."
-    needed = largest.points_needed(tolerance)
-    if needed is None: return None
-    share = 1.0 if largest.n_clusters is None else largest.n_clusters / largest.n
-    count = max((needed - besides * largest.n) * share, 1.0)
-    what = "more such" if besides else "such"
-    return f"{float(f'{count:.2g}'):,.0f} {what} {'points' if share == 1.0 else 'clusters'}"
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054f
+def _worst_fifth(largest):
+    "Where outcomes and probabilities differ most, and by how much at most anywhere."
+    place = Place(along="probability", first=largest.first, last=largest.last, count=largest.count,
+                  of=largest.n)
+    return Finding(
+        name="worst fifth", kind="worst_fifth", status="fact", scope="place",
+        estimate=largest.difference, low=-largest.limit, high=largest.limit, unit="probability",
+        n=largest.n, part=place, facts={"confidence": largest.confidence,
+                                        "rare": _rare_event(largest)})
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-165
-def _unseen(error, largest, tolerance):
-    "No fault is shown: what is excluded, what could be there, and what neither limit sees."
-    n, limit = _points(largest), _at_most(largest.limit)
-    where = ("over all of them" if largest.n_scores == 1 else
-             "over a stretch of scores with a fifth of them")
-    ece = f"calibration error (ECE) {_within(error)}"
-    level = f"({100 * error.confidence:g} % limits, one-sided)"
-    blind = ("Errors that cancel among equal scores show in neither." if largest.n_scores == 1 else
-             "Errors that alternate within a bin, or within such a stretch, show in neither.")
-    if largest.limit <= tolerance:
-        where = where.replace("a stretch", "any stretch")
-        return (f"No fault of calibration was found in {n}: {where} outcomes differ from the "
-                f"probabilities by at most {limit} on average (tolerance {tolerance:g}"
-                f"{_beside_the_rate(largest, tolerance)}), "
-                f"and the {ece} is at most {_at_most(error.ece_limit)} {level}. {blind}")
-    needed = _enough(largest, tolerance)
-    settle = "" if needed is None else (
-        f"; about {needed} might settle whether it is beyond {tolerance:g}")
-    return (f"No fault of calibration was found in {n}, but a mean difference of up to {limit} "
-            f"{where} could be there unseen{_beside_the_rate(largest)}{settle}. The {ece} could be "
-            f"up to "
-            f"{_at_most(error.ece_limit)} {level}. {blind}")
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054g
+def _fifths(walk):
+    "About five equal parts of the rows along their scores, equal scores together."
+    held = np.cumsum(walk.weight)
+    share = held[walk.end - 1] / held[-1]
+    last = [int(np.argmin(np.abs(share - k / 5))) for k in range(1, 5)]
+    stop = walk.end[np.unique([*last, walk.end.size - 1])]
+    start = np.r_[0, stop[:-1]]
+    weight, predicted, observed = (np.add.reduceat(column, start) for column in (
+        walk.weight, walk.weight * walk.score, walk.weight * walk.outcome))
+    kept = weight > 0
+    return pd.DataFrame({
+        "first": walk.score[start], "last": walk.score[stop - 1], "count": stop - start,
+        "predicted": predicted / np.where(kept, weight, 1),
+        "observed": observed / np.where(kept, weight, 1)})[kept].reset_index(drop=True)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-059
 def _mended_by(walk, diagram, level):
@@ -988,106 +917,78 @@ def _mended_by(walk, diagram, level):
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
-def _next_step(report):
+def _next_step(finding, walk, largest, mended_by):
     "What to do about it first."
-    largest, tolerance, rows = report.largest, report.tolerance, report.conclusion.rows
-    if report.is_reversed:
-        return ("Check how the outcomes are coded, and of which outcome these are the "
-                "probabilities: more was stated where less happened. Judge again before any map "
-                "is fitted.")
-    if rows:
-        return (f"Look at {'that row' if len(rows) == 1 else 'those rows'} first. If the outcome "
-                f"is right, probabilities of 0 and 1 say too much{_instead(report.walk)}.")
-    if report.verdict == "invalid" and (few := _too_few(report.walk)):
-        return (f"Collect cases first: a mend takes ten with the event and ten without at least, "
-                f"and these are {few}.")
-    if report.verdict == "invalid" and report.mended_by:
-        return (f"Recalibrate by {report.mended_by}: fitted to these points, it leaves no fault "
-                "that the tests find. Then judge again on other points.")
-    if report.verdict == "invalid":
-        return ("Neither Platt nor beta scaling mends this. Recalibrate in bins, or look for a "
-                "feature by which the errors go; then judge again on other points.")
-    if report.verdict == "inconclusive":
-        needed, beyond = _enough(largest, tolerance, besides=1), _at_most(largest.limit)
-        more = "" if needed is None else f"Collect about {needed}, or say "
-        return (f"{more or 'Say '}which mean difference does no harm: one beyond {beyond} is "
-                "excluded already.")
-    if (rare := _rare(largest, tolerance)) is not None:
-        over = "" if largest.n_scores == 1 else " over a fifth of the points"
-        return (f"Say which tolerance matters: {tolerance:g} is wide where {_short(rare)} is "
-                f"stated on average{over}.")
-    return ("Use these probabilities. Whether they hold in each group of cases is open; a "
-            "comparison of groups at like probabilities tells (uqcal compare).")
+    tolerance, limit, facts = finding.tolerance, largest.limit, finding.facts
+    given = {"weighted": bool(walk.weight.min() < walk.weight.max()),
+             "clustered": facts["unit"] == "cluster"}
+    if facts["slope"] == "reversed": return Step(verb="check", why="reversed_outcomes")
+    if finding.rows:
+        return Step(verb="check", why="impossible_rows",
+                    facts={"rows": finding.rows, "step": _step_of_scores(walk)})
+    if finding.status == "invalid":
+        too_few = _too_few(walk)
+        if too_few is not None: return Step(verb="collect", why="few_events", facts=too_few)
+        return _recalibration(mended_by, given)
+    if finding.status == "inconclusive":
+        other = 2 * tolerance if tolerance < 0.5 else (1 + tolerance) / 2
+        needed, more = finding.rows_needed, None
+        if needed is not None: more = max((needed - largest.n) * _units_in_a_row(largest), 1.0)
+        return Step(verb="collect", why="unseen_difference",
+                    facts={"more": more, "unit": facts["unit"], "limit": limit},
+                    arguments={**given, "tolerance": other})
+    rare = _rare(largest, tolerance)
+    if rare is None: return Step(verb="use", why="probabilities", arguments=given)
+    other = min(rare, 1 - rare) / 2
+    arguments = {**given, "tolerance": other} if other > 0 else given
+    return Step(verb="validate", why="rare_tolerance", arguments=arguments,
+                facts={"tolerance": tolerance, "rare": rare, "n_scores": facts["n_scores"]})
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-167d
+def _recalibration(mended_by, given):
+    "The step after a fault: the map that passes all tests, or bins."
+    if mended_by is None:
+        return Step(verb="recalibrate", why="no_map_passes",
+                    arguments={**given, "function": "HistogramBinning"})
+    function = "mend_probabilities"
+    if given["weighted"]: function = mended_by.title().replace(" ", "")
+    return Step(verb="recalibrate", why="map_passes",
+                arguments={**given, "function": function, "map": mended_by})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167b
-def _instead(walk):
-    "What to state in place of 0 and 1."
+def _step_of_scores(walk):
+    "The step in which scores go from 0 to 1; None where they do not."
     values = np.unique(walk.score.round(9))
     step = float(np.diff(values).min()) if values.size > 2 else np.inf
     whole = np.rint(np.r_[values, 1.0] / step)
-    if 1e-3 * (1 - 1e-4) < step <= 0.2 and np.abs(np.r_[values, 1.0] - whole * step).max() < 1e-6:
-        half = _short(step / 2)
-        return (f". They go in steps of {_short(step)}, so that 0 may stand for up to {half}: keep "
-                f"them {half} away from 0 and 1, and judge again")
-    return "; mend_probabilities asks held-out cases which map helps"
+    is_grid = np.abs(np.r_[values, 1.0] - whole * step).max() < 1e-6
+    return step if 1e-3 * (1 - 1e-4) < step <= 0.2 and is_grid else None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039
 def _too_few(walk):
-    "How many cases or clusters of the rarer outcome there are, in words, where they are too few."
+    "How many rows or clusters of the rarer outcome there are, where they are too few for a map."
     unit = np.arange(walk.n) if walk.n_clusters is None else walk.cluster
-    counts = {name: np.unique(unit[(walk.outcome == outcome) & (walk.weight > 0)]).size
-              for outcome, name in ((1, "with the event"), (0, "without"))}
-    name = min(counts, key=counts.get)
-    kind = "" if walk.n_clusters is None else " of clusters"
-    return f"{counts[name]} {name}{kind}" if counts[name] < 10 else ""
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-039b
-def _next_call(report):
-    "The next step as a line of Python."
-    largest, tolerance = report.largest, report.tolerance
-    weighted = bool(report.walk.weight.min() < report.walk.weight.max())
-    more = ", sample_weight=sample_weight" * weighted + ", cluster=cluster" * (
-        largest.n_clusters is not None)
-    if report.conclusion.rows: return "report.conclusion.rows"
-    if report.is_reversed: return ""
-    if report.verdict == "invalid":
-        if _too_few(report.walk): return ""
-        if report.mended_by and not weighted: return f"mend_probabilities(y_true, y_prob{more})"
-        name = {"Platt scaling": "PlattScaling", "beta scaling": "BetaScaling"}.get(
-            report.mended_by, "HistogramBinning")
-        share = ", sample_weight / np.mean(sample_weight)" if weighted else ""
-        return f"{name}().fit(y_prob, y_true{share})"
-    rare = None if report.verdict == "inconclusive" else _rare(largest, tolerance)
-    if report.verdict == "inconclusive" or rare is not None:
-        other = min(rare, 1 - rare) / 2 if rare is not None else (
-            2 * tolerance if tolerance < 0.5 else (1 + tolerance) / 2)
-        if not other > 0: return ""
-        return f"calibration_report(y_true, y_prob{more}, tolerance={other:.2g})"
-    columns = [*(["weight"] if weighted else []), *(["cluster"] if largest.n_clusters else [])]
-    held = "".join(f', "{name}": {"sample_weight" if name == "weight" else name}'
-                   for name in columns)
-    named = "".join(f', {name}="{name}"' for name in columns)
-    return (f'screen({{"y": y_true, "p": y_prob, "group": group{held}}},\n'
-            f'       response="y", score="p", groups="group"{named})')
+    counts = {outcome: np.unique(unit[(walk.outcome == outcome) & (walk.weight > 0)]).size
+              for outcome in (1, 0)}
+    rarer = min(counts, key=counts.get)
+    if counts[rarer] >= 10: return None
+    return {"outcome": rarer, "count": counts[rarer],
+            "unit": "row" if walk.n_clusters is None else "cluster"}
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039c
-def _cautions(report):
-    "What could be misread in the numbers."
-    if report.error.ece_interval.low > 0 or report.null.pvalue > 1 - report.confidence: return ()
-    if report.conclusion.rows: return ()
-    return ("The interval of the ECE begins at 0 though its p-value is small: the interval allows "
-            "for the most noise that any truth would make, the p-value for that of a perfect "
-            "model.",)
+def _ece_caution(finding, error, null):
+    "Limits of the ECE that begin at 0 beside a small p-value could be misread."
+    if error.ece_interval.low > 0 or null.pvalue > 1 - error.confidence: return None
+    return None if finding.rows else Caution(code="ece_from_zero")
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039m
 def _counted_together(y, p, cluster, method):
-    "Clusters as they are given, or as the file shows them, and a sentence on these."
-    if cluster is not None: return read_labels(cluster, y.size, "cluster"), ""
-    labels, note = related_cases(y, p)
-    if labels is None: return None, note
-    if method != "auto":
-        return None, "Cases seem to belong together: name them by cluster, with method='auto'."
-    return np.unique(labels, return_inverse=True)[1], note
+    "Clusters as they are given, or as the file shows them, and a caution on these."
+    if cluster is not None: return read_labels(cluster, y.size, "cluster"), None
+    labels, caution = related_cases(y, p)
+    if labels is None: return None, caution
+    if method != "auto": return None, Caution(code="clusters_untested", decides=True)
+    return np.unique(labels, return_inverse=True)[1], caution
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-013
 def _report_frame(report):
@@ -1142,36 +1043,12 @@ def _test_of_band(report):
     "The test that a walk's band belongs to; None where it is not defined."
     return next((one for one in report.tests if one.name == "kolmogorov_smirnov"), None)
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-015
-_SEES = {"kolmogorov_smirnov": "a drift of the cumulative differences to one side",
-         "kuiper": "deviations of either sign anywhere along the scores",
-         "spiegelhalter": "probabilities that are too extreme or too timid",
-         "ece": "errors of either sign in any of the bins"}
-
-
-def _sentence_case(text):
-    return text[0].upper() + text[1:]
-
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-169
 def _report_page(report, path, details):
     from uqcal import __version__
-    from uqcal._base.page import (Card, Section, Verdict, check_target, draw_picture,
-                                  render_page, write_whole)
+    from uqcal._base.page import Section, check_target, draw_picture, render_page, write_whole
 
     if path is not None: check_target(path)
-    is_open = report.largest.limit > report.tolerance or (
-        report.verdict == "invalid" and _rare(report.largest, report.tolerance) is not None)
-    open_status = "inconclusive" if is_open else "valid"
-    names = [*(test.name for test in report.tests), "ece"]
-    status = {name: "invalid" if adjusted < 1 - report.confidence else open_status
-              for name, adjusted in zip(names, report.adjusted)}
-    findings = tuple(
-        Card(TITLES.get(name, "Calibration error"), status[name],
-                f"Looks for {_SEES[name]}: adjusted p-value {adjusted:.2g}.")
-        for name, adjusted in zip(names, report.adjusted)) + (
-            Card("Mean difference",  # Kuiper's statistic is a stretch's sum
-                    status.get("kuiper", "invalid" if report.verdict == "invalid" else open_status),
-                    f"{_sentence_case(report.largest.sentence)}."),)
     diagram = draw_picture(
         report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
         width=4.4, height=4.4,
@@ -1183,15 +1060,15 @@ def _report_page(report, path, details):
                         "calibrated walks stay inside the band.")
     table = shown_numbers(report.to_frame()).reset_index().rename(
         columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
-    facts = {**details, "Points": _points(report.largest), "Bins": str(report.diagram.n_bins),
+    facts = {**details, "Rows": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
              "Sets of noise drawn": f"{report.error.n_boot:,}",
              "Tolerance": f"{report.tolerance:g}",
              "Sets of a perfect model": f"{report.null.n_resamples:,}",
              "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
-    verdict = Verdict(report.headline, findings, report.next_step)
-    page = render_page("Can these probabilities be believed?", verdict,
+    cautions = tuple(caution.sentence for caution in report.cautions)
+    page = render_page("Are these probabilities calibrated?", report.page_verdict(),
                        [Section("Pictures", pictures=(diagram, walk)),
-                        Section("Numbers", paragraphs=report.cautions, table=table),
+                        Section("Numbers", paragraphs=cautions, table=table),
                         Section("Settings and versions", facts=facts)])
     if path is not None: write_whole(page, Path(path))
     return page
