@@ -665,11 +665,11 @@ def _mend_scores(source, columns, out, model, how, options):
               "yes" if row["is_near"] else "", row["verdict"])
              for name, row in found.scores.iterrows()]
     parts = [first_words(table, f"{found.n:,} cases"), wrapped(found.sentence),
-             wrapped(with_places(f"Before: {found.before.headline}", table),
+             wrapped(with_places(f"Before: {found.before['calibration'].sentence}", table),
                      rest="  ")]
     if found.is_mended:
         parts.append(wrapped(with_places("After, each case mended by others: "
-                                         + found.after.headline, table), rest="  "))
+                                         + found.after["calibration"].sentence, table), rest="  "))
     kept = [] if out is None else [write_rows(source, table, {
         "mended_probability": found.mended}, out, how)]
     if model is not None:
