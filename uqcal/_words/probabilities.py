@@ -237,13 +237,18 @@ def _fifth_line(finding):
             "fifth")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-035
-def _fifth_sentence(finding):
-    rare = finding.facts["rare"]
+def _worst_fifth(place, difference, limit, confidence, rare):
+    "Sentences on the worst fifth of the rows; `place` has first, last, count and of."
     beside = f"; predictions there average {_short(rare)}" if rare is not None else ""
-    return (f"{capital(_predictions(finding.part))} are {_off(finding.estimate)} on average "
-            f"({finding.part.count:,} of {finding.part.of:,} rows). No fifth of the rows is off "
-            f"by more than {_at_most(finding.high)} ({100 * finding.facts['confidence']:g} % "
-            f"limit{beside}).")
+    return (f"{capital(_predictions(place))} are {_off(difference)} on average "
+            f"({place.count:,} of {place.of:,} rows). No fifth of the rows is off by more than "
+            f"{_at_most(limit)} ({100 * confidence:g} % limit{beside}).")
+
+
+def _fifth_sentence(finding):
+    facts = finding.facts
+    return _worst_fifth(finding.part, finding.estimate, finding.high, facts["confidence"],
+                        facts["rare"])
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-036
 def _bins(n):
@@ -473,6 +478,7 @@ def brier_text(
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-053
 def largest_difference_text(
+    place: Any,  # the worst fifth, a `Place`
     worst: Any,  # a `LargestDifference`
     rare: float | None,  # what is predicted where its limit lies, if that is rare
 ) -> str:
@@ -480,6 +486,8 @@ def largest_difference_text(
 
     Parameters
     ----------
+    place : Any
+        The worst fifth, a `Place`.
     worst : Any
         A `LargestDifference`.
     rare : float | None
@@ -489,10 +497,7 @@ def largest_difference_text(
     -------
     str
     """
-    beside = f"; predictions there average {_short(rare)}" if rare is not None else ""
-    return (f"{_predictions(worst)} are {_off(worst.difference)} on average ({worst.count:,} of "
-            f"{worst.n:,} rows); no fifth of the rows is off by more than "
-            f"{_at_most(worst.limit)} ({100 * worst.confidence:g} % limit{beside})")
+    return _worst_fifth(place, worst.difference, worst.limit, worst.confidence, rare)
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-054
 def event_ratio_text(

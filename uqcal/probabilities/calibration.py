@@ -271,9 +271,15 @@ class LargestDifference(Result):
                                                  # difference, limit
 
     @property
+    def place(self) -> Place:
+        "Where it is largest."
+        return Place(along="probability", first=self.first, last=self.last, count=self.count,
+                     of=self.n)
+
+    @property
     def sentence(self) -> str:
         "Where the difference is largest, and what it can be."
-        return largest_difference_text(self, _rare_event(self))
+        return largest_difference_text(self.place, self, _rare_event(self))
 
     def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
@@ -877,12 +883,10 @@ def _overall(finding, ratio):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-054f
 def _worst_fifth(largest):
     "Where outcomes and probabilities differ most, and by how much at most anywhere."
-    place = Place(along="probability", first=largest.first, last=largest.last, count=largest.count,
-                  of=largest.n)
     return Finding(
         name="worst fifth", kind="worst_fifth", status="fact", scope="place",
         estimate=largest.difference, low=-largest.limit, high=largest.limit, unit="probability",
-        n=largest.n, part=place, facts={"confidence": largest.confidence,
+        n=largest.n, part=largest.place, facts={"confidence": largest.confidence,
                                         "rare": _rare_event(largest)})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-054g
