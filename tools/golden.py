@@ -23,7 +23,8 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "golden"
 QUICK = {"n_boot": 199, "n_resamples": 199}
-LEFT_OUT = {"sample", "walk", "given", "null_distribution", "bootstrap_distribution", "simulated", "result", "graph", "band", "model", "facts", "test"}
+FINDING = ("name", "by", "status", "reason", "direction", "pvalue", "estimate", "low", "high", "centred", "rows", "parts")  # what is kept of a finding
+LEFT_OUT = {"sample", "walk", "given", "null_distribution", "bootstrap_distribution", "simulated", "result", "graph", "band", "model"}
 KEPT_PROPERTIES = ("verdict", "faults", "is_mended", "pvalue_if_heavy", "side_pvalues", "is_shown", "n_calibration", "is_reversed")
 
 
@@ -316,8 +317,10 @@ def commanded(words):
 # ---------------------------------------------------------------- a result as a flat table
 
 def flat(value, name=""):
-    "Each number, name and sentence of a result, by its place in it."
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    "Each number, name and sentence of a result, by its place in it; findings by their names."
+    if are_findings(value): value = {part.name if not isinstance(part, dict) else part["name"]: part for part in value}
+    if is_finding(value): value = of_finding(value)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         fields |= {kept: getattr(value, kept) for kept in KEPT_PROPERTIES if kept not in fields and hasattr(value, kept)}
         value = fields
@@ -334,6 +337,25 @@ def flat(value, name=""):
     elif isinstance(value, (list, tuple, np.ndarray, pd.Series)): yield from numbers(np.asarray(value), name)
     elif value is None or isinstance(value, (str, bool, np.bool_)): yield name, value if not isinstance(value, np.bool_) else bool(value)
     elif isinstance(value, (int, float, np.integer, np.floating)): yield name, rounded(value)
+
+
+def is_finding(value):
+    "Whether this is a finding, or what JSON knows of one."
+    names = value.keys() if isinstance(value, dict) else vars(value).keys() if dataclasses.is_dataclass(value) and not isinstance(value, type) else ()
+    return {"name", "status", "centred", "rows_needed"} <= set(names)
+
+
+def are_findings(value):
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(map(is_finding, value))
+
+
+def of_finding(value):
+    "What is kept of a finding; the range of perfect uncertainties stands for the limits of a ranking."
+    fields = value if isinstance(value, dict) else vars(value)
+    kept = {name: fields[name] for name in FINDING}
+    facts = fields.get("facts", {})
+    if "expected_low" in facts: kept |= {"low": facts["expected_low"], "high": facts["expected_high"]}
+    return kept
 
 
 def numbers(values, name):

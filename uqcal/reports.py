@@ -159,10 +159,12 @@ class Finding(Result):
         """
         own = {one.name: getattr(self, one.name) for one in fields(self)
                if one.name not in ("test", "part", "parts", "facts")}
+        facts = {name: value for name, value in self.facts.items()
+                 if value is None or isinstance(value, (bool, int, float, str))}
         part = None if self.part is None else asdict(self.part)
         parts = None if self.parts is None else self.parts.to_dict("records")
-        return json_plain(own | {"part": part, "parts": parts, "line": self.line,
-                                 "sentence": self.sentence})
+        return json_plain(own | {"part": part, "parts": parts, "facts": facts,
+                                 "line": self.line, "sentence": self.sentence})
 
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
@@ -333,15 +335,6 @@ class Report(Result):
         "What the limits in brackets are, for the first line of the screen."
         return ""
 
-    def table_lines(self) -> list[str]:
-        """Rows of numbers for the screen; the first to go where room is short.
-
-        Returns
-        -------
-        list[str]
-        """
-        return []
-
     def screen(self, title: str = "",  # the first line; the report's own unless given
                command: str = "",  # a command that takes the next step, or nothing
                ) -> str:  # at most 24 lines of at most 80 columns
@@ -360,6 +353,16 @@ class Report(Result):
             At most 24 lines of at most 80 columns.
         """
         return _screen(self, title or self.title, command)
+
+    def table_lines(self) -> list[str]:  # of at most 80 columns, none where there is no table
+        """A table of a few rows for the screen, below the findings.
+
+        Returns
+        -------
+        list[str]
+            Of at most 80 columns, none where there is no table.
+        """
+        return []
 
     def findings_frame(self) -> pd.DataFrame:  # text and numbers
         """A row for each finding: status, estimate, limits, p-value, rows needed.
@@ -433,19 +436,18 @@ _WIDTH, _HEIGHT = 80, 24
 def _screen(report, title, command):
     "Title, a line for each finding, verdict, cautions, next step."
     room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
-    first = textwrap.wrap(title, room, max_lines=1, placeholder=" …")
-    if report.limits: first = [f"{first[0]:<{room + 2}}{report.limits}"]
+    first = textwrap.wrap(title, room, subsequent_indent="  ", max_lines=3, placeholder=" …")
+    if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
     for caution in report.cautions:
         if caution.decides: last += _paragraph("CAUTION  ", caution.sentence)
     if report.step: last += _paragraph("NEXT     ", report.step.sentence)
     if command: last += [f"         {line}" for line in command.split("\n")]
-    room = _HEIGHT - len(first) - 1 - len(last)
-    numbers = report.table_lines()
-    if numbers: numbers = ["", *numbers]
-    lines = _lines(report.findings, _HEIGHT)
-    if len(lines) + len(numbers) > room: numbers, lines = [], _lines(report.findings, room)
-    return "\n".join([*first, "", *lines, *numbers, *last])
+    room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()
+    if table: table = ["", *table]
+    least = _lines([one for one in report.findings if one.status != "valid"], room)
+    if len(least) + 1 + len(table) > room: table = []
+    return "\n".join([*first, "", *_lines(report.findings, room - len(table)), *table, *last])
 
 
 def _lines(findings, room):

@@ -13,8 +13,8 @@ from .._base.inputs import printable
 from .._base.results import enumerated
 
 # %% auto #0
-__all__ = ['minus', 'two_digits', 'value_text', 'signed', 'decimals_apart', 'limits_text', 'factor_text', 'percent', 'p_text',
-           'counted', 'would_decide', 'place_text', 'is_part', 'row_names', 'capital', 'small']
+__all__ = ['minus', 'two_digits', 'value_text', 'signed', 'decimals_apart', 'decimals_for', 'limits_text', 'factor_text',
+           'percent', 'p_text', 'counted', 'would_decide', 'place_text', 'is_part', 'row_names', 'capital', 'small']
 
 # %% ../../nbs/words/05_text.ipynb #cell-015
 def minus(text: str,  # any text with numbers in it
@@ -74,6 +74,7 @@ def value_text(x: float,  # a value of a column
 
 # %% ../../nbs/words/05_text.ipynb #cell-018
 def signed(x: float,  # a mean or a difference
+           digits: int | None = None,  # decimals; None: as `two_digits`
            ) -> str:  # "+0.12", "−0.26"
     """A number with its sign.
 
@@ -81,13 +82,16 @@ def signed(x: float,  # a mean or a difference
     ----------
     x : float
         A mean or a difference.
+    digits : int | None, optional
+        Decimals; None: as `two_digits`.
 
     Returns
     -------
     str
         "+0.12", "−0.26".
     """
-    text = two_digits(abs(x))
+    if digits is None or not np.isfinite(x): text = two_digits(abs(x))
+    else: text = f"{abs(x):.{digits}f}"
     return f"{'−' if x < 0 and float(f'{x:.2g}') else '+'}{text}"
 
 # %% ../../nbs/words/05_text.ipynb #cell-021
@@ -114,11 +118,34 @@ def decimals_apart(
     return min(int(np.ceil(-np.log10(near))), 6)
 
 # %% ../../nbs/words/05_text.ipynb #cell-022
+def decimals_for(low: float,  # lower limit
+                 high: float,  # upper limit
+                 ) -> int:  # from 0 to 9
+    """Decimals that suit a mean with these limits: two, or two digits of the larger limit.
+
+    Parameters
+    ----------
+    low : float
+        Lower limit.
+    high : float
+        Upper limit.
+
+    Returns
+    -------
+    int
+        From 0 to 9.
+    """
+    size = max(abs(low), abs(high))
+    if not np.isfinite(size) or size >= 0.095 or size == 0: return 2
+    return int(np.clip(1 - np.floor(np.log10(size)), 2, 9))
+
+# %% ../../nbs/words/05_text.ipynb #cell-023
 def limits_text(
     low: float,  # lower limit; −∞ or 0 where there is none
     high: float,  # upper limit; ∞ where there is none
     claimed: float = 1.0,  # the value that was claimed
     sign: bool = False,  # whether numbers have a sign
+    digits: int | None = None,  # decimals; None: two, or more next to the claimed value
 ) -> str:  # "[0.93, 1.12]"
     """Two limits in brackets.
 
@@ -132,6 +159,8 @@ def limits_text(
         The value that was claimed.
     sign : bool, default False
         Whether numbers have a sign.
+    digits : int | None, optional
+        Decimals; None: two, or more next to the claimed value.
 
     Returns
     -------
@@ -139,15 +168,16 @@ def limits_text(
         "[0.93, 1.12]".
     """
     if not np.isfinite(low) and not np.isfinite(high): return "[no limits]"
-    digits = decimals_apart((low, high), claimed)
+    apart = max(decimals_apart((low, high), claimed), digits or 2)
 
     def _end(x):
         if np.isinf(x): return two_digits(x)
-        if digits > 2: return minus(f"{x:+.{digits}f}" if sign else f"{x:.{digits}f}")
+        if apart > 2 or digits is not None:
+            return signed(x, apart) if sign else minus(f"{x:.{apart}f}")
         return signed(x) if sign else two_digits(x)
     return f"[{_end(low)}, {_end(high)}]"
 
-# %% ../../nbs/words/05_text.ipynb #cell-023
+# %% ../../nbs/words/05_text.ipynb #cell-024
 def factor_text(
     factor: float,  # size of the errors over the predicted std
     low: float,  # its lower limit
@@ -174,7 +204,7 @@ def factor_text(
         return minus(f"{factor:.{digits}f}"), limits_text(low, high)
     return two_digits(factor), limits_text(low, high)
 
-# %% ../../nbs/words/05_text.ipynb #cell-026
+# %% ../../nbs/words/05_text.ipynb #cell-027
 def percent(
     share: float,  # from 0 to 1
     level: float = 0.5,  # the level that it is compared with: nearer to 0 or 1, more decimals
@@ -199,7 +229,7 @@ def percent(
     if float(text) == 100 and share < 1: return f"above {100 - 10.0**-digits:.{digits}f}"
     return minus(text)
 
-# %% ../../nbs/words/05_text.ipynb #cell-027
+# %% ../../nbs/words/05_text.ipynb #cell-028
 def p_text(pvalue: float,  # a p-value
            ) -> str:  # "p = 0.012", "p < 0.001"
     """A p-value.
@@ -216,7 +246,7 @@ def p_text(pvalue: float,  # a p-value
     """
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
 
-# %% ../../nbs/words/05_text.ipynb #cell-028
+# %% ../../nbs/words/05_text.ipynb #cell-029
 def counted(n: int,  # how many
             what: str = "row",  # of what, one of them
             ) -> str:  # "408 rows"
@@ -236,7 +266,7 @@ def counted(n: int,  # how many
     """
     return f"{n:,} {what}{'s' * (n != 1)}"
 
-# %% ../../nbs/words/05_text.ipynb #cell-029
+# %% ../../nbs/words/05_text.ipynb #cell-030
 def would_decide(
     needed: float | None,  # rows in all that would decide; None or ∞ where no number would
     n: int,  # rows at hand
@@ -262,7 +292,7 @@ def would_decide(
     if needed <= n: return f"a few more {what}s would decide"
     return f"about {float(f'{needed:.2g}'):,.0f} {what}s would decide"
 
-# %% ../../nbs/words/05_text.ipynb #cell-032
+# %% ../../nbs/words/05_text.ipynb #cell-033
 def place_text(
     place: Any,  # a `Place`: along, first, last, count, of, by_group
 ) -> str:  # "where u is 0.0857 to 0.216", "in material wood"
@@ -283,7 +313,7 @@ def place_text(
     if place.last != place.first: ends += f" to {value_text(place.last)}"
     return f"where {place.along} is {ends}"
 
-# %% ../../nbs/words/05_text.ipynb #cell-033
+# %% ../../nbs/words/05_text.ipynb #cell-034
 def is_part(
     place: Any,  # a `Place`
 ) -> bool:  # whether its number of rows is worth a word
@@ -301,7 +331,7 @@ def is_part(
     """
     return place.count < 0.1 * place.of
 
-# %% ../../nbs/words/05_text.ipynb #cell-034
+# %% ../../nbs/words/05_text.ipynb #cell-035
 def row_names(
     rows: Any,  # positions of rows, from 0
     names: Any = (),  # how the first of them are called, where they have names
@@ -325,7 +355,7 @@ def row_names(
     if more > 0: shown = [*shown, f"{more:,} more"]
     return f"row{'s' * (len(rows) > 1)} {enumerated(shown)}"
 
-# %% ../../nbs/words/05_text.ipynb #cell-035
+# %% ../../nbs/words/05_text.ipynb #cell-036
 def capital(text: str,  # any text
             ) -> str:  # with a capital letter first
     """A sentence's first letter.
@@ -342,7 +372,7 @@ def capital(text: str,  # any text
     """
     return text[:1].upper() + text[1:]
 
-# %% ../../nbs/words/05_text.ipynb #cell-036
+# %% ../../nbs/words/05_text.ipynb #cell-037
 def small(text: str,  # any text
           ) -> str:  # with a small letter first
     """A first letter that stands within a sentence.

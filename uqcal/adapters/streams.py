@@ -905,6 +905,8 @@ class StreamTally(Storable):
         Of the monitor.
     """
 
+    obeyed = None  # all settings, whenever they are set
+
     def __init__(self, run_length: int = 1_000_000,  # of the monitor
                  ): self.run_length, self.rang = run_length, []
 
@@ -1125,6 +1127,8 @@ class RowStream(Storable):
     A kind of statement fills in what is its own: the words below, `begin`, `read`, `learn`, `cells`
     and `summary`.
     """
+
+    obeyed = None  # all settings, whenever they are set
 
     what: str = "probabilities"  # what rows state
     roles: tuple[str, ...] = ("score", "outcome", "key")  # the columns that are read

@@ -5,6 +5,7 @@
 # %% ../../nbs/command/70_cli.ipynb #cell-007
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
@@ -20,15 +21,16 @@ from .cli_compare import comparison_commands
 from .cli_intervals import interval_commands
 from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissing,
                                      Encoding, Groups, InParts, Jobs, JsonFile, Positive, Progress,
-                                     Report, Seed, Thousands, Verbose, Where, aligned, as_json, as_keywords,
-                                     as_labels, asked_facts, check_features, check_outputs,
-                                     check_sizes, cores, deliver, differing, first_words, how_read,
-                                     in_python, is_mended, mend_command, new_app, on_lines,
-                                     on_one_line, open_parts, option, options_in_parts,
-                                     outcomes_of, outside_words, points_of, read_model,
-                                     refuse_idle, restored, row_details, run_command, screen_text,
-                                     shows_bar, source_facts, source_twice, span_of, tell_of_parts, typed,
-                                     visible, with_groups, with_places, wrapped, write_rows)
+                                     Report, Seed, Thousands, Verbose, Where, aligned, as_json,
+                                     as_keywords, as_labels, asked_facts, check_features,
+                                     check_outputs, check_sizes, cores, deliver, differing,
+                                     first_words, how_read, in_python, is_mended, mend_command,
+                                     new_app, on_lines, on_one_line, open_parts, option,
+                                     options_in_parts, outcomes_of, outside_words, points_of,
+                                     read_model, refuse_idle, restored, row_details, run_command,
+                                     screen_text, shows_bar, source_facts, source_twice, span_of,
+                                     tell_of_parts, typed, visible, with_groups, with_places,
+                                     wrapped, write_rows)
 from .cli_streams import stream_commands
 from .._base.tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
                                 read_probabilities, read_table)
@@ -72,49 +74,39 @@ def _read_errors(source, names, by_default, features=(), how=None):
             {name: table.columns[name] for name in features})
 
 # %% ../../nbs/command/70_cli.ipynb #cell-025
-def _validation_text(validation):
-    "Headline, next step, causes, conclusions, tables, sentences and cautions."
+def _validation_tables(validation):
+    "Tables of parts, of the statistics, and a sentence for each statistic."
     from uqcal.errors.conclusions import part_tables
+    for title, table in part_tables(validation.findings, 12).items():
+        shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]
+        yield f"{title}\n{aligned(shown, (1, 2, 4))}"
+    if rows := _statistics_rows(validation): yield aligned(rows, (1, 4, 5))
+    if any(compared.agrees and compared.zeta < -1 for score in validation.scores.values()
+           for compared in score.comparisons):
+        yield "ENCE and ZMSE are wrong only if they are too large: ζ below −1 agrees."
+    for score in validation.scores.values():
+        yield wrapped(f"{score.label}: {score.status}. {score.sentence}", rest="  ")
+
+# %% ../../nbs/command/70_cli.ipynb #cell-025-b
+def _statistics_rows(validation):
+    "A row for each statistic and reference, below the names of the columns."
     from uqcal._base.results import three_digits
     level = f"{100 * validation.settings['confidence']:g} % interval"
     rows = [("", "estimate", level, "distribution of errors", "reference", "ζ", "agrees")]
     for score in validation.scores.values():
-        for k, one in enumerate(score.comparisons):
-            own = ("", "", "") if k else (score.label, three_digits(score.estimate), " to ".join(
-                map(three_digits, score.confidence_interval)))
-            rows.append((*own, one.errors, three_digits(one.reference), three_digits(one.zeta),
-                         "yes" if one.agrees else "no"))
-    parts = [wrapped(validation.headline),
-             wrapped(f"Next: {validation.next_step}", rest="  ")]
-    if validation.causes:
-        parts.append("\n".join(["What could have gone wrong", *(
-            wrapped(f"{one.strength.capitalize()}: {one.sentence}", "- ", "  ")
-            for one in validation.causes)]))
-    parts += [wrapped(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: "
-                      f"{one.test}.", rest="  ")
-              for name, one in validation.conclusions.items()]
-    for title, table in part_tables(validation.conclusions.values(), 12).items():
-        shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]
-        parts.append(f"{title}\n{aligned(shown, (1, 2, 4))}")
-    if len(rows) > 1: parts.append(aligned(rows, (1, 4, 5)))
-    if any(one.agrees and one.zeta < -1 for score in validation.scores.values()
-           for one in score.comparisons):
-        parts.append("ENCE and ZMSE are wrong only if they are too large: ζ below −1 agrees.")
-    parts += [wrapped(f"{score.label} {score.status}. {score.sentence}", rest="  ")
-              for score in validation.scores.values()]
-    if validation.cautions:
-        parts.append("\n".join(["Cautions", *(wrapped(caution, "- ", "  ")
-                                              for caution in validation.cautions)]))
-    return "\n\n".join(parts)
+        for k, compared in enumerate(score.comparisons):
+            own = ("", "", "")
+            if k == 0:
+                limits = " to ".join(map(three_digits, score.confidence_interval))
+                own = (score.label, three_digits(score.estimate), limits)
+            rows.append((*own, compared.errors, three_digits(compared.reference),
+                         three_digits(compared.zeta), "yes" if compared.agrees else "no"))
+    return rows if len(rows) > 1 else []
 
 # %% ../../nbs/command/70_cli.ipynb #cell-025c
 def _validation_json(validation, data, seed):
     "All of the result, with what it was made from."
-    from uqcal.command.report import conclude
-    findings = [vars(finding) for finding in conclude(validation).findings]
-    return as_json(data=data, seed=seed, headline=validation.headline, findings=findings,
-                   **{key: value for key, value in json.loads(validation.to_json()).items()
-                      if key != "headline"})
+    return as_json(data=data, seed=seed, **json.loads(validation.to_json()))
 
 # %% ../../nbs/command/70_cli.ipynb #cell-027
 app = new_app()
@@ -194,6 +186,7 @@ def _validate(
     confidence: Annotated[float, option("Level of the intervals.", "NUMBER", default=True)] = 0.95,
     n_calibration: _Fitted = None, seed: Seed = 0,
     jobs: Jobs = -1, in_parts: InParts = False, report: Report = None, json_file: JsonFile = None,
+    verbose: Verbose = False,
     fail_on: Annotated[str | None, _FAIL] = None, as_groups: AsGroups = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
@@ -256,10 +249,10 @@ def _demo_errors():
 
 # %% ../../nbs/command/70_cli.ipynb #cell-031b
 def _fails(result, fail_on):
-    """Whether something is invalid, or has the other status that was asked for; conclusions decide
-    what is inconclusive, where there are any."""
-    drawn, scored = ({one.status for one in found.values()}
-                     for found in (result.conclusions, result.scores))
+    """Whether something is invalid, or has the other status that was asked for; findings of tests
+    decide what is inconclusive, where there are any."""
+    drawn = {finding.status for finding in result.findings if finding.kind != "scores"}
+    scored = {score.status for score in result.scores.values()}
     return "invalid" in drawn | scored or fail_on in (drawn or scored)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-031b-b
@@ -296,37 +289,31 @@ def _mend_line(data, context):
         first, given = "demo = uqcal.load_demo(); ", ["demo.error", "demo.uncertainty"]
     return f"{first}uqcal.mend({', '.join([*given, *as_keywords(context, 'tolerance')])})"
 
-# %% ../../nbs/command/70_cli.ipynb #cell-092sc-c
-def _closing(result, calls):
-    "What to do next: what would mend it, by which command and line of Python, and what is open."
-    told = []
-    if calls:
-        told.append(wrapped(f"To mend it, by {result.mends}; what that gains, cross-validation "
-                            "will say:") + f"\n{calls[0]}\n{in_python(calls[1])}")
-    if result.still_open: told.append(wrapped(f"Still open: {result.still_open}."))
-    return told
-
 # %% ../../nbs/command/70_cli.ipynb #cell-107b
 def _tell(result, table, data, seed, report, json_file, context):
     "Print a validation and write what was asked for."
-    calls = () if is_mended(table) or not result.mends else (
-        _mend_words(data, context), _mend_line(data, context))
-    text = "\n\n".join([first_words(table, points_of(result.sample.n)),
-                        _validation_text(result), *_closing(result, calls),
-                        *(_not_asked(table, data) if result.conclusions else ())])
+    from uqcal.reports import Caution
+    calls, is_tested = (), any(finding.kind != "scores" for finding in result.findings)
+    if result.step.verb == "recalibrate" and not is_mended(table):
+        calls = _mend_words(data, context), _mend_line(data, context)
+    unused = _not_tested(table, data) if is_tested else []
+    if unused:
+        caution = Caution(code="columns_not_tested", decides=True,
+                          facts={"columns": unused})
+        result = dataclasses.replace(result, cautions=(*result.cautions, caution))
+    more = [*_validation_tables(result), *map(in_python, calls[1:])]
+    text = screen_text(result, table, calls[0] if calls else "", context.params["verbose"], more)
     deliver(text, _validation_json(result, data, seed), report, json_file,
             lambda path: _write_report(result, path, data, seed, calls))
 
 # %% ../../nbs/command/70_cli.ipynb #cell-107c
-def _not_asked(table, data):
-    "The columns along which a fault may lie that nobody asked about."
+def _not_tested(table, data):
+    "The columns along which nobody asked, as text; empty where all were, or rows are corrected."
     asked = {*data["columns"], *data.get("features", ()), data.get("groups")}
-    left = [name for name in table.header if name not in asked]
-    if not left or is_mended(table): return []
-    more = f" and {len(left) - 3:,} more" if left[3:] else ""
-    return [wrapped(f"Not asked about: {', '.join(left[:3])}{more}. A fault along a column may "
-                    "not show above; if it is known before the outcome, --feature NAME asks along "
-                    "it.")]
+    unused = [name for name in table.header if name not in asked]
+    if not unused or is_mended(table): return ""
+    more = f" and {len(unused) - 3:,} more" if unused[3:] else ""
+    return f"{', '.join(unused[:3])}{more}"
 
 # %% ../../nbs/command/70_cli.ipynb #cell-107d
 def _write_report(result, path, data, seed, calls):
@@ -762,7 +749,7 @@ def _calibration(
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
     data |= source_facts(table) | _contradicted(table, result)
     command = "" if is_mended(table) else _scores_command(result.step, context, roles)
-    _write_calibration(result, data, seed, report, json_file, command, verbose)
+    _write_calibration(result, table, data, seed, report, json_file, command, verbose)
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-037
@@ -828,7 +815,7 @@ def _named(roles):
     return [f"--{role} {shlex.quote(name)}" for role, name in roles.items()]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-237c
-def _write_calibration(result, data, seed, report, json_file, command, verbose):
+def _write_calibration(result, table, data, seed, report, json_file, command, verbose):
     "The screen, on the terminal, and all numbers in the files that were asked for."
     from uqcal._words.probabilities import python_line
     from uqcal.probabilities.calibration import shown_numbers
@@ -838,14 +825,14 @@ def _write_calibration(result, data, seed, report, json_file, command, verbose):
                                                            None).to_dict("index").items()}
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
-    read = row_details(data)
-    if "contradicted" in data: read["In the file"] = _contradicted_places(data["contradicted"])
     python, more = python_line(result.step), [aligned(rows, (1, 2, 3, 4, 5))]
     if "(" in python: more.append(f"In Python:\nfrom uqcal import {python.split('(')[0]}\n{python}")
-    text = screen_text(result, data["source"], command, verbose, more)
-    if read: text += "\n\n" + "\n".join(wrapped(f"{name}: {said}") for name, said in read.items())
+    text = screen_text(result, table, command, verbose, more)
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
-               "Seed": str(seed)} | read
+               "Seed": str(seed)} | row_details(data)
+    if "contradicted" in data:
+        details["Contradicted"] = _contradicted_places(data["contradicted"])
+        text += "\n\n" + wrapped(f"In the file: {details['Contradicted']}.")
     deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict(),
                           numbers=numbers),
             report, json_file, lambda path: result.to_html(path, details=details))

@@ -711,7 +711,7 @@ def deliver(
 # %% ../../nbs/command/66_cli_parts.ipynb #screen-text
 def screen_text(
     report: Any,  # a `uqcal.reports.Report`
-    source: str,  # what was read, as it is shown
+    table: Table,  # what was read
     command: str = "",  # a command that takes the next step, on one or more lines; or nothing
     verbose: bool = False,  # whether every sentence, test and caution is printed, too
     more: Sequence[str] = (),  # further paragraphs and tables, with `verbose` only
@@ -722,8 +722,8 @@ def screen_text(
     ----------
     report : Any
         A `uqcal.reports.Report`.
-    source : str
-        What was read, as it is shown.
+    table : Table
+        What was read.
     command : str, default ""
         A command that takes the next step, on one or more lines; or nothing.
     verbose : bool, default False
@@ -735,7 +735,7 @@ def screen_text(
     -------
     str
     """
-    screen = report.screen(f"{source}: {report.title}", command)
+    screen = report.screen(first_words(table, report.title), command)
     if not verbose: return screen
     details = [wrapped(paragraph, rest="  ") for paragraph in report.details()]
     return "\n\n".join([screen, *details, *more])

@@ -17,47 +17,17 @@ import pandas as pd
 
 from .. import __version__
 from ..errors.bias import BiasTest
-from ..errors.conclusions import AVERAGE, BIAS, CONSISTENCY, LINK, part_tables
+from ..errors.conclusions import part_tables
 from ..statistics.consistency import ConsistencyTest
-from .._base.page import (Card, Picture, Section, Verdict, check_target, draw_picture,
-                              render_page, write_whole)
+from .._base.page import (Picture, Section, check_target, draw_picture, render_page,
+                              write_whole)
 from .._base.results import plain_text, three_digits
 from ..sample.sample import equal_count_bins
 from ..statistics.statistics import conditional_calibration_of
 from ..errors.validation import Validation
 
 # %% auto #0
-__all__ = ['conclude', 'score_picture', 'report_sections', 'write_report']
-
-# %% ../../nbs/command/60_report.ipynb #cell-014
-_TITLES = {BIAS: "Bias", AVERAGE: "On average", CONSISTENCY: "Over the range",
-           LINK: "Link with the errors"}
-
-# %% ../../nbs/command/60_report.ipynb #cell-014-a
-def conclude(validation: Validation,  # what `validate` returned
-             ) -> Verdict:  # a headline, and an answer to each question that was asked
-    """What a validation says about bias, the average, the range, the link between uncertainties and errors, and each feature; and what to do first.
-
-    Parameters
-    ----------
-    validation : Validation
-        What `validate` returned.
-
-    Returns
-    -------
-    Verdict
-        A headline, and an answer to each question that was asked.
-    """
-    return Verdict(validation.headline, tuple(Card(_title(one), one.status, one.sentence)
-                                              for one in validation.answers),
-                   validation.next_step)
-
-# %% ../../nbs/command/60_report.ipynb #cell-014b
-def _title(answer):
-    "The question that was answered, in a reader's words."
-    if answer.feature is None: return _TITLES[answer.question]
-    kind = "bias" if answer.question.startswith(BIAS) else "size"
-    return f"{'Groups of' if answer.is_by_group else 'Along'} {answer.feature}: {kind}"
+__all__ = ['score_picture', 'report_sections', 'write_report']
 
 # %% ../../nbs/command/60_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `validate` returned
@@ -173,25 +143,25 @@ def _link_picture(validation):
                         caption=says + hidden, height=4.2)
 
 # %% ../../nbs/command/60_report.ipynb #cell-030
-def _graph_picture(conclusion):
+def _graph_picture(finding):
     "Where along the uncertainty, a feature or groups errors are biased, too small or too large."
-    about, name = _about(conclusion), conclusion.feature or "the uncertainty"
-    across = "groups of" if conclusion.is_by_group else "along"
+    about, name = _about(finding), finding.by or "u"
+    across = "groups of" if finding.by_group else "along"
 
     def _draw(ax):
-        conclusion.plot(ax)
+        finding.plot(ax)
         ax.set_title(f"{about}, {across} {plain_text(name)}", size="medium")
 
-    caption = _READ[about, conclusion.is_by_group]
-    if conclusion.is_centred: caption = f"Errors less their bias. {caption}"
-    kind = "By group" if conclusion.is_by_group else "Cumulative graph"
-    return draw_picture(_draw, f"{kind}: {about}, {across} {name}. {conclusion.sentence}",
+    caption = _READ[about, finding.by_group]
+    if finding.centred: caption = f"Errors less their bias. {caption}"
+    kind = "By group" if finding.by_group else "Cumulative graph"
+    return draw_picture(_draw, f"{kind}: {about}, {across} {name}. {finding.sentence}",
                         caption=caption, width=5.2, height=4.2)
 
 # %% ../../nbs/command/60_report.ipynb #cell-030b
-def _about(conclusion):
+def _about(finding):
     "What a graph is about."
-    return "bias" if isinstance(conclusion.result, BiasTest) else "size of the errors"
+    return "bias" if isinstance(finding.test, BiasTest) else "size of the errors"
 
 # %% ../../nbs/command/60_report.ipynb #cell-030b-a
 _READ = {("bias", False): "Where the graph climbs, E/u lies above its mean; where it falls, "
@@ -240,38 +210,40 @@ def _statistic_section(validation, score, is_first_binned):
     return Section(title, score.status, (asks, score.sentence), tuple(pictures))
 
 # %% ../../nbs/command/60_report.ipynb #cell-048
-def _conclusions_section(validation):
-    """What was concluded without an assumed distribution, from which test, and where uncertainties
+def _findings_section(validation):
+    """What was found without an assumed distribution, by which test, and where uncertainties
     fail."""
-    grounds = validation.conclusions.values()
-    facts = {one.question: f"{one.status}; {one.test}"
-             + ("" if one.pvalue is None else f"; p = {one.pvalue:.2g}") for one in grounds}
-    pictures = tuple(_graph_picture(one) for one in grounds
-                     if isinstance(one.result, BiasTest | ConsistencyTest))
-    return Section("Conclusions without an assumed distribution of the errors",
+    findings = [finding for finding in validation.findings if finding.kind != "scores"]
+    facts = {}
+    for finding in findings:
+        pvalue = "" if finding.pvalue is None else f"; p = {finding.pvalue:.2g}"
+        facts[finding.name] = f"{finding.status}; {finding.method or 'not tested'}{pvalue}"
+    pictures = tuple(_graph_picture(finding) for finding in findings
+                     if isinstance(finding.test, BiasTest | ConsistencyTest))
+    return Section("Findings without an assumed distribution of the errors",
                    paragraphs=_GROUNDS, pictures=pictures, facts=facts)
 
 # %% ../../nbs/command/60_report.ipynb #cell-048b
 _GROUNDS = (
     "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance (see the settings) is "
-    "excluded. Inconclusive: neither, and the sentence says why.",
-    "No distribution of the scaled errors is assumed, except that all points, or all groups of "
-    "rows, share one. Range and link are tested by shuffles of the same data. Bias, average and "
-    "the limits in brackets come from resampling, which works where no few points decide the "
-    "mean; where they do, the answer is inconclusive. A small p-value speaks against the "
-    "uncertainties. For the link alone it speaks for them: shuffled errors are those of "
-    "uncertainties that know nothing.")
+    "excluded. Inconclusive: neither, and the finding says why.",
+    "No distribution of the scaled errors is assumed, except that all rows, or all clusters, share "
+    "one. Size along u and ranking are tested by shuffles of the same data. Bias, average and the "
+    "limits in brackets come from resampling. That works unless a few rows decide the mean; where "
+    "they do, the finding is inconclusive.",
+    "A small p-value speaks against the uncertainties. For the ranking alone it speaks for them: "
+    "shuffled errors are those of uninformative uncertainties.")
 
 # %% ../../nbs/command/60_report.ipynb #cell-048b-a
 def _causes_section(validation):
     "Mistakes whose traces the columns carry, or that none was found."
+    title = "What could have gone wrong"
     if not validation.causes:
-        says = "None of the mistakes that uqcal recognises in two columns explains these answers."
-        return Section("What could have gone wrong", paragraphs=(says,))
-    return Section("What could have gone wrong", paragraphs=(
+        return Section(title, paragraphs=("No known mistake explains these findings.",))
+    return Section(title, paragraphs=(
         "Seen: a fact that can be checked in the file. Likely: the mistake explains what is seen. "
-        "Possible: other things do as well.",),
-        items=tuple(f"{one.strength.capitalize()}: {one.sentence}" for one in validation.causes))
+        "Possible: other things do as well.",), items=tuple(
+            f"{cause.strength.capitalize()}: {cause.sentence}" for cause in validation.causes))
 
 # %% ../../nbs/command/60_report.ipynb #cell-013
 _TOGETHER = ("Means are in stated uncertainties; factors are the size of the errors over the "
@@ -280,15 +252,20 @@ _CALLS = ("On the command line", "In Python")
 
 # %% ../../nbs/command/60_report.ipynb #cell-013-a
 def _next_section(validation, details):
-    "What to do, what would mend it, and what stays open."
-    says, calls = [f"{validation.next_step}"], {}
-    if validation.mends:
-        says.append(f"mend would try {validation.mends}, and keep what helps points that were held "
-                    "out. What it gains it says itself; it was not tried here.")
+    "What to do next."
+    paragraphs, calls = [validation.step.sentence], {}
+    if validation.step.verb == "recalibrate":
+        paragraphs.append("What a recalibration gains is cross-validated when it is fitted; it was "
+                          "not tried here.")
         calls = {name: details[name] for name in _CALLS if name in details}
-        calls.setdefault("In Python", validation.mend_call)
-    if validation.still_open: says.append(f"Still open: {validation.still_open}.")
-    return Section("What to do next", paragraphs=tuple(says), facts=calls)
+    return Section("What to do next", paragraphs=tuple(paragraphs), facts=calls)
+
+# %% ../../nbs/command/60_report.ipynb #cautions-section
+def _cautions_section(validation):
+    "What could mislead; causes have a section of their own."
+    cautions = [caution.sentence for caution in validation.cautions if caution.code != "cause"]
+    none = () if cautions else ("None: the conditions that were checked are met.",)
+    return Section("Cautions", items=tuple(cautions), paragraphs=none)
 
 # %% ../../nbs/command/60_report.ipynb #cell-050
 def _table(validation):
@@ -348,19 +325,19 @@ def report_sections(
     scores = list(validation.scores.values())
     defined = [score for score in scores if score.interval is not None]
     binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)
+    is_tested = any(finding.kind != "scores" for finding in validation.findings)
     says = ("A ζ-score is the distance of a statistic from its reference, in units of the half of "
             "its interval that faces the reference.",)
     parts = [
         _causes_section(validation),
-        _conclusions_section(validation) if validation.conclusions else None,
+        _findings_section(validation) if is_tested else None,
         *(Section(title, table=table, paragraphs=(_TOGETHER,))
-          for title, table in part_tables(validation.conclusions.values()).items()),
+          for title, table in part_tables(validation.findings).items()),
         Section("All scores", pictures=(score_picture(validation),), paragraphs=says) if defined
         else None,
         *(_statistic_section(validation, score, score is binned) for score in scores),
         Section("All numbers", table=_table(validation)) if defined else None,
-        Section("Cautions", items=validation.cautions, paragraphs=() if validation.cautions
-                else ("None: the conditions that were checked are met.",)),
+        _cautions_section(validation),
         _next_section(validation, details),
         Section("Settings and versions", facts=_facts(validation, {
             name: text for name, text in details.items() if name not in _CALLS})),
@@ -408,6 +385,6 @@ def write_report(
         raise TypeError(f"title must be text, got {type(title).__name__}")
     check_target(path)
     details = {str(name): str(value) for name, value in (details or {}).items()}
-    page = render_page(title or "Can these uncertainties be believed?", conclude(validation),
+    page = render_page(title or "Can these uncertainties be believed?", validation.page_verdict(),
                        report_sections(validation, details))
     return write_whole(page, path)

@@ -5,11 +5,9 @@
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-007
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from html import escape
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,135 +16,23 @@ from scipy.special import ndtri
 
 from .bias import bias_of, centred_of, groups_are_small
 from .causes import signs_are_lost, suspect_rows
-from ..statistics.consistency import (ConsistencyTest, NothingToTest, check_shuffles,
-                                          consistency_of, link_of)
+from ..statistics.consistency import (NothingToTest, check_shuffles, consistency_of,
+                                          link_of)
 from .factors import average_of, factors_of
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 printable)
 from .._chance.resampling import affordable, holm, monte_carlo_pvalue
-from .._base.results import Interval, Result, distinct_names, enumerated, three_digits
+from .._base.results import Interval, distinct_names, three_digits
+from ..reports import Caution, Finding, Place, Step
 from ..sample.sample import Ordering, Sample
-
-# matplotlib is imported where a figure is drawn: a script that draws none starts faster
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .._words.text import value_text
 
 # %% auto #0
-__all__ = ['BIAS', 'AVERAGE', 'CONSISTENCY', 'LINK', 'Conclusion', 'read_features', 'conclusions_of', 'planned_resamples',
-           'check_tolerance', 'draw_conclusions', 'headline_of', 'by_chance', 'next_step', 'mends_for', 'still_open',
-           'part_tables']
+__all__ = ['BIAS', 'AVERAGE', 'ALONG_U', 'RANKING', 'read_features', 'conclusions_of', 'planned_resamples', 'check_tolerance',
+           'draw_conclusions', 'by_chance', 'next_step', 'part_tables']
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-022
-BIAS, AVERAGE = "bias", "average calibration"
-CONSISTENCY, LINK = "consistency", "error-uncertainty link"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-016
-                                                   # tested
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-064
-@dataclass(frozen=True, kw_only=True)
-class Conclusion(Result):
-    """The answer to one question, with its grounds; `draw_conclusions` returns one for each.
-
-    Attributes
-    ----------
-    question : str
-        "bias", "average calibration", "consistency", "error-uncertainty link", "bias: NAME"
-        or "adaptivity: NAME".
-    feature : str | None
-        NAME, for a question about a feature; None for the others.
-    status : str
-        "valid", "invalid" or "inconclusive".
-    reason : str | None
-        Why nothing is decided: "precision", "tails", "rows", "shuffles", "signs" or
-        "nothing to test"; None where something is.
-    direction : str | None
-        "too small" or "too large", where uncertainties are wrong on average; "reversed", of
-        a link; None otherwise.
-    sentence : str
-        The answer in words.
-    short : str
-        The same in few words, for a headline.
-    test : str
-        What was tested and how.
-    pvalue : float | None
-        Of that test, adjusted for the number of features; None where there was nothing to
-        test.
-    estimate : float | None
-        Size of the errors / stated size, on average or in the place that is named; for bias
-        the mean of E/u; for the link CC.
-    confidence_interval : Interval | None
-        Of the estimate, corrected for its place having been chosen; for the link, of
-        perfect CC.
-    is_centred : bool
-        Whether it is about errors from which a bias was taken.
-    rows : tuple[int, ...]
-        Positions of the rows that decide alone, from 0.
-    where : str
-        The first five of them in words, with their labels.
-    parts : pd.DataFrame | None
-        A row for each group, or for stretches that share out all points: first, last,
-        count, estimate and its limits low and high, which hold for all rows together; None
-        where there are none.
-    result : Any
-        The test's result; None where nothing was.
-    """
-    question: str  # "bias", "average calibration", "consistency", "error-uncertainty link",
-                   # "bias: NAME" or "adaptivity: NAME"
-    feature: str | None = None  # NAME, for a question about a feature; None for the others
-    status: str  # "valid", "invalid" or "inconclusive"
-    reason: str | None = None  # why nothing is decided: "precision", "tails", "rows", "shuffles",
-                               # "signs" or "nothing to test"; None where something is
-    direction: str | None = None  # "too small" or "too large", where uncertainties are wrong on
-                                  # average; "reversed", of a link; None otherwise
-    sentence: str = ""  # the answer in words
-    short: str = ""  # the same in few words, for a headline
-    test: str = "none"  # what was tested and how
-    pvalue: float | None = None  # of that test, adjusted for the number of features; None where
-                                 # there was nothing to test
-    estimate: float | None = None  # size of the errors / stated size, on average or in the place
-                                   # that is named; for bias the mean of E/u; for the link CC
-    confidence_interval: Interval | None = None  # of the estimate, corrected for its place having
-                                                 # been chosen; for the link, of perfect CC
-    is_centred: bool = False  # whether it is about errors from which a bias was taken
-    rows: tuple[int, ...] = ()  # positions of the rows that decide alone, from 0
-    where: str = ""  # the first five of them in words, with their labels
-    parts: pd.DataFrame | None = field(default=None, repr=False, compare=False)  # a row for each
-    # group, or for stretches that share out all points: first, last, count, estimate and its
-    # limits low and high, which hold for all rows together; None where there are none
-    result: Any = field(default=None, repr=False)  # the test's result; None where nothing was
-
-    @property
-    def is_by_group(self) -> bool:
-        "Whether the feature names groups, which have no order."
-        return getattr(self.result, "by", None) == "groups"
-
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:  # the same axes
-        """The picture of the test.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-
-        Raises
-        ------
-        ValueError
-            Where there was nothing to test.
-        """
-        if self.result is None: raise ValueError(f"nothing was tested: {self.sentence}")
-        is_graph = isinstance(self.result, ConsistencyTest)
-        return self.result.plot_graph(ax) if is_graph else self.result.plot(ax)
-
-    def _repr_html_(self) -> str:
-        return (f"<p><b>{escape(self.question)}: {self.status}</b>. {escape(self.sentence)} "
-                f"<i>{escape(self.test)}.</i></p>")
+BIAS, AVERAGE, ALONG_U, RANKING = "bias", "on average", "along u", "ranking"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-008
 @dataclass(frozen=True)
@@ -172,6 +58,11 @@ class _Setup:
                        n_resamples=min(self.n_resamples, 1999))
 
     @property
+    def facts(self) -> dict:
+        "What every finding holds."
+        return {"confidence": 1 - self.level}
+
+    @property
     def shuffles(self) -> dict:
         "Options of what draws data that follow a hypothesis."
         return dict(n_resamples=self.n_resamples, **self.common)
@@ -187,14 +78,8 @@ class _Setup:
         *shares
         """
         is_early = self.is_auto and sample.n > 10_000
-        return self.shuffles | {"levels": [self.level * one for one in shares] if is_early else ()}
+        return self.shuffles | {"levels": [self.level * share for share in shares] if is_early else ()}
 
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-050
-def _drawn(test):
-    "How many sets were drawn, and why no more."
-    if test.n_resamples == test.n_planned: return f"{test.n_resamples:,}"
-    return f"{test.n_resamples:,} (of {test.n_planned:,}: the rest could hardly turn the answer)"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-050b
 def _status(setup, pvalue, interval, is_factor=True):
@@ -202,84 +87,21 @@ def _status(setup, pvalue, interval, is_factor=True):
     reach = setup.tolerance if is_factor else setup.tolerance - 1
     least = 1 / reach if is_factor else -reach
     if pvalue <= setup.level: return "invalid"
-    return "valid" if least <= interval.low and interval.high <= reach else "inconclusive"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-010
-def _digits(x):
-    if 0.095 <= abs(x) < 99.5 or x == 0: return f"{x:.2f}"
-    return f"{float(f'{x:.2g}'):,.0f}" if 99.5 <= abs(x) < 1e6 else f"{x:.2g}"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-010b
-def _times(factor, interval):
-    """A factor with its interval, whose limits are not rounded to one unless they are, and which
-    holds the factor as it is written."""
-    near, said = min(abs(one - 1) for one in interval), _digits
-    if 0 < near < 0.005: said = f"{{:.{min(int(np.ceil(-np.log10(near))), 6)}f}}".format
-    ends = f"{said(interval.low)} to {said(interval.high)}"
-    if np.isinf(interval.high):
-        ends = f"{said(interval.low)} or more" if interval.low else "no limits can be given"
-    is_inside = interval.holds(round(factor, 2)) or not interval.holds(factor)
-    return f"{(_digits if is_inside else said)(factor)} times ({ends})"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-010c
-def _mean(mean, interval, unit=""):
-    "A mean of E/u with its interval."
-    if not np.isfinite([*interval]).all():
-        return f"{mean:+.2f}{unit}".replace("-", "−") + " (no limits can be given)"
-    largest = max(abs(interval.low), abs(interval.high))
-    if largest < 0.095 or largest >= 1000:
-        return (f"{mean:+.2g}{unit} ({interval.low:+.2g} to {interval.high:+.2g})"
-                .replace("-", "−"))
-    mean, low, high = (round(x, 2) + 0.0 for x in (mean, *interval))  # no negative zero
-    return f"{mean:+.2f}{unit} ({low:+.2f} to {high:+.2f})".replace("-", "−")
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-010d
-def _off(interval):
-    "How far from one a factor may be."
-    off = 100 * max(interval.high - 1, 1 - interval.low)
-    return f"{np.ceil(off):.0f} %" if off >= 1 else f"{max(np.ceil(10 * off), 1) / 10:.1f} %"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-010e
-def _largest(interval):
-    "The largest factor, either way, that is not excluded."
-    factor = max(interval.high, 1 / interval.low if interval.low > 0 else np.inf)
-    return f"a factor of {_digits(factor)}" if factor < 100 else "any factor"
+    is_excluded = least <= interval.low and interval.high <= reach
+    return "valid" if is_excluded else "inconclusive"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-017
-def _place(part, result, feature):
+def _place(part, test, by):
     "Where a fault lies."
-    if result.by == "groups": return f"in group {printable(part.first)} of {feature}"
-    what = feature or "the uncertainty"
-    if part.first == part.last: return f"where {what} is {_short(part.first)}"
-    return f"where {what} is {_short(part.first)} to {_short(part.last)}"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-017b
-def _counted(at, n):
-    "How many points a place holds, where it is less than a tenth of them."
-    return f" ({at.count:,} of {n:,} points)" if at.count < 0.1 * n else ""
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-017c
-def _short(x):
-    "A number in three digits, or in all of a whole one."
-    return f"{x:.3g}" if abs(x) < 999.5 or abs(x) >= 1e7 else f"{x:.0f}"
+    return Place(along=by or "u", first=part.first, last=part.last, count=int(part.count),
+                 of=test.n, by_group=test.by == "groups")
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-017d
-def _parts(result, along):
-    "What the limits are about."
-    if result.by == "groups":
-        count = along.counts
-        few = int(np.sum(count < 0.5 * count.mean()))
-        left = f" but the {f'{few} ' * (few > 1)}smallest" if few else ""
-        return f"in each group{left}"
-    if along.is_constant: return "on the whole"
-    is_cut = along.counts.max() <= max(along.n / 20, 1)
-    return f"over each fifth of the points{'' if is_cut else ' that ties allow'}"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-017e
-def _change(test, feature):
-    "Along what a mean is not the same."
-    return f"between the groups of {feature}" if test.by == "groups" else (
-        f"along {feature or 'the uncertainty'}")
+def _covers(test, along):
+    "Which parts the limits are about: all rows, each fifth of them, or each group but small ones."
+    if test.by == "groups":
+        return {"kind": "groups", "n_small": int(np.sum(along.counts < 0.5 * along.counts.mean()))}
+    return {"kind": "whole" if along.is_constant else "fifths"}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-066
 def _parts_table(stretches, name, by):
@@ -293,31 +115,14 @@ def _parts_table(stretches, name, by):
         while at is not None and left > 1e-9:
             here = wide[wide["first"] == at].sort_values("count")
             if here.empty: break
-            one = here.iloc[0] if left - here["share"].iloc[0] > 0.2 - 1e-9 else here.iloc[-1]
-            rows.append(one)
-            left, later = left - one["share"], begins[begins > one["last"]]
+            row = here.iloc[0] if left - here["share"].iloc[0] > 0.2 - 1e-9 else here.iloc[-1]
+            rows.append(row)
+            left, later = left - row["share"], begins[begins > row["last"]]
             at = later[0] if later.size else None
         if left > 1e-9 or total < 1 - 1e-9: return None
         stretches = pd.DataFrame(rows)
-    found = stretches[columns].rename(columns={name: "estimate"}).reset_index(drop=True)
-    return found.astype({"count": int})
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-046
-def _size(bias, unit="stated uncertainties"):
-    return f"{_digits(bias)} {unit}" if bias < 999.5 else "any size"
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-046b
-def _brief(place):
-    "A place in the words of a headline."
-    return place.replace("the uncertainty", "u")
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-046c
-def _settle(points, n):
-    "What it would take to decide."
-    points = np.inf if points is None else float(points)
-    if not points < 1e10: return "many more points would be needed"
-    if points <= n: return "a few more points might settle it"
-    return f"about {float(f'{points:.2g}'):,.0f} such points in all might settle it"
+    table = stretches[columns].rename(columns={name: "estimate"}).reset_index(drop=True)
+    return table.astype({"count": int})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-011
 def _parts_span(test):
@@ -332,235 +137,154 @@ def _points_for_bias(test, setup):
     return test.points_needed(setup.tolerance - 1) if test.along.is_constant else None
 
 # %% ../../nbs/errors/50_conclusions.ipynb #4e17faf8
-def _part_to_name(test, feature, is_shown):
-    "Whether a part tells a bias in place of the mean of all points, and which, if one is sure."
-    at = test.stretch
-    if at is not None and at.confidence_interval.holds(0): at = None
-    tells = feature is not None or test.pvalue < test.mean_pvalue
-    if feature is None and is_shown and test.mean_is_biased:
-        tells = test.bias_changes and at is not None and not 0 <= at.mean / test.estimate < 2
-    return tells, at if tells else None
+def _part_to_name(test, by, is_shown):
+    "Whether a part stands for a bias in place of all rows, and which, if one is sure."
+    part = test.stretch
+    if part is not None and part.confidence_interval.holds(0): part = None
+    stands = by is not None or test.pvalue < test.mean_pvalue
+    if by is None and is_shown and test.mean_is_biased:
+        is_larger = part is not None and not 0 <= part.mean / test.estimate < 2
+        stands = test.bias_changes and is_larger
+    return stands, part if stands else None
 
-# %% ../../nbs/errors/50_conclusions.ipynb #a7d6d2d5
-def _opposite(test, named, feature):
+# %% ../../nbs/errors/50_conclusions.ipynb #4e17faf8bx
+def _opposite(test, named, by):
     "Where the bias is surest to be on the other side of zero than where it is named."
     side = np.sign(named.mean)
     parts = test.stretches.assign(end=-side * test.stretches["high" if side > 0 else "low"])
     parts = parts[parts["end"] > 0]
-    if parts.empty: return ""
-    at = next(parts.nlargest(1, "end").itertuples(index=False))
-    return f", and {_mean(at.mean, Interval(at.low, at.high))} {_place(at, test, feature)}"
+    if parts.empty: return None
+    surest = next(parts.nlargest(1, "end").itertuples(index=False))
+    return {"mean": float(surest.mean), "low": float(surest.low), "high": float(surest.high),
+            "part": _place(surest, test, by)}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #173c159c
-def _besides(test, named, feature):
-    "What is told beside a named part: where it is the other way; where mean and change are shown."
-    text = "" if named is None else _opposite(test, named, feature)
-    if feature is not None or not (test.mean_is_biased and test.bias_changes): return text
-    if named is not None:
-        return text + f"; over all points it is {_mean(test.estimate, test.confidence_interval)}"
-    at = test.stretch
-    if at is None or at.confidence_interval.holds(0): return "; it depends on the uncertainty"
-    return ("; it depends on the uncertainty, and is "
-            f"{_mean(at.mean, at.confidence_interval)} {_place(at, test, None)}")
-
-# %% ../../nbs/errors/50_conclusions.ipynb #173c159d
-def _bias_short(test, size, feature):
-    "How large a bias may be: of all points, and of any fifth of them or any group."
-    where = "in a group" if test.by == "groups" else "in a fifth of the points"
-    local = f"up to {_size(size, 'u')} is not excluded {where}"
-    if feature is not None: return f"No bias found along {feature}, but {local}"
-    interval = test.confidence_interval
-    whole = np.ceil(100 * max(-interval.low, interval.high)) / 100
-    if not np.isfinite(whole) or test.along.is_constant or whole >= size:
-        return f"No bias found, but up to {_size(max(size, whole), 'u')} is not excluded"
-    return f"No bias found: on average it is below {_size(whole, 'u')}, but {local}"
+def _bias_besides(test, named, by):
+    "What is shown beside the named part: the other side of zero, all rows, a dependence on u."
+    both = by is None and test.mean_is_biased and test.bias_changes
+    largest, part = None, test.stretch
+    if both and named is None and part is not None and not part.confidence_interval.holds(0):
+        largest = {"mean": part.mean, "low": part.confidence_interval.low,
+                   "high": part.confidence_interval.high, "part": _place(part, test, None)}
+    return {"opposite": None if named is None else _opposite(test, named, by),
+            "whole_too": both and named is not None, "depends_on_u": both and named is None,
+            "largest": largest}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-019
-def _bias(test, setup, pvalue, feature=None, note=""):
-    "Are errors zero on average and in every part; for a feature, in every part of it?"
-    span, found = _parts_span(test), f"p = {pvalue:.2g}{note}"
+def _bias(test, setup, pvalue, by=None, n_asked=1):
+    "Are errors zero on average and in every part; along a column, in every part of it?"
+    span = _parts_span(test)
     status = _status(setup, pvalue, span, is_factor=False)
-    is_change, at = _part_to_name(test, feature, status == "invalid")
-    value, interval, where, no = test.estimate, test.confidence_interval, "", "No bias is seen"
-    if not feature and status != "invalid" and not interval.holds(0):
-        found += " for the mean and its change together"  # the interval is that of one question
-    mean = "" if feature else f": the mean of E/u is {_mean(value, interval)}"
-    if at is not None:
-        value, interval, where = at.mean, at.confidence_interval, f" {_place(at, test, feature)}"
-    size = max(-span.low, span.high, *((-interval.low, interval.high) if status != "valid" and
-                                       not feature else (0.0,)))
-    size = np.ceil(100 * size) / 100 + 0.0
-    if feature: no = f"No sign that a bias depends on {feature}"
-    if status == "invalid" and is_change and at is None:
-        change = f"changes {_change(test, feature)}"
-        says = f"The errors are biased in places: the mean of E/u {change} ({found})."
-        short = f"Biased in places: E/u {_brief(change)}"
-    elif status == "invalid":
-        share = "" if at is None else f"{at.count:,} of {test.n:,} points; "
-        says = (f"The errors are biased: the mean of E/u is {_mean(value, interval)}{where} "
-                f"({share}{found}){_besides(test, at, feature)}.")
-        brief = where.replace("the uncertainty", "the uncertainty u")
-        unit, more = (" u", "") if brief != where else ("", " times the uncertainty u")
-        if at is not None: brief += _counted(at, test.n)
-        short = f"Biased: errors average {_mean(value, interval, unit)}{more}{brief}"
-    elif status == "valid":
-        says = (f"{no} ({found}){mean}, and {_parts(test, test.along)} "
-                f"{'the mean of E/u' if feature else 'it'} is within {size:.2f} stated "
-                "uncertainties of zero.")
-        short = f"No bias beyond {size:.2f} times the uncertainty u"
-    else:
-        says = (f"{no} ({found}){mean}, but {_parts(test, test.along)} one of {_size(size)} could "
-                f"be there unseen; {_settle(_points_for_bias(test, setup), test.n)}.")
-        short = _bias_short(test, size, feature)
-    if at is not None or test.stretch_interval is not None: says += f" {test.caution}".rstrip()
-    return Conclusion(question=f"bias: {feature}" if feature else BIAS, feature=feature,
-                      status=status, reason="precision" if status == "inconclusive" else None,
-                      sentence=says, short=short, pvalue=pvalue, confidence_interval=interval,
-                      result=test, parts=_parts_table(test.stretches, "mean", test.by),
-                      estimate=value, test=f"mean and running sum of E/u, {test.method}, "
-                           f"{test.n_resamples:,} draws")
+    is_change, part = _part_to_name(test, by, status == "invalid")
+    estimate, interval = test.estimate, test.confidence_interval
+    if part is not None: estimate, interval = part.mean, part.confidence_interval
+    ends = [-span.low, span.high]
+    if status != "valid" and by is None: ends += [-interval.low, interval.high]
+    has_limits = part is not None or test.stretch_interval is not None
+    facts = {"mean": test.estimate, "mean_low": test.confidence_interval.low,
+             "mean_high": test.confidence_interval.high, "n_asked": n_asked,
+             "place_unknown": status == "invalid" and is_change and part is None,
+             "covers": _covers(test, test.along), "is_skewed": has_limits and bool(test.caution),
+             "n_resamples": test.n_resamples, "n_planned": test.n_resamples,
+             **_bias_besides(test, part if status == "invalid" else None, by)}
+    return Finding(
+        name=BIAS if by is None else f"bias by {by}", kind="bias", by=by,
+        by_group=test.by == "groups", scope="whole" if by is None else "named", status=status,
+        reason="precision" if status == "inconclusive" else None, pvalue=pvalue, unit="u",
+        estimate=estimate, low=interval.low, high=interval.high, n=test.n, test=test,
+        tolerance=setup.tolerance - 1, excluded_beyond=max(ends),
+        rows_needed=_points_for_bias(test, setup), part=None if part is None else
+        _place(part, test, by), parts=_parts_table(test.stretches, "mean", test.by),
+        facts=facts | setup.facts)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012
-_HEAVY = "their tails are so heavy that a few of them decide any mean square"
-
-
 def _average(sample, setup):
-    "Are errors as large as stated, on average?"
-    test, direction, reason = average_of(
-        sample, n_calibration=setup.n_calibration, **setup.resamples), None, None
+    "Are errors as large as predicted, on average?"
+    test = average_of(sample, n_calibration=setup.n_calibration, **setup.resamples)
     if test.reason: raise NothingToTest(test.reason, test.reason)
     if sample.by_scaled_size.is_constant:
-        raise NothingToTest("nothing varies", "all scaled errors have the same size, so that "
-                            "nothing tells how sure their mean square is")
-    size = f"{_times(test.estimate, test.confidence_interval)} as large as stated"
-    found = f"p = {test.pvalue:.2g}"
-    status = _status(setup, test.pvalue, test.confidence_interval)
-    is_lost = test.is_heavy and not test.is_shown
-    if is_lost: status = "inconclusive"
-    if status == "invalid":
-        direction = "too small" if test.estimate > 1 else "too large"
-        if test.pvalue_if_heavy is not None:
-            found += f"; {test.pvalue_if_heavy:.1g} if tails are like Student's t3"
-        unless = _unless(sample, test)
-        says = (f"On average the uncertainties are {direction}: the errors are {size} ({found})"
-                f"{unless}.")
-        short = (f"Uncertainties {direction} on average: errors {size}"
-                 + ", unless rarer ones are far larger" * bool(unless))
-    elif status == "valid":
-        low, high = test.confidence_interval
-        says = (f"On average the errors are as large as stated, {size.split(' as')[0]} ({found})."
-                if 2 / 3 < low and high < 1.5 else
-                f"No fault of the average beyond the tolerance: the errors are {size} ({found}).")
-        short = f"Right on average to within {_off(test.confidence_interval)}"
-    else:
-        few = (sample.n if sample.groups is None else sample.groups.labels.size) < 20
-        reason = "tails" if is_lost and not few else "precision"
-        short = f"Not decided on average: errors {size}"
-        says = (f"Not decided: the errors are {size}, but "
-                f"{'too few to tell how heavy their tails are' if few else _HEAVY}."
-                if is_lost else
-                f"No fault of the average is seen ({found}), but the errors are {size}; "
-                f"{_settle_average(test, setup)}.")
-    return Conclusion(question=AVERAGE, status=status, reason=reason, direction=direction,
-                      sentence=says, short=short, pvalue=test.pvalue, estimate=test.estimate,
-                      confidence_interval=test.confidence_interval, result=test,
-                      test=f"mean square of E/u against 1, {test.method}")
+        raise NothingToTest("nothing varies", "all scaled errors have the same size, so the "
+                            "uncertainty of their mean square is unknown")
+    interval = test.confidence_interval
+    status = _status(setup, test.pvalue, interval)
+    needed, tails, direction, reason = test.points_needed(setup.tolerance), None, None, None
+    if test.is_heavy and not test.is_shown:
+        status = "inconclusive"
+        tails = "few" if _units(sample) < 20 else "heavy"
+    if status == "invalid": direction = "too small" if test.estimate > 1 else "too large"
+    if status == "inconclusive": reason = "tails" if tails == "heavy" else "precision"
+    fit_decides = bool(needed is None and test.n_calibration and interval.high < np.inf)
+    facts = {"pvalue_if_heavy": test.pvalue_if_heavy, "unseen": _unseen(sample, test),
+             "tails": tails, "fit_decides": fit_decides, "n_calibration": test.n_calibration}
+    return Finding(
+        name=AVERAGE, kind="average", status=status, reason=reason, direction=direction,
+        estimate=test.estimate, low=interval.low, high=interval.high, pvalue=test.pvalue,
+        unit="×", tolerance=setup.tolerance, excluded_beyond=_farthest(interval),
+        rows_needed=needed, n=test.n, test=test, facts=facts | setup.facts)
 
+# %% ../../nbs/errors/50_conclusions.ipynb #cell-012bx
+def _units(sample):
+    "How many independent rows or groups there are."
+    return sample.n if sample.groups is None else sample.groups.labels.size
 
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-053
-def _settle_average(test, setup):
-    "What it would take to decide, unless it is the fit and not this test that leaves it open."
-    points = test.points_needed(setup.tolerance)
-    if points is None and test.n_calibration and test.confidence_interval.high < np.inf:
-        return ("no number of points would settle it, since the uncertainties were fitted to "
-                f"{test.n_calibration:,} errors only")
-    return _settle(points, test.n)
+# %% ../../nbs/errors/50_conclusions.ipynb #cell-012cx
+def _farthest(interval):
+    "The largest factor, either way, that is not excluded."
+    return max(interval.high, 1 / interval.low if interval.low > 0 else np.inf)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-053c
-def _unless(sample, test):
+def _unseen(sample, test):
     "The rare errors that could be missing here, and would make the average right."
-    rate = 3 / (sample.n if sample.groups is None else sample.groups.labels.size)
-    if test.estimate >= 1 or rate > 0.2: return ""
+    rate = 3 / _units(sample)
+    if test.estimate >= 1 or rate > 0.2: return None
     size = np.sqrt((1 - (1 - rate) * test.estimate**2) / rate)
-    if not np.abs(sample.scaled).max() < size <= 10: return ""
-    of = "points" if sample.groups is None else "groups"
-    return f", unless one in {1 / rate:,.0f} {of}, none of them here, errs by {size:.2g} u"
+    if not np.abs(sample.scaled).max() < size <= 10: return None
+    return {"rate": rate, "size": float(size), "of": "rows" if sample.groups is None else "groups"}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-013
-def _dependence(test, sizes, along, setup, pvalue, feature=None, note=""):
-    "Do scaled errors depend on the uncertainty, a feature, or groups?"
-    span, at, found = sizes.relative_interval, sizes.named, f"p = {pvalue:.2g}{note}"
-    status, reason = _status(setup, pvalue, span), None
-    doubt = _doubt(test, at, feature, found) if status == "invalid" else ""
-    if doubt or status != "invalid" and sizes.is_heavy: status = "inconclusive"
+def _dependence(test, sizes, along, setup, pvalue, by=None, n_asked=1):
+    "Do the sizes of scaled errors depend on the uncertainty, a column, or groups?"
+    span, part = sizes.relative_interval, sizes.named
+    status, doubt, tails, reason = _status(setup, pvalue, span), "", None, None
+    if status == "invalid": doubt = _doubt(test, part)
+    elif sizes.is_heavy: tails = "heavy" if (test.n_groups or test.n) >= 20 else "few"
+    if doubt or tails: status = "inconclusive"
     if status == "inconclusive":
-        reason = "tails" if sizes.is_heavy and (test.n_groups or test.n) >= 20 else "precision"
-    depend = (f"differ between the groups of {feature}" if test.by == "groups" else
-              f"depend on {feature or 'the uncertainty'}")
-    over = "Over their range" if feature is None else f"Along {feature}"
-    says, short = f"No sign that scaled errors {depend} ({found})", f"{over}: no fault is seen"
-    limits = f"between {_digits(span.low)} and {_digits(span.high)} times their average size"
-    if span.high == np.inf:
-        limits = f"from {_digits(span.low)} times their average size up" if span.low else "at all"
-    if status == "invalid":
-        says, short = _wrong_there(test, at, feature, found, over)
-    elif doubt: says, short = doubt, f"{over}: not decided whether sizes differ"
-    elif status == "valid":
-        says += f": {_parts(test, along)} they are {limits}"
-        short = f"{over}: even to within {_off(span)}"
-    elif reason == "tails":
-        says += ", but their tails are too heavy to say what could be there"
-        short = f"{over}: not decided, since tails are too heavy"
-    elif sizes.is_heavy:
-        says += ", but they are too few to tell how heavy their tails are, and what could be there"
-        short = f"{over}: not decided, since too few points tell how heavy tails are"
-    else:
-        says += (f", but {_parts(test, along)} anything {limits} could be there unseen; "
-                 f"{_settle(sizes.points_needed(setup.tolerance), test.n)}")
-        short += f", but {_largest(span)} could be there"
-    return Conclusion(question=f"adaptivity: {feature}" if feature else CONSISTENCY,
-                      feature=feature, status=status, reason=reason, pvalue=pvalue, short=short,
-                      sentence=f"{says}.", result=test, estimate=None if at is None else at.factor,
-                      parts=_parts_table(sizes.stretches, "factor", sizes.by),
-                      confidence_interval=None if at is None else at.confidence_interval,
-                      test=f"Kuiper's range of the cumulative scaled errors, {test.method}, "
-                           f"{_drawn(test)} draws")
-
+        is_heavy = sizes.is_heavy and (test.n_groups or test.n) >= 20
+        reason = "tails" if is_heavy else "precision"
+    facts = {"relative_low": span.low, "relative_high": span.high, "doubt": doubt, "tails": tails,
+             "n_asked": n_asked, "covers": _covers(test, along), "n_resamples": test.n_resamples,
+             "n_planned": test.n_planned, **_elsewhere(part)}
+    interval = None if part is None else part.confidence_interval
+    return Finding(
+        name=ALONG_U if by is None else f"size by {by}", kind="size", by=by,
+        by_group=test.by == "groups", scope="whole" if by is None else "named", status=status,
+        reason=reason, pvalue=pvalue, unit="×", n=test.n, test=test,
+        estimate=None if part is None else part.factor, low=interval and interval.low,
+        high=interval and interval.high, tolerance=setup.tolerance,
+        excluded_beyond=_farthest(span), rows_needed=sizes.points_needed(setup.tolerance),
+        part=None if part is None else _place(part, test, by),
+        parts=_parts_table(sizes.stretches, "factor", sizes.by), facts=facts | setup.facts)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-013d
-def _doubt(test, at, feature, found):
+def _doubt(test, part):
     "Why a small p-value alone shows no difference of sizes; empty where limits show one too."
-    if at is not None and not at.relative_interval.holds(1): return ""
-    if test.by == "groups":
-        return (f"Scaled errors differ between the groups of {feature} ({found}), perhaps only in "
-                "the shape of their distribution: by the limits no group is of another size for "
-                "sure")
-    if not test.method.startswith("random signs of groups"): return ""
-    return (f"Scaled errors may depend on {feature or 'the uncertainty'} ({found}), but groups are "
-            "so unequal that chance makes such p-values more often than they say, and by the "
-            "limits no stretch is of another size for sure")
+    if part is not None and not part.relative_interval.holds(1): return ""
+    if test.by == "groups": return "shape"
+    return "unequal groups" if test.method.startswith("random signs of groups") else ""
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-052
-def _wrong_there(test, at, feature, found, over):
-    "Where errors are too large or too small, by how much, and whether the place is sure."
-    if at is None:
-        return f"The errors are {test.where(feature)} ({found})", f"{over}: wrong in places"
-    here, place, other = at.confidence_interval, _place(at, test, feature), at.elsewhere_interval
-    size, rest, is_sure = _times(at.factor, here), "", not here.holds(1)
-    brief = few = place + _counted(at, test.n)
-    says = f"{size} as large as stated {place} ({at.count:,} of {test.n:,} points"
-    if other is not None:
-        rest, is_sure_there = f" and {_times(at.elsewhere, other)} elsewhere", not other.holds(1)
-        if is_sure_there > is_sure or is_sure_there == is_sure and at.share > 0.5:
-            size, brief = _times(at.elsewhere, other), f"except {few}"
-        is_sure = is_sure or is_sure_there
-    sized = f"errors {size} as large as stated"
-    if is_sure:
-        return (f"The errors are {says}){rest} ({found})",
-                f"{over}: {sized} {_brief(brief)}")
-    return (f"The sizes of the errors differ {_change(test, feature)} ({found}), though just where "
-            f"is less sure: they are {says}; the limits allow for the choice of the place){rest}",
-            f"{over} sizes differ, perhaps {_brief(brief)}: {sized}")
+def _elsewhere(part):
+    "The size outside the named part, and whether either surely differs from what was predicted."
+    if part is None:
+        return {"elsewhere": None, "place_is_sure": False, "elsewhere_is_surer": False}
+    is_sure, outside = not part.confidence_interval.holds(1), part.elsewhere_interval
+    if outside is None:
+        return {"elsewhere": None, "place_is_sure": is_sure, "elsewhere_is_surer": False}
+    is_sure_outside = not outside.holds(1)
+    is_surer = is_sure_outside > is_sure or is_sure_outside == is_sure and part.share > 0.5
+    return {"elsewhere": {"factor": part.elsewhere, "low": outside.low, "high": outside.high},
+            "place_is_sure": is_sure or is_sure_outside, "elsewhere_is_surer": bool(is_surer)}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015
 def _perfect_link(sample, setup):
@@ -572,38 +296,26 @@ def _perfect_link(sample, setup):
     return consistency_of(sample, statistic="cc", **few)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015s
-def _link(sample, setup):
+def _ranking(sample, setup):
     "Do larger errors come with larger uncertainties, as much as they should?"
     test = link_of(sample, **setup.stopping(sample, 1, 0.2))
     perfect = _perfect_link(sample, setup)
-    cc, span, status, direction = test.statistic, perfect.null_interval, "inconclusive", None
-    is_weak, is_less = cc < perfect.null_mean / 2, cc < span.low
-    k = next((k for k in (2, 3) if (round(cc, k) < round(span.low, k)) == is_less), 4)
-    reach = f"{span.low:.{k}f} to {span.high:.{k}f}".replace("-", "−")
-    against = monte_carlo_pvalue(cc, test.null_distribution, "less")
+    correlation, span = test.statistic, perfect.null_interval
+    is_weak, is_less = correlation < perfect.null_mean / 2, correlation < span.low
+    against = monte_carlo_pvalue(correlation, test.null_distribution, "less")
+    status, direction = "inconclusive", None
     if is_weak and against <= setup.level / 5: status, direction = "invalid", "reversed"
     elif is_weak and is_less: status = "invalid"
     elif test.pvalue <= setup.level: status = "valid"
-    by_rank = ", by rank though not on average" * _rises(sample)
-    says, short = {"reversed": (f"Larger errors come with smaller uncertainties{by_rank}",
-                                f"Reversed{by_rank}: larger errors come with smaller u"),
-                   "invalid": ("Larger errors hardly come with larger uncertainties",
-                               "Larger errors hardly come with larger u"),
-                   "valid": ("Larger errors come with larger "
-                             f"uncertainties{', though less than they should' * bool(is_less)}",
-                             "Larger errors come with larger u"),
-                   "inconclusive": ("No sign that larger errors come with larger uncertainties",
-                                 "Not decided whether u ranks the errors")}[
-                                     direction or status]
-    pvalue = against if direction else test.pvalue
-    return Conclusion(question=LINK, status=status, direction=direction, short=short, estimate=cc,
-                      reason="precision" if status == "inconclusive" else None, pvalue=pvalue,
-                      sentence=f"{says} (rank correlation CC = {cc:.{k}f}".replace("-", "−")
-                               + f", p = {pvalue:.2g}; it would be {reach} if scaled "
-                               "errors did not depend on u).",
-                      confidence_interval=span, result=test,
-                      test="rank correlation of |E| and u, one-sided, "
-                           f"{_drawn(test)} shuffles of |E|")
+    digits = next((k for k in (2, 3)
+                   if (round(correlation, k) < round(span.low, k)) == is_less), 4)
+    facts = {"expected_low": span.low, "expected_high": span.high, "is_less": bool(is_less),
+             "digits": digits, "rises": _rises(sample), "n_resamples": test.n_resamples,
+             "n_planned": test.n_planned}
+    return Finding(
+        name=RANKING, kind="ranking", status=status, direction=direction, estimate=correlation,
+        reason="precision" if status == "inconclusive" else None, n=sample.n,
+        pvalue=against if direction else test.pvalue, test=test, facts=facts | setup.facts)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015sr
 def _rises(sample):
@@ -612,13 +324,11 @@ def _rises(sample):
     return bool(np.polynomial.polynomial.polyfit(rank, np.abs(sample.error), 1)[1] >= 0)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018
-def _open(question, nothing, feature=None):
+def _open(name, kind, nothing, by=None):
     "A question that these data cannot answer."
-    where = {BIAS: "Bias", AVERAGE: "Average", CONSISTENCY: "Range", LINK: "Link"}
-    return Conclusion(question=question, feature=feature, status="inconclusive",
-                      reason="nothing to test", sentence=f"Not decided: {nothing.reason}.",
-                      short=f"{where.get(question, f'Along {feature}')}: not decided, since "
-                            f"{nothing.reason}")
+    return Finding(name=name, kind=kind, by=by, scope="whole" if by is None else "named",
+                   status="inconclusive", reason="nothing to test",
+                   facts={"nothing": nothing.reason})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018b
 def _whole(sample, setup):
@@ -634,48 +344,46 @@ def _range(sample, setup):
     return _dependence(test, sizes, sample.by_uncertainty, setup, test.pvalue)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018d
-def _asked(question, ask, *arguments):
+def _asked(name, kind, ask, *arguments):
     "The answer, or why there is none."
     try: return ask(*arguments)
-    except NothingToTest as nothing: return _open(question, nothing)
+    except NothingToTest as nothing: return _open(name, kind, nothing)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-028
-def _along(ask, question, sample, features, setup):
-    "A conclusion for each feature, with Holm's correction among them."
+def _along(ask, kind, sample, features, setup):
+    "A finding for each column, with Holm's correction among them."
     enough = max(setup.n_resamples, int(np.ceil(2 * len(features) / setup.level)))
-    setup, tests, found = replace(setup, n_resamples=enough), {}, {}
-    options = setup.shuffles if ask is bias_of else setup.stopping(
-        sample, 1, 1 / max(len(features), 1))  # Holm compares with no less
+    setup, tests, findings = replace(setup, n_resamples=enough), {}, {}
+    options = setup.stopping(sample, 1, 1 / max(len(features), 1))  # Holm compares with no less
+    if kind == "bias": options = setup.shuffles
     for name, along in features.items():
         try: tests[name] = ask(sample, along, **options)
         except NothingToTest as nothing:
-            found[name] = _open(f"{question}: {name}", nothing, name)
+            findings[name] = _open(f"{kind} by {name}", kind, nothing, name)
     adjusted = holm([test.pvalue for test in tests.values()]).tolist() if tests else []
-    note = f" adjusted for {len(tests)} features" if len(tests) > 1 else ""
-    for p, (name, test) in zip(adjusted, tests.items()):
-        if ask is bias_of: one = _bias(test, setup, p, name, note)
+    for pvalue, (name, test) in zip(adjusted, tests.items()):
+        if kind == "bias": finding = _bias(test, setup, pvalue, name, len(tests))
         else:
             sizes = factors_of(sample, features[name], **setup.resamples)
-            one = _dependence(test, sizes, features[name], setup, p, name, note)
+            finding = _dependence(test, sizes, features[name], setup, pvalue, name, len(tests))
         is_least = test.pvalue * (test.n_resamples + 1) < 1.5
-        found[name] = _too_coarse(one) if p > setup.level and is_least else one
-    return {f"{question}: {name}": found[name] for name in features}
+        if pvalue > setup.level and is_least: finding = _too_coarse(finding)
+        findings[name] = finding
+    return {f"{kind} by {name}": findings[name] for name in features}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-028c
-def _too_coarse(found):
-    "Many points leave time for few shuffles: too few to find anything among many features."
-    return replace(found, status="inconclusive", reason="shuffles", sentence=(
-        f"Not decided: none of {found.result.n_resamples:,} shuffles reached the data, but with so "
-        f"few of them p = {found.pvalue:.2g}, adjusted for the number of features, cannot be "
-        "smaller; ask about fewer features."), short=f"Along {found.feature}: not decided, since "
-                   f"too few shuffles can be made")
+def _too_coarse(finding):
+    "Many rows leave time for few shuffles: too few to find anything among many columns."
+    return replace(finding, status="inconclusive", reason="shuffles",
+                   facts=finding.facts | {"n_shuffles": finding.test.n_resamples})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033
 def _sizes(sample, features, setup):
     "The questions about the size of errors."
-    found = {question: _asked(question, ask, sample, setup) for question, ask in
-             ((AVERAGE, _average), (CONSISTENCY, _range), (LINK, _link))}
-    return found | _along(consistency_of, "adaptivity", sample, features, setup)
+    whole = {name: _asked(name, kind, ask, sample, setup) for name, kind, ask in
+             ((AVERAGE, "average", _average), (ALONG_U, "size", _range),
+              (RANKING, "ranking", _ranking))}
+    return whole | _along(consistency_of, "size", sample, features, setup)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033b
 def _answers(sample, features, setup):
@@ -683,28 +391,30 @@ def _answers(sample, features, setup):
     hidden = [name for name, along in features.items() if _holds_outcome(sample.error, along)]
     if hidden:
         known = {name: along for name, along in features.items() if name not in hidden}
-        asked = {one.question: one for name in hidden for one in _not_asked(name)}
+        asked = {finding.name: finding for name in hidden for finding in _not_asked(name)}
         return _ordered(_answers(sample, known, setup) | asked, features)
     if signs_are_lost(sample):
-        biases = {one.question: one for one in _without_signs(sample, features)}
-    else: biases = {BIAS: _asked(BIAS, _whole, sample, setup)} | _along(
-        bias_of, "bias", sample, features, setup)
-    shown = [one.result for one in biases.values() if one.status == "invalid"]
+        biases = {finding.name: finding for finding in _without_signs(sample, features)}
+    else:
+        whole = {BIAS: _asked(BIAS, "bias", _whole, sample, setup)}
+        biases = whole | _along(bias_of, "bias", sample, features, setup)
+    shown = [finding.test for finding in biases.values() if finding.status == "invalid"]
     if not shown: return _ordered(biases | _sizes(sample, features, setup), features)
     as_is = _sizes(sample, features, setup.fewer)
     mixed = [name for name in features if any(
-        one.along is features[name] and groups_are_small(one) for one in shown)]
+        test.along is features[name] and groups_are_small(test) for test in shown)]
     asked = {name: along for name, along in features.items() if name not in mixed}
     centred = _sizes(centred_of(sample, shown), asked, setup)
-    centred |= {f"adaptivity: {name}": _mixed(name) for name in mixed}
-    sizes = {name: _without_bias(one, centred[name], setup) for name, one in as_is.items()}
+    centred |= {f"size by {name}": _mixed(name) for name in mixed}
+    sizes = {name: _without_bias(finding, centred[name], setup)
+             for name, finding in as_is.items()}
     return _ordered(biases | sizes, features)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033c
 def _mixed(name):
     "The question about the sizes of small groups whose means were taken out."
-    few = f"the groups of {name} hold too few rows to tell size from mean"
-    return _open(f"adaptivity: {name}", NothingToTest(few, few), name)
+    few = f"the groups of {name} hold too few rows to separate size from mean"
+    return _open(f"size by {name}", "size", NothingToTest(few, few), name)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033o
 def _holds_outcome(error, along):
@@ -720,70 +430,67 @@ def _holds_outcome(error, along):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033p
 def _not_asked(name):
     "The questions along a column that seems to hold the outcome."
-    says = (f"Not decided: errors go with {name}, but not with what is left of it without them, as "
-            f"if {name} were, or held, what was observed. Errors go with any such column, however "
-            "good predictions are; name columns that are known beforehand.")
-    return [Conclusion(question=f"{what}: {name}", feature=name, status="inconclusive",
-                       reason="outcome", sentence=says, short=f"Along {name} nothing is judged, "
-                       "since it seems to hold what was observed")
-            for what in ("bias", "adaptivity")]
+    return [Finding(name=f"{kind} by {name}", kind=kind, by=name, scope="named",
+                    status="inconclusive", reason="outcome") for kind in ("bias", "size")]
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-047
 def _without_signs(sample, features):
     "Questions on a bias, where errors seem to be sizes |E|."
     sign = "positive" if np.sum(sample.error > 0) > np.sum(sample.error < 0) else "negative"
-    share = "all" if np.all(sample.error >= 0) or np.all(sample.error <= 0) else "nearly all"
-    why = f"{share} errors are {sign} and many lie near 0, so that their signs seem to be lost"
+    is_all = np.all(sample.error >= 0) or np.all(sample.error <= 0)
+    facts = {"sign": sign, "share": "all" if is_all else "nearly all"}
     for name in (None, *features):
-        along = "" if name is None else f" along {name}"
-        yield Conclusion(question=BIAS if name is None else f"bias: {name}", feature=name,
-                         status="inconclusive", reason="signs", sentence=f"Not decided: {why}; bias"
-                         f"{along} can't be judged, and sizes are judged as they are.",
-                         short=f"The signs of the errors seem to be lost ({share} are {sign} and "
-                         "many near 0), so that a bias can't be judged")
+        yield Finding(name=BIAS if name is None else f"bias by {name}", kind="bias", by=name,
+                      scope="whole" if name is None else "named", status="inconclusive",
+                      reason="signs", facts=facts)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-047b
-def _ordered(found, features):
-    names = [BIAS, AVERAGE, CONSISTENCY, LINK]
-    for name in features: names += [f"bias: {name}", f"adaptivity: {name}"]
-    return {name: found[name] for name in names}
+def _ordered(findings, features):
+    names = [BIAS, AVERAGE, ALONG_U, RANKING]
+    for name in features: names += [f"bias by {name}", f"size by {name}"]
+    return {name: findings[name] for name in names}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-047c
 def _without_bias(as_is, centred, setup):
-    """The answer for centred errors, beside that for errors as they are where the two differ; a
-    fault within the tolerance that only centring shows is left to chance."""
-    is_sized = centred.question != LINK and centred.estimate is not None
+    """The answer for centred errors, with that for errors as they are where the two differ; a
+    fault within the tolerance that only centred errors show is none of the errors as they are."""
+    is_sized = centred.kind != "ranking" and centred.estimate is not None
     is_near = is_sized and 1 / setup.tolerance <= centred.estimate <= setup.tolerance
     if is_near and centred.status == "invalid" != as_is.status: return as_is
-    says = f"Without the bias, {_lower(centred.sentence)}"
-    if as_is.status != centred.status:
-        says += f" The bias makes the difference; as they are, {_lower(as_is.sentence)}"
-    return replace(centred, sentence=says, is_centred=True)
+    facts = centred.facts
+    if as_is.status != centred.status: facts = facts | {"as_is": as_is}
+    return replace(centred, centred=True, facts=facts)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-034
-def _unless_rows_decide(sample, found, without, rows, is_apart):
-    "Answers, inconclusive where they change without a few rows, which are out of line or are not."
-    where, verb = sample.row_names(rows, 5), "decides" if rows.size == 1 else "decide"
-    number = where if rows.size == 1 else f"{rows.size} rows"
-    def _either(one, other):
-        turns = one.status != "inconclusive" and "invalid" in (one.status, other.status)
-        if not (is_apart or turns): return one
-        if one.status == other.status:
-            if not _is_moved(one, other): return one
-            return replace(one, sentence=f"{one.sentence} Without {number}, "
-                                         f"{_lower(other.sentence)}")
-        says = (f"Not decided: {number} {verb} alone. Left out: {other.sentence} Kept: "
-                f"{one.sentence}")
-        base, reason = (other, "rows") if is_apart else (one, "precision")
-        return replace(base, status="inconclusive", reason=reason, direction=None, where=where,
-                       rows=tuple(rows.tolist()), sentence=says)
-    return {name: _either(one, without[name]) for name, one in found.items()}
+def _unless_rows_decide(sample, findings, without, rows, is_apart):
+    "Findings, inconclusive where they change without a few rows, which are out of line or not."
+    named = {"row_names": tuple(_row_name(sample, row) for row in rows[:5]), "moved_by": tuple(rows.tolist())}
+
+    def _either(finding, other):
+        statuses = (finding.status, other.status)
+        turns = finding.status != "inconclusive" and "invalid" in statuses
+        if not (is_apart or turns): return finding
+        if finding.status == other.status:
+            if not _is_moved(finding, other): return finding
+            return replace(finding, facts=finding.facts | named | {"without_rows": other})
+        base, reason = (other, "rows") if is_apart else (finding, "precision")
+        facts = base.facts | named | {"without": other, "with": finding}
+        return replace(base, status="inconclusive", reason=reason, direction=None,
+                       rows=tuple(rows.tolist()), facts=facts)
+    return {name: _either(finding, without[name]) for name, finding in findings.items()}
+
+# %% ../../nbs/errors/50_conclusions.ipynb #cell-034r
+def _row_name(sample, row):
+    "The position of a row, and its label where it has one."
+    label = sample.row_label(row)
+    return f"{row:,} ({label})" if label else f"{row:,}"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-034b
-def _is_moved(one, other):
+def _is_moved(finding, other):
     "Whether a size on average is another one without a few rows."
-    if one.question != AVERAGE or None in (one.estimate, other.estimate): return False
-    return max(one.estimate, other.estimate) > 1.1 * min(one.estimate, other.estimate)
+    sizes = finding.estimate, other.estimate
+    if finding.kind != "average" or None in sizes: return False
+    return max(sizes) > 1.1 * min(sizes)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-034n
 def _heaviest_row(sample, found, level):
@@ -858,7 +565,7 @@ def conclusions_of(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
-) -> dict[str, Conclusion]:  # by question, as `draw_conclusions` returns them
+) -> dict[str, Finding]:  # by name, as `draw_conclusions` returns them
     """`draw_conclusions` of a sample that is checked and sorted already.
 
     Parameters
@@ -889,8 +596,8 @@ def conclusions_of(
 
     Returns
     -------
-    dict[str, Conclusion]
-        By question, as `draw_conclusions` returns them.
+    dict[str, Finding]
+        By name, as `draw_conclusions` returns them.
 
     Raises
     ------
@@ -902,15 +609,15 @@ def conclusions_of(
                    isinstance(n_resamples, str),
                    dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress),
                    n_calibration)
-    found, rows = _answers(sample, features, setup), suspect_rows(sample)
+    findings, rows = _answers(sample, features, setup), suspect_rows(sample)
     is_apart = rows.size > 0
-    if not is_apart: rows = _heaviest_row(sample, found, setup.level)
-    if not rows.size or sample.n - rows.size < 4: return found
+    if not is_apart: rows = _heaviest_row(sample, findings, setup.level)
+    if not rows.size or sample.n - rows.size < 4: return findings
     left = np.delete(np.arange(sample.n), rows)
-    if sample.groups is not None and np.unique(sample.groups.codes[left]).size < 2: return found
+    if sample.groups is not None and np.unique(sample.groups.codes[left]).size < 2: return findings
     kept = {name: along.keep(left) for name, along in features.items()}
     without = _answers(sample.keep(left), kept, setup if is_apart else setup.fewer)
-    return _unless_rows_decide(sample, found, without, rows, is_apart)
+    return _unless_rows_decide(sample, findings, without, rows, is_apart)
 
 
 
@@ -991,8 +698,8 @@ def draw_conclusions(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
-) -> dict[str, Conclusion]:  # by question: "bias", "average calibration", "consistency",
-                             # "error-uncertainty link", "bias: NAME", "adaptivity: NAME" …
+) -> dict[str, Finding]:  # by name: "bias", "on average", "along u", "ranking",
+                          # "bias by NAME", "size by NAME" …
     """Answer whether errors are biased and whether uncertainties are right on average, everywhere and along each feature, and rank the errors.
 
     Parameters
@@ -1029,9 +736,9 @@ def draw_conclusions(
 
     Returns
     -------
-    dict[str, Conclusion]
-        By question: "bias", "average calibration", "consistency", "error-uncertainty link",
-        "bias: NAME", "adaptivity: NAME" ….
+    dict[str, Finding]
+        By name: "bias", "on average", "along u", "ranking", "bias by NAME", "size by NAME"
+        ….
 
     Raises
     ------
@@ -1051,315 +758,135 @@ def draw_conclusions(
                           n_boot=n_boot, n_resamples=n_resamples, confidence=confidence,
                           n_calibration=n_calibration, rng=rng, n_jobs=n_jobs, progress=progress)
 
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-031c
-def headline_of(
-    answers: Iterable[Conclusion],  # one for each question that was asked
-) -> str:  # a sentence for each question about the whole, and at most five about features
-    """What was shown, what was excluded, and what stays open.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-
-    Returns
-    -------
-    str
-        A sentence for each question about the whole, and at most five about features.
-    """
-    answers = list(answers)
-    whole = [one for one in answers if one.feature is None]
-    along = [one for one in answers if one.feature is not None]
-    wrong = [one for one in along if one.status == "invalid"]
-    biases, parts = [one for one in wrong[:3] if one.question.startswith(BIAS)], []
-    if biases and whole[0].status != "invalid" and whole[0].question == BIAS:
-        whole[0] = replace(whole[0], short=f"Along u {_lower(whole[0].short)}")
-    for rows, those in itertools.groupby([*whole[:1], *biases, *whole[1:]], lambda one: one.rows):
-        those = list(those)
-        told = _clauses(those) if whole[0].question == BIAS else [one.short for one in those]
-        if rows: told = [f"Not decided, since {_who(those[0])}: {'; '.join(map(_lower, told))}"]
-        parts += [f"{one[0].upper()}{one[1:]}" for one in told]
-    parts += [one.short for one in wrong[:3] if one not in biases]
-    if wrong[3:]:
-        parts.append(f"{len(wrong) - 3} more fault{'s' * (len(wrong) > 4)} along features")
-    told = _names(wrong)
-    rest = [one for one in along if one.reason != "signs"]  # of which the first sentence speaks
-    unclear = [name for name in _names(one for one in rest if one.status == "inconclusive")
-               if name not in told]
-    faulty = _names(one for one in rest if one.status != "valid")
-    fine = [name for name in _names(along) if name not in faulty]
-    if unclear: parts.append(f"Not decided along {_listed(unclear)}")
-    if fine:
-        small = _names(one for one in along if one.feature in fine and _leaves_out(one))
-        parts.append(f"Nothing wrong along {_listed(fine)}"
-                     + f", but for small groups of {_listed(small)}" * bool(small))
-    return " ".join(f"{part}." for part in parts)
-
-
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-049
-def _clauses(answers):
-    "What is said of a bias, and of sizes with and without it."
-    told = []
-    for (_, is_centred), alike in itertools.groupby(
-            answers, lambda one: (one.question.startswith(BIAS), one.is_centred)):
-        clause = _once("; ".join(_lower(one.short) for one in alike))
-        told.append(f"without the bias: {clause}" if is_centred else clause)
-    return told
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-049b
-def _once(text):
-    "Sizes that say but once as large as what."
-    first, found, rest = text.partition(" as large as stated")
-    return first + found + rest.replace(found, "").replace("; over their range: errors", ", but")
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-049c
-def _who(answer):
-    "The rows that decide an answer, and whether it is told without them or with them."
-    who = answer.where if len(answer.rows) == 1 else f"{len(answer.rows)} rows"
-    return (f"{who} alone would turn it; left out" if answer.reason == "rows" else
-            f"only {who} makes it so")
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-049d
-def _lower(text):
-    return text[0].lower() + text[1:]
-
-# %% ../../nbs/errors/50_conclusions.ipynb #678b7d45
-def _leaves_out(answer):
-    "Whether limits leave out groups of less than half the mean size."
-    if answer.parts is None or getattr(answer.result, "by", None) != "groups": return False
-    return bool((answer.parts["count"] < 0.5 * answer.parts["count"].mean()).any())
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-049e
-def _names(answers):
-    return dict.fromkeys(one.feature for one in answers)
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-049f
-def _listed(names):
-    return enumerated(list(names)) if len(names) <= 3 else f"{len(names)} features"
-
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-049h
 def by_chance(
-    answers: Iterable[Conclusion],  # one for each question that was asked
+    findings: Iterable[Finding],  # one for each question that was asked
     level: float = 0.05,  # at which each was asked, in (0, 1)
-) -> str:  # a sentence; empty where more than one question shows a fault, or one does beyond doubt
-    """How often right uncertainties show as much, where one of several questions shows a fault.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-    level : float, default 0.05
-        At which each was asked, in (0, 1).
-
-    Returns
-    -------
-    str
-        A sentence; empty where more than one question shows a fault, or one does beyond
-        doubt.
+) -> Caution | None:  # None where more than one question shows a fault, or one does beyond doubt
+    """How often calibrated uncertainties show as much, where one of several questions shows a
+    fault.
 
     References
     ----------
-    Bonferroni's inequality, over questions; features were adjusted before.
-    """
+    Bonferroni's inequality, over questions; columns were adjusted before."""
     asked = {}
-    for one in answers:
-        if one.question == LINK and one.status == "invalid": return ""  # p is of another fault
-        if one.pvalue is None: continue
-        what = one.question if one.feature is None else one.question.split(":")[0] + ":"
-        asked.setdefault(what, []).append(one)
-    wrong = [[one.pvalue for one in those if one.status == "invalid"] for those in asked.values()]
-    wrong = [min(those) for those in wrong if those]
-    if len(wrong) != 1 or wrong[0] > level or wrong[0] * len(asked) <= level: return ""
-    return (f"One of {len(asked)} questions shows a fault, with p = {wrong[0]:.2g}; right "
-            f"uncertainties show as much in one of them in up to {100 * wrong[0] * len(asked):.0f} "
-            "of 100 sets.")
+    for finding in findings:
+        if finding.kind == "ranking" and finding.status == "invalid": return None  # another fault
+        if finding.pvalue is None: continue
+        question = finding.name if finding.by is None else f"{finding.kind} by"
+        asked.setdefault(question, []).append(finding)
+    wrong = [[finding.pvalue for finding in family if finding.status == "invalid"]
+             for family in asked.values()]
+    wrong = [min(pvalues) for pvalues in wrong if pvalues]
+    if len(wrong) != 1 or wrong[0] > level or wrong[0] * len(asked) <= level: return None
+    return Caution(code="one_of_many", decides=True, facts={
+        "n_asked": len(asked), "pvalue": wrong[0], "chance": wrong[0] * len(asked)})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-035
 def next_step(
-    answers: Iterable[Conclusion],  # one for each question that was asked
-) -> str:  # a sentence
-    """What to do about it first.
+    findings: Iterable[Finding],  # one for each question that was asked
+) -> Step:  # its verb, why, and what it is about
+    """What to do first.
 
     Parameters
     ----------
-    answers : Iterable[Conclusion]
+    findings : Iterable[Finding]
         One for each question that was asked.
 
     Returns
     -------
-    str
-        A sentence.
+    Step
+        Its verb, why, and what it is about.
     """
-    answers = list(answers)
-    shown = [one for one in answers if one.status == "invalid"]
-    wrong = {one.question: one for one in shown if not _is_slight(one)}
-    lone = next((one for one in answers if one.rows), None)
-    if lone and lone.reason == "rows":
-        return f"Look at {_row_of(lone)} first: corrected or left out, judge again."
-    if any(one.reason == "signs" for one in answers):
-        return "Look for the signs of the errors, reference minus prediction; then judge again."
-    biased = next((one for name, one in wrong.items() if name.split(":")[0] == BIAS), None)
-    if biased and biased.confidence_interval.holds(0):
-        return "Find where the predictions are biased (plot it), correct them, then judge again."
-    if biased:
-        side = "high" if biased.estimate < 0 else "low"
-        test, where = biased.result, ""
-        if biased.estimate != test.estimate:
-            at = test.stretch
-            where = f" {_place(at, test, biased.feature)}{_counted(at, test.n)}"
-        known = f", and {biased.feature} is known beforehand" if biased.feature else ""
-        return (f"Correct the predictions first: they are too {side}{where}, if E is reference "
-                f"minus prediction{known}. Then judge again.")
-    places = [one.feature or "the stated uncertainty" for name, one in wrong.items()
-              if name not in (AVERAGE, LINK)]
-    if LINK in wrong and wrong[LINK].direction:
-        return ("Do not rank or select by these uncertainties; they rank the errors the wrong way "
-                "round.")
-    if LINK in wrong:
-        return ("Do not rank or select by these uncertainties; they hardly tell which errors are "
-                "large.")
-    if places:
-        return (f"Rescale the uncertainties along {_listed(places)}, on errors of their own, "
-                "then judge again.")
-    if AVERAGE in wrong:
-        return (f"Multiply the uncertainties by {_digits(wrong[AVERAGE].estimate)}, then judge "
-                "again on other errors.")
-    if shown: return "Correct the predictions where a bias as slight as this one matters."
-    if lone: return _look_at(lone)
-    reasons = {one.reason for one in answers if one.status == "inconclusive"}
-    if "precision" in reasons or "shuffles" in reasons:
-        return "Nothing is shown to be wrong; more points would tell what is still open."
-    if reasons: return "Nothing is shown to be wrong; what is open these columns cannot tell."
-    return "Use the uncertainties as they are."
+    findings = list(findings)
+    shown = [finding for finding in findings if finding.status == "invalid"]
+    wrong = [finding for finding in shown if not _is_slight(finding)]
+    decided = next((finding for finding in findings if finding.rows), None)
+    if decided is not None and decided.reason == "rows": return _check_rows(decided, "rows")
+    if any(finding.reason == "signs" for finding in findings):
+        return Step(verb="check", why="signs")
+    ranking = next((finding for finding in wrong if finding.kind == "ranking"), None)
+    sizes = [finding for finding in wrong if finding.kind != "ranking"]
+    if sizes:
+        by = tuple(dict.fromkeys(finding.by for finding in sizes if finding.by is not None))
+        return Step(verb="recalibrate", why="errors" if ranking is None else "ranking",
+                    facts={"by": by}, arguments={"by": by} if by else {})
+    if ranking is not None:
+        return Step(verb="avoid", why=ranking.direction or "ranking")
+    if shown: return Step(verb="use", why="slight_bias")
+    if decided is not None: return _check_rows(decided, "row")
+    reasons = {finding.reason for finding in findings if finding.status == "inconclusive"}
+    if reasons & {"precision", "shuffles"}: return _collect(findings)
+    return Step(verb="collect", why="columns") if reasons else Step(verb="use", why="errors")
+
+# %% ../../nbs/errors/50_conclusions.ipynb #collect-rows
+def _collect(findings):
+    "To collect rows, as many as the hardest question on the whole needs."
+    needed = [finding.rows_needed for finding in findings
+              if finding.status == "inconclusive" and finding.rows_needed is not None]
+    return Step(verb="collect", why="errors", facts={
+        "needed": max(needed, default=None), "n": max(finding.n for finding in findings)})
+
+# %% ../../nbs/errors/50_conclusions.ipynb #cell-035bx
+def _check_rows(finding, why):
+    "To look at the rows that decide."
+    return Step(verb="check", why=why, facts={"rows": finding.rows,
+                                              "row_names": finding.facts["row_names"]})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-035s
-def _is_slight(one):
+def _is_slight(finding):
     "A bias below a tenth of u, which raises the mean square of the errors by less than 1 %."
-    return one.question.split(":")[0] == BIAS and not one.confidence_interval.holds(0) and max(
-        map(abs, one.confidence_interval)) < 0.1
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-035t
-def _row_of(answer):
-    "The rows that decide; one without a label says how it is counted."
-    return answer.where if "(" in answer.where else f"{answer.where} (counted from 0)"
-
-
-def _look_at(answer):
-    return (f"Look at {_row_of(answer)}, which alone turns an answer; if it is in order, more "
-            "points can tell.")
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-068
-def mends_for(
-    answers: Iterable[Conclusion],  # one for each question that was asked
-) -> str:  # such as "one factor for all uncertainties"
-    """What could put right the faults that are shown; empty where a mend is not the next step.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-
-    Returns
-    -------
-    str
-        Such as "one factor for all uncertainties".
-    """
-    answers = list(answers)
-    if any(one.reason in ("rows", "signs") for one in answers): return ""
-    wrong = [one for one in answers if one.status == "invalid" and one.question != LINK]
-    words = []
-    for one in wrong:
-        is_bias = one.question.split(":")[0] == BIAS
-        what, name = ("a shift of the predictions" if is_bias else "a factor"), one.feature
-        if one.question == AVERAGE:
-            if all(other.question.split(":")[0] in (BIAS, AVERAGE) for other in wrong):
-                words.append("one factor for all uncertainties")
-        elif one.is_by_group: words.append(f"{what} for each group of {name}")
-        elif name is not None: words.append(f"{what} that changes along {name}")
-        elif not is_bias: words.append("a curve in the stated uncertainty")
-        else: words.append(f"{what} that changes with u" if one.result.bias_changes else what)
-    return enumerated(words)
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-068b
-def still_open(
-    answers: Iterable[Conclusion],  # one for each question that was asked
-) -> str:  # such as "bias and consistency, for want of points"; empty where all is decided
-    """What is not decided, and why.
-
-    Parameters
-    ----------
-    answers : Iterable[Conclusion]
-        One for each question that was asked.
-
-    Returns
-    -------
-    str
-        Such as "bias and consistency, for want of points"; empty where all is decided.
-    """
-    found = {}
-    for one in answers:
-        if one.status == "inconclusive": found.setdefault(one.reason, []).append(_question(one))
-    return "; ".join(f"{enumerated(names)}, {_WHY[reason]}" for reason, names in found.items())
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-068c
-_WHY = {"precision": "for want of points", "shuffles": "for want of shuffles",
-        "tails": "since tails are too heavy", "rows": "since a few rows decide",
-        "signs": "since signs seem to be lost",
-        "outcome": "since what was observed may stand in it",
-        "nothing to test": "since nothing can be tested",
-        None: "since the distribution of the errors is not known"}
-
-
-def _question(one):
-    "What was asked, in few words."
-    if one.feature is None: return one.question
-    what = {BIAS: "bias", "adaptivity": "size"}.get(one.question.split(":")[0], "coverage")
-    return f"{what} {'by' if one.is_by_group else 'along'} {one.feature}"
+    if finding.kind != "bias" or finding.low <= 0 <= finding.high: return False
+    return max(abs(finding.low), abs(finding.high)) < 0.1
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-070
 def part_tables(
-    answers: Iterable[Conclusion],  # one for each question that was asked
-    most: int = 40,  # rows of a table; of more groups those with the most points
+    findings: Iterable[Finding],  # one for each question that was asked
+    most: int = 40,  # rows of a table; of more groups those with the most rows
 ) -> dict[str, pd.DataFrame]:  # text, by title
-    """For each feature the bias and the size of errors in its groups, or from its least value on.
+    """For each column the bias and the size of errors in its groups, or from its least value on.
 
     Parameters
     ----------
-    answers : Iterable[Conclusion]
+    findings : Iterable[Finding]
         One for each question that was asked.
     most : int, default 40
-        Rows of a table; of more groups those with the most points.
+        Rows of a table; of more groups those with the most rows.
 
     Returns
     -------
     dict[str, pd.DataFrame]
         Text, by title.
     """
-    found = {}
-    for one in answers:
-        if one.feature is None or one.parts is None: continue
-        value, limits = ("mean of E/u", "its limits") if one.question.startswith(BIAS) else (
-            "factor", "limits of the factor")
-        part, name = one.parts, printable(one.feature)
-        title = f"{'Groups of' if one.is_by_group else 'Along'} {name}"
-        if len(part) > most: part = part.loc[part["count"].nlargest(most).index.sort_values()]
-        shown = distinct_names(part["first"])
-        ends = [_from_to(row, one.is_by_group, shown) for row in part.itertuples()]
-        table = pd.DataFrame({
-            name: ends, "points": [f"{count:,}" for count in part["count"]],
-            value: list(map(three_digits, part["estimate"])),
-            limits: [f"{three_digits(row.low)} to {three_digits(row.high)}"
-                     for row in part.itertuples()]})
-        before = found.get(title)
-        if before is None: found[title] = table
+    tables = {}
+    for finding in findings:
+        if finding.by is None or finding.parts is None: continue
+        title, table = _part_table(finding, most)
+        before = tables.get(title)
+        if before is None: tables[title] = table
         elif before.iloc[:, :2].equals(table.iloc[:, :2]):
-            found[title] = pd.concat([before, table.iloc[:, 2:]], axis=1)
-        else: found[f"{title}: size"], found[f"{title}: bias"] = table, found.pop(title)
-    return found
+            tables[title] = pd.concat([before, table.iloc[:, 2:]], axis=1)
+        else: tables[f"{title}: size"], tables[f"{title}: bias"] = table, tables.pop(title)
+    return tables
+
+# %% ../../nbs/errors/50_conclusions.ipynb #cell-070bx
+def _part_table(finding, most):
+    "The title and the table of one finding."
+    value, limits = "error/std", "its limits"
+    if finding.kind == "bias": value, limits = "bias/std", "limits of the bias"
+    part, name = finding.parts, printable(finding.by)
+    if len(part) > most: part = part.loc[part["count"].nlargest(most).index.sort_values()]
+    shown = distinct_names(part["first"])
+    names = [_from_to(row, finding.by_group, shown) for row in part.itertuples()]
+    return name, pd.DataFrame({
+        name: names, "rows": [f"{count:,}" for count in part["count"]],
+        value: list(map(three_digits, part["estimate"])),
+        limits: [f"{three_digits(row.low)} to {three_digits(row.high)}"
+                 for row in part.itertuples()]})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-070b
 def _from_to(row, is_group, shown):
     "What a part is called."
     if is_group: return shown[row.first]
-    return _short(row.first) + (f" to {_short(row.last)}" if row.last != row.first else "")
+    ends = value_text(row.first)
+    return ends if row.last == row.first else f"{ends} to {value_text(row.last)}"

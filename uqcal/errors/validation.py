@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import itertools
 import json
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +19,8 @@ from numpy.typing import ArrayLike
 
 from ..statistics.bootstrap import BootstrapInterval, intervals_of
 from .causes import Cause, causes_of, read_observed
-from .conclusions import (AVERAGE, CONSISTENCY, LINK, Conclusion, by_chance,
-                                      check_tolerance, conclusions_of, headline_of, mends_for,
-                                      next_step, planned_resamples, read_features, still_open)
+from .conclusions import (ALONG_U, AVERAGE, RANKING, by_chance, check_tolerance,
+                                      conclusions_of, next_step, planned_resamples, read_features)
 from .._chance.distributions import distribution_name, standard_distribution
 from .._chance.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
@@ -32,10 +28,12 @@ from .._base.inputs import (check_choice, check_choices, check_count, check_frac
 from ..statistics.references import SimulatedReference, check_n_mc, references_of, zeta_of
 from ..sample.repeats import Repeats, repeats_of
 from .._chance.resampling import affordable
-from .._base.results import (Interval, Result, enumerated, html_table, json_plain, new_axes,
-                                 three_digits)
+from .._base.results import (Interval, Result, html_table, json_plain, new_axes)
+from ..reports import Caution, Finding, Report, Step
 from ..sample.sample import Sample, equal_count_bins
 from ..statistics.statistics import TIES, skewness_gm, tied_bin_means
+from .._words.errors import errors_conclusion, parts_lines
+from .._words.scores import score_sentence
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -102,8 +100,10 @@ class Score(Result):
         "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse".
     status : str
         "valid", "invalid" or "inconclusive".
-    sentence : str
-        What that means.
+    reason : str | None
+        Why it is inconclusive: "few_bins", "few_rows", "groups" ….
+    facts : dict[str, Any]
+        Numbers that explain the reason.
     estimate : float | None
         The statistic of the data; None where it has no value.
     confidence_interval : Interval | None
@@ -116,14 +116,15 @@ class Score(Result):
         Simulated ones, by distribution.
     comparisons : tuple[Comparison, ...]
         With each reference.
-    doubt : str | None
-        Why the statistic is not fit for these data, Fig. 1's first question; None where
-        nothing speaks against it.
+    skewed : dict[str, tuple[float, float]]
+        Squares that are too skewed for a mean (Fig. 1's first question): robust skewness
+        and its limit, by "u²" ….
     """
 
     statistic: str  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse"
     status: str  # "valid", "invalid" or "inconclusive"
-    sentence: str = ""  # what that means
+    reason: str | None = None  # why it is inconclusive: "few_bins", "few_rows", "groups" …
+    facts: dict[str, Any] = field(default_factory=dict)  # numbers that explain the reason
     estimate: float | None = None  # the statistic of the data; None where it has no value
     confidence_interval: Interval | None = None  # its BCa interval; None where it has no value
     confidence: float  # level of the interval
@@ -131,8 +132,8 @@ class Score(Result):
     references: dict[str, SimulatedReference] = field(default_factory=dict, repr=False)  # simulated
     # ones, by distribution
     comparisons: tuple[Comparison, ...] = field(default=(), repr=False)  # with each reference
-    doubt: str | None = None  # why the statistic is not fit for these data, Fig. 1's first
-                              # question; None where nothing speaks against it
+    skewed: dict[str, tuple[float, float]] = field(default_factory=dict)  # squares that are too
+    # skewed for a mean (Fig. 1's first question): robust skewness and its limit, by "u²" …
 
     @property
     def label(self) -> str:
@@ -145,6 +146,17 @@ class Score(Result):
         if self.status != "invalid" or self.statistic not in _ASKED[AVERAGE]: return None
         is_small = (self.comparisons[0].zeta > 0) != (self.statistic == "rce")
         return "too small" if is_small else "too large"
+
+    @property
+    def factor(self) -> float | None:
+        "How many times as large as predicted errors are on average; None of other statistics."
+        if self.statistic not in _ASKED[AVERAGE] or not self.comparisons: return None
+        return _factor(self.statistic, self.estimate, self.comparisons[0])
+
+    @property
+    def sentence(self) -> str:
+        "What the score says."
+        return score_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each comparison; what does not apply to a known reference is <NA>.
@@ -207,23 +219,19 @@ def _differ(a, b):
 _RESTS_ON = {"zms": ("Z²",), "nll": ("Z²",), "zmse": ("Z²",), "rce": ("u²", "E²"),
              "ence": ("u²", "E²")}
 
-
-_SKEWED = {"u²": "uncertainties spread widely", "Z²": "tails of scaled errors are heavy",
-           "E²": "uncertainties spread widely or tails are heavy"}
-
 # %% ../../nbs/errors/51_validation.ipynb #cell-024i-a
 def _heavy_tails(sample):
     "Which squares have too skewed a distribution for a mean, with the skewness and its limit."
-    found = {}
+    skewed = {}
     for label, x, limit in (("u²", sample.uncertainty, 0.6), ("E²", sample.error, 0.8),
                             ("Z²", sample.scaled, 0.8)):
         squares = (x / (np.abs(x).max() or 1.0))**2
         beta = skewness_gm(squares) if np.any(squares != squares[0]) else 0.0
-        if beta > limit: found[label] = f"{beta:.2f}, over {limit}"
-    return found
+        if beta > limit: skewed[label] = (float(beta), limit)
+    return skewed
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-038
-_FEW = 20  # independent points, below which an interval by resampling fails too often
+_FEW = 20  # independent rows, below which an interval by resampling fails too often
 
 
 def _score(name, interval, references, sample, heavy):
@@ -232,79 +240,17 @@ def _score(name, interval, references, sample, heavy):
     if name == "nll": known = {"known": _nll_reference(sample)}
     comparisons = tuple(_compare(name, interval, reference, distribution)
                         for distribution, reference in (known | references).items())
-    is_grouped = sample.groups is not None and name in ("ence", "zmse")
     units = sample.n if sample.groups is None else sample.groups.labels.size
-    status = "inconclusive" if is_grouped or units < _FEW else _status(comparisons)
-    doubt = " and ".join(f"{label} is {heavy[label]}" for label in _RESTS_ON.get(name, ())
-                         if label in heavy)
-    if doubt: doubt = f"It is not fit to decide here: the robust skewness of {doubt}."
-    says = _sentence(name, interval, comparisons, status, is_grouped)
-    if units < _FEW:
-        says = (f"Not decided: {units} independent points are too few for a bootstrap interval to "
-                f"hold ({name.upper()} = {three_digits(interval.estimate)}).")
-    return Score(statistic=name, status=status, estimate=interval.estimate, interval=interval,
-                 sentence=f"{says} {doubt}".rstrip(), doubt=doubt or None,
+    status, reason = _status(comparisons), None
+    if sample.groups is not None and name in ("ence", "zmse"): reason = "groups"
+    if units < _FEW: reason = "few_rows"
+    if reason: status = "inconclusive"
+    elif status == "inconclusive": reason = "distribution"
+    skewed = {label: heavy[label] for label in _RESTS_ON.get(name, ()) if label in heavy}
+    return Score(statistic=name, status=status, reason=reason, facts={"units": units},
+                 estimate=interval.estimate, interval=interval, skewed=skewed,
                  confidence_interval=interval.confidence_interval, confidence=interval.confidence,
                  references=references, comparisons=comparisons)
-
-# %% ../../nbs/errors/51_validation.ipynb #cell-024f
-_LINK_TEXT = "A positive value says that the larger errors tend to have the larger uncertainties. "
-_INSTEAD = {"cc": _LINK_TEXT + "Look at how the error shrinks as the least certain "
-            "points are removed (confidence_curve)",
-            "ence": "Look at the reliability diagram (conditional_calibration)",
-            "zmse": "Look at the reliability diagram (conditional_calibration)"}
-
-# %% ../../nbs/errors/51_validation.ipynb #cell-024f-a
-def _sentence(name, interval, comparisons, status, is_grouped):
-    "What a status means, in the words of a user."
-    one, (low, high) = comparisons[0], interval.confidence_interval
-    label = "Correlation" if name == "correlation" else name.upper()
-    value = f"{label} is {interval.estimate:.3g}".replace("-", "−")
-    span = f"{100 * interval.confidence:g} % interval {low:.3g} to {high:.3g}".replace("-", "−")
-    misses = "" if interval.contains_estimate else ", which misses it"
-    references = " and ".join(f"{c.reference:.3g}".replace("-", "−") + f" for {c.errors} errors"
-                             for c in comparisons)
-    if is_grouped:
-        return (f"{value} ({span}{misses}), but what perfect uncertainties would give is not "
-                f"known: {references} if the rows of one group were independent, more if they are "
-                "alike. The conclusion on consistency keeps groups together.")
-    if status == "inconclusive":
-        missed = ("" if any(c.agrees for c in comparisons) else "The interval contains none of "
-                  "these, but that of another distribution might lie inside. ")
-        return (f"{value} ({span}{misses}), but what perfect uncertainties would give depends on "
-                f"the distribution of the errors: {references}. {missed}"
-                f"{_INSTEAD.get(name, 'Use ZMS instead')}, or state the distribution if you know "
-                "it.")
-    meaning = _meaning(name, interval.estimate, one, status == "valid")
-    if name in ("ence", "zmse") and one.zeta < -1:
-        return (f"{meaning}: {value}, even less than perfect uncertainties give on average, "
-                f"{references}.")
-    agree = "excludes" if abs(one.zeta) > 1 else "contains"
-    against = f"{one.reference:.3g}".replace("-", "−") if one.is_known else references
-    return (f"{meaning}: {value}, and its {span}{misses and misses + ','} {agree} what perfect "
-            f"uncertainties give, {against}.")
-
-# %% ../../nbs/errors/51_validation.ipynb #cell-024g
-def _meaning(name, estimate, one, is_valid):
-    "What a decided statistic says, without its numbers."
-    if name in ("ence", "zmse"):
-        return "Over their range the uncertainties are " + (
-            "consistent with the errors" if is_valid else "wrong in some places")
-    if name == "cc":
-        return "The uncertainties rank the errors " + (
-            "about as they should, as far as the interval tells" if is_valid
-            else "better than they should" if one.zeta > 0
-            else "worse than they should")
-    if name == "correlation":
-        if is_valid: return "Scaled errors show no trend over the range of the uncertainties"
-        spread, large = ("little", "small") if one.zeta > 0 else ("much", "large")
-        return (f"The uncertainties are spread too {spread} (compared with the average, large ones "
-                f"are too {large})")
-    if is_valid: return "On average the uncertainties have the right size"
-    factor = _factor(name, estimate, one)
-    return (f"As far as the interval tells, the uncertainties are on average too "
-            f"{'small' if factor > 1 else 'large'}, the errors being {factor:.2f} times as large "
-            "as stated")
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-024g-b
 def _factor(name, estimate, one):
@@ -315,166 +261,123 @@ def _factor(name, estimate, one):
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-026
 def _cautions(sample, scores, n_bins, ties):
-    "Sentences about conditions that the data do not meet."
-    n, found = sample.n, [
-        f"{label} has a skewed distribution (robust skewness {beta}), since {_SKEWED[label]}: "
-        "scores that are means of it are unreliable."
-        for label, beta in _heavy_tails(sample).items()]
+    "Conditions that the data do not meet."
     distinct = sample.by_uncertainty.labels.size
-    if distinct == 1:
-        found.append("All uncertainties are equal: there is nothing to rank and nothing to be "
-                     "consistent with.")
-    elif distinct < n / 2 and ties == "order":
-        found.append(f"Stratified uncertainties: only {distinct} distinct values in {n} points; "
-                     "bins depend on the order of the rows.")
+    for label, (beta, limit) in _heavy_tails(sample).items():
+        yield Caution(code="skewed_squares", facts={"of": label, "skewness": beta, "limit": limit})
+    if distinct == 1: yield Caution(code="equal_uncertainties")
+    elif distinct < sample.n / 2 and ties == "order":
+        yield Caution(code="few_distinct_uncertainties", facts={"distinct": distinct,
+                                                                "n": sample.n})
     defined = [score for score in scores.values() if score.interval is not None]
-    if any(score.statistic in ("ence", "zmse") for score in defined) and n // n_bins < 30:
-        found.append(f"Small bins: {n // n_bins} points in a bin, fewer than 30.")
+    in_bin = sample.n // n_bins
+    if any(score.statistic in ("ence", "zmse") for score in defined) and in_bin < 30:
+        yield Caution(code="small_bins", facts={"in_bin": in_bin})
     if sample.groups is not None and any(score.references for score in defined):
-        found.append("Simulated references take rows of one group as independent. If they are "
-                     "alike, perfect uncertainties give larger ENCE and ZMSE, stay inconclusive "
-                     "therefore, and a wider range of CC about the same mean.")
-    return (*found, *itertools.chain(*map(_interval_cautions, defined)))
+        yield Caution(code="references_ignore_groups")
+    for score in defined: yield from _interval_cautions(score)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-026b
 def _interval_cautions(score):
-    "Sentences about an interval that may not be what it seems."
-    interval, label = score.interval, score.label
-    if abs(interval.z0) > 0.4:
-        yield (f"The interval of {label} rests on few bootstrap values: resampling shifts the "
-               f"statistic so much (z₀ = {interval.z0:.2f})".replace("-", "−")
-               + f" that only {min(interval.extreme)} of {interval.n_boot} lie beyond one limit; "
-               "it changes with the seed, and its level "
-               "is not the nominal one.")
+    "What an interval may not be."
+    interval = score.interval
+    facts = {"statistic": score.label, "z0": interval.z0, "dropped": interval.n_dropped,
+             "n_boot": interval.n_boot}
+    if abs(interval.z0) > 0.4: yield Caution(code="unstable_interval", facts=facts)
     if not interval.contains_estimate:
-        yield (f"The interval of {label} does not contain its own estimate; |ζ| ≤ 1 and the "
-               "interval test may disagree.")
-    if interval.n_dropped:
-        yield (f"{label} was undefined in {interval.n_dropped} of {interval.n_boot} resamples, "
-               "which were left out.")
+        yield Caution(code="interval_misses_estimate", facts=facts)
+    if interval.n_dropped: yield Caution(code="undefined_in_resamples", facts=facts)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-026d
-_ASKED = {AVERAGE: ("zms", "nll", "rce"), CONSISTENCY: ("ence", "zmse", "correlation"),
-          LINK: ("cc",)}
-_ANSWERS = {(AVERAGE, "valid"): "On average the score agrees with that of perfect uncertainties.",
-            (CONSISTENCY, "valid"): "Over their range the scores agree with those of perfect "
-            "uncertainties.",
-            (CONSISTENCY, "invalid"): "Over their range the errors do not scatter as stated.",
-            (LINK, "valid"): "The ranking of errors can't be told from a perfect one.",
-            (LINK, "invalid"): "The uncertainties do not rank the errors as perfect ones would."}
+_ASKED = {AVERAGE: ("zms", "nll", "rce"), ALONG_U: ("ence", "zmse", "correlation"),
+          RANKING: ("cc",)}
 _IN_THE_FILE = {"outlier", "unit in a row", "code for missing", "duplicate rows", "zero errors",
                 "uncertainty from error", "sorted columns", "swapped columns", "squared errors",
                 "absolute errors", "shifted rows", "reversed rows", "mixed units",
                 "outcomes as errors", "unit in a group", "variance", "root", "precision", "inverse",
                 "logarithm"}
-_OPEN = ("Not decided: what perfect uncertainties would show depends on the distribution of the "
-         "errors, which is not known.")
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-026d-a
-def _answers(found):
-    "An answer to each question that scores were asked for."
-    asked = {question: [found[name] for name in names if name in found]
+def _score_findings(scores, n):
+    "A finding for each question that statistics were asked for."
+    asked = {question: [scores[name] for name in names if name in scores]
              for question, names in _ASKED.items()}
-    return [_answer(question, scores) for question, scores in asked.items() if scores]
+    return [_score_finding(question, family, n) for question, family in asked.items() if family]
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-026d-b
-def _answer(question, scores):
+def _score_finding(question, scores, n):
     "The answer to one question from the scores of its statistics."
-    found = {score.status for score in scores}
-    status = next(s for s in ("invalid", "inconclusive", "valid") if s in found)
+    statuses = {score.status for score in scores}
+    status = next(s for s in ("invalid", "inconclusive", "valid") if s in statuses)
     wrong = next((score for score in scores if score.direction), None)
-    direction = None if wrong is None else wrong.direction
-    factor = None if wrong is None else _factor(wrong.statistic, wrong.estimate,
-                                                wrong.comparisons[0])
-    undefined = [score.sentence for score in scores if score.interval is None
-                 or question == AVERAGE and score.status == "inconclusive"]
-    if status == "inconclusive" and undefined: sentence = undefined[0]
-    elif direction: sentence = f"The uncertainties are {direction}."
-    else: sentence = _ANSWERS.get((question, status), _OPEN)
-    short = sentence.rstrip(".")
-    if len(found) > 1:
-        sentence += f" ({', '.join(f'{score.label}: {score.status}' for score in scores)})"
-    return Conclusion(question=question, status=status, direction=direction, sentence=sentence,
-                      short=f"{question[0].upper()}{question[1:]}: {status}" if status ==
-                      "inconclusive" else short, estimate=factor,
-                      test=f"scores of {enumerated([score.label for score in scores])}")
+    return Finding(name=question, kind="scores", status=status, n=n, unit="×",
+                   reason="distribution" if status == "inconclusive" else None,
+                   direction=None if wrong is None else wrong.direction,
+                   estimate=None if wrong is None else wrong.factor, test=scores,
+                   facts={"statistics": {score.label: score.status for score in scores}})
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-070
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Validation(Result):
+class Validation(Report):
     """What is to be thought of stated uncertainties, and why; what `validate` returns.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     sample : Sample
         The errors and uncertainties, copies of what was given.
-    conclusions : dict[str, Conclusion]
-        By question, no distribution assumed; maybe none.
     scores : dict[str, Score]
         By statistic, against known and simulated references.
     causes : tuple[Cause, ...]
         Mistakes whose traces the two columns carry.
-    cautions : tuple[str, ...]
-        Conditions that the data do not meet.
-    warnings : tuple[str, ...]
-        In short, those of them on which every answer depends.
     repeats : Repeats | None
         Whether rows repeat others, as found; None with groups given.
     settings : dict[str, Any]
         What it was made with, by name: n, n_bins, tolerance, groups ….
     """
     sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
-    conclusions: dict[str, Conclusion]  # by question, no distribution assumed; maybe none
     scores: dict[str, Score]  # by statistic, against known and simulated references
     causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
-    cautions: tuple[str, ...]  # conditions that the data do not meet
-    warnings: tuple[str, ...] = ()  # in short, those of them on which every answer depends
     repeats: Repeats | None = None  # whether rows repeat others, as found; None with groups given
     settings: dict[str, Any]  # what it was made with, by name: n, n_bins, tolerance, groups …
 
     @property
-    def answers(self) -> list[Conclusion]:
-        "The conclusions, or, where there are none, what the scores say of the same questions."
-        return list(self.conclusions.values()) or _answers(self.scores)
-
-    @functools.cached_property
-    def headline(self) -> str:
-        "What was shown, what was excluded and what stays open, and on what condition."
-        doubt = by_chance(self.conclusions.values(), 1 - self.settings["confidence"])
-        is_clean = not any(one.status == "invalid" or one.rows for one in self.conclusions.values())
-        if is_clean and self.conclusions and self.next_step.startswith(_FIRST):
-            doubt = "Yet the file holds something that should be looked at first."
-        return " ".join([headline_of(self.answers), *filter(None, [doubt]), *self.warnings])
+    def title(self) -> str:
+        "The kind of statement and the number of rows."
+        clusters = self.settings["groups"]
+        rows = f"{self.sample.n:,} rows" + (f" in {clusters:,} clusters" if clusters else "")
+        return f"mean ± std, {rows}"
 
     @property
-    def sentence(self) -> str:
-        "The headline."
-        return self.headline
-
-    @functools.cached_property
-    def next_step(self) -> str:
-        "What to do about it first: a mistake in the file before anything else."
-        return _next_step(self)
-
-    @functools.cached_property
-    def mends(self) -> str:
-        "What could put it right, for `uqcal.mend` to try; empty where that is not the next step."
-        if self.next_step != next_step(self.answers): return ""  # the file, or its order, first
-        return mends_for(self.conclusions.values())
+    def limits(self) -> str:
+        "What the limits in brackets are."
+        return f"[{100 * self.settings['confidence']:g} % each]"
 
     @property
-    def mend_call(self) -> str:
-        "The line of Python that tries it, with the words of `validate`; empty where none does."
-        if not self.mends: return ""
-        given = [name for name, there in (
-            ("features", any(one.feature is not None for one in self.conclusions.values())),
-            ("groups", self.sample.groups is not None and not self.warnings)) if there]
-        return f"mend({', '.join(['error', 'uncertainty', *(f'{name}={name}' for name in given)])})"
+    def conclusion(self) -> str:
+        "The findings together."
+        return errors_conclusion(self.findings)
 
-    @property
-    def still_open(self) -> str:
-        "What is not decided, and why; empty where all is."
-        return still_open(self.answers)
+    def table_lines(self) -> list[str]:  # none where no parts have room
+        """Error/std and bias/std along the column whose errors are shown to differ, or along u.
+
+        Returns
+        -------
+        list[str]
+            None where no parts have room.
+        """
+        findings = {finding.name: finding for finding in self.findings}
+        sizes = [finding for finding in self.findings if finding.kind == "size"]
+        sizes.sort(key=lambda finding: (finding.status != "invalid", finding.by is None))
+        for size in sizes:
+            bias = findings.get("bias" if size.by is None else f"bias by {size.by}")
+            if lines := parts_lines(size, bias): return lines
+        return []
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each statistic and reference; what does not apply to a known reference is <NA>.
@@ -486,7 +389,7 @@ class Validation(Result):
         return _frame(self.scores.values())
 
     def to_json(self) -> str:
-        """Headline, next step, conclusions, scores, causes, cautions, settings; no infinite number.
+        """All of it but the sample; no infinite number.
 
         Returns
         -------
@@ -508,18 +411,18 @@ class Validation(Result):
         Axes
             The same axes.
         """
-        shown = [(score, one) for score in self.scores.values() for one in score.comparisons][::-1]
+        shown = [(score, compared) for score in self.scores.values()
+                 for compared in score.comparisons][::-1]
         ax = new_axes(ax, 7, 0.42 * max(len(shown), 4) + 1.2)
         ax.axvspan(-1, 1, color="#009E73", alpha=0.15, lw=0)
         ax.axvline(0, color="0.5", lw=0.8)
-        zeta = np.clip([one.zeta for _, one in shown], -12, 12)
-        inside = np.array([one.agrees for _, one in shown], dtype=bool)
+        zeta = np.clip([compared.zeta for _, compared in shown], -12, 12)
+        inside = np.array([compared.agrees for _, compared in shown], dtype=bool)
         ax.hlines(np.arange(zeta.size), 0, zeta, color="0.6", lw=1)
         ax.plot(zeta[inside], np.flatnonzero(inside), "o", color="#0072B2", ms=7)
         ax.plot(zeta[~inside], np.flatnonzero(~inside), "s", color="#D55E00", ms=7)
         ax.set_yticks(range(len(shown)), [
-            f"{score.label}, {'reference known' if one.is_known else f'{one.errors} errors'}"
-            for score, one in shown])
+            f"{score.label}, {compared.errors} errors" for score, compared in shown])
         for score in self.scores.values():
             where = [k for k, (other, _) in enumerate(shown) if other is score]
             if where:
@@ -531,89 +434,41 @@ class Validation(Result):
                xlabel="ζ-score (blue dot: agrees with its reference)")
         return ax
 
-    def __repr__(self) -> str: return _as_text(self)
-    def _repr_html_(self) -> str:
-        parts = [f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"]
-        if self.mends: parts.append(f"<p>What <code>mend</code> would try: {escape(self.mends)}."
-                                      "</p>")
-        parts += [f"<p><i>{one.strength}:</i> {escape(one.sentence)}</p>" for one in self.causes]
-        for found in (self.conclusions, {one.label: one for one in self.scores.values()}):
-            items = "".join(f"<li><b>{escape(name)}: {one.status}</b>. {escape(one.sentence)}</li>"
-                            for name, one in found.items())
-            if items: parts.append(f"<ul>{items}</ul>")
-        return "".join(parts) + html_table(self.to_frame())
+    def _repr_html_(self) -> str: return super()._repr_html_() + html_table(self.to_frame())
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-053
-_FIRST = "Check the file first."
-
-
-def _next_step(result):
-    cause = next((one for one in result.causes if one.strength != "possible" and (
-        one.factor is not None or one.name in _IN_THE_FILE)), None)
-    if cause is not None: return f"{_FIRST} {cause.sentence}"
-    if _is_much_alike(result):
-        lag = result.repeats.lag
-        which = "neighbouring rows" if lag <= 3 else f"rows {lag:,} apart"
-        return (f"Find out why {which} are so much alike: if they belong together, give their "
-                "groups (--groups) and judge again.")
-    drift = next((one for one in result.causes if one.name == "drift"), None)
-    if drift is not None and all(one.status != "invalid" for one in result.answers):
-        return f"Find out what changes along the file, and judge its parts apart. {drift.sentence}"
-    if not result.conclusions and all(one.status != "invalid" for one in result.answers):
-        return ("These statistics find nothing wrong, but conclusions were switched off: draw "
-                "conclusions before you rely on them (without --no-conclusions).")
-    return next_step(result.answers)
+def _next_step(findings, causes, repeats, is_grouped, has_conclusions):
+    cause = next((cause for cause in causes if cause.strength != "possible" and (
+        cause.factor is not None or cause.name in _IN_THE_FILE)), None)
+    if cause is not None:
+        return Step(verb="check", why="file", facts={"sentence": cause.sentence,
+                                                     "cause": cause.name})
+    if _is_much_alike(repeats, is_grouped):
+        return Step(verb="check", why="clusters", facts={"lag": repeats.lag})
+    is_invalid = any(finding.status == "invalid" for finding in findings)
+    drift = next((cause for cause in causes if cause.name == "drift"), None)
+    if drift is not None and not is_invalid:
+        return Step(verb="check", why="drift", facts={"sentence": drift.sentence})
+    if not has_conclusions and not is_invalid: return Step(verb="validate", why="conclusions")
+    return next_step(findings)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-053b
-def _is_much_alike(result):
+def _is_much_alike(repeats, is_grouped):
     "Whether rows resemble others so much that, were they groups, no answer would stand."
-    found = result.repeats
-    if found is None or result.sample.groups is not None: return False
-    return found.repeats is None and found.is_suspect and found.correlation >= 0.3
-
-# %% ../../nbs/errors/51_validation.ipynb #cell-028b
-def _as_text(result):
-    "Headline, next step, conclusions and scores, at most 27 lines of at most 100 columns."
-    shown, urgency = list(result.conclusions.values()), ("invalid", "inconclusive", "valid")
-    shown[4:] = sorted(shown[4:], key=lambda one: urgency.index(one.status))
-    lines = textwrap.wrap(result.headline, 100, max_lines=6, placeholder=" …")
-    lines += textwrap.wrap(f"Next: {result.next_step}", 100, max_lines=2, placeholder=" …")
-    for one in shown[:5]:
-        lines += textwrap.wrap(f"{one.question}: {one.status}. {one.sentence}", 100, max_lines=2,
-                               subsequent_indent="  ", placeholder=" …")
-    if shown[5:]: lines.append(f"and {len(shown) - 5:,} more conclusion{'s' * (len(shown) > 6)}")
-    for one in result.scores.values():
-        if one.interval is None: lines.append(f"{one.label}: {one.status}")
-        else:
-            low, high = one.confidence_interval
-            misses = "" if one.interval.contains_estimate else " (which misses it)"
-            lines.append(f"{one.label} = {one.estimate:.3g}, {100 * one.confidence:g} % interval "
-                         f"{low:.3g} to {high:.3g}".replace("-", "−") + f"{misses}: {one.status}"
-                         f"{'; unfit: skewed squares' if one.doubt else ''}")
-    more = {"cautions": result.cautions, "possible causes": result.causes}
-    more = "".join(f"; {name}: {len(those)}" for name, those in more.items() if those)
-    return "\n".join([*lines, f"{result.sample.n:,} points{more}"])
+    if repeats is None or is_grouped: return False
+    return repeats.repeats is None and repeats.is_suspect and repeats.correlation >= 0.3
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-028c
 def _as_json(result):
     "All of a validation but the sample, as what JSON knows."
-    def _told(found, names):
-        "These fields of each."
-        return {key: {name: getattr(one, name) for name in names} for key, one in found.items()}
-    grounds = ("feature", "status", "reason", "direction", "sentence", "test", "pvalue", "estimate",
-               "confidence_interval", "rows")
-    parts = {key: one.parts.to_dict("records") for key, one in result.conclusions.items()
-             if one.parts is not None}
-    return json_plain({"headline": result.headline, "next_step": result.next_step,
-            "conclusions": _told(result.conclusions, grounds),
-            "scores": _told(result.scores, ("status", "sentence")),
-            "causes": [{"name": one.name, "strength": one.strength, "sentence": one.sentence,
-                        "rows": one.rows.tolist(), "labels": _labels(result.sample, one.rows)}
-                       for one in result.causes],
-            "cautions": result.cautions, "settings": result.settings,
-            "table": result.to_frame().to_dict("records"), "mends": result.mends,
-            "mend_call": result.mend_call, "still_open": result.still_open,
-            "parts": parts})
+    scores = {name: {"status": score.status, "reason": score.reason, "sentence": score.sentence}
+              for name, score in result.scores.items()}
+    causes = [{"name": cause.name, "strength": cause.strength, "sentence": cause.sentence,
+               "rows": cause.rows.tolist(), "labels": _labels(result.sample, cause.rows)}
+              for cause in result.causes]
+    return json_plain(result.to_dict() | {
+        "scores": scores, "causes": causes, "settings": result.settings,
+        "table": result.to_frame().to_dict("records")})
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-028c-l
 def _labels(sample, rows):
@@ -643,7 +498,7 @@ def validate(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
-) -> Validation:  # `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`
+) -> Validation:  # `.verdict`, `.conclusion`, `.findings`, `.cautions`, `.step`, `.scores`
     """Conclude whether the stated uncertainties agree with the errors, and decide each statistic.
 
     Parameters
@@ -692,7 +547,7 @@ def validate(
     Returns
     -------
     Validation
-        `.headline`, `.conclusions`, `.scores`, `.cautions`, `.to_frame()`, `.plot()`.
+        `.verdict`, `.conclusion`, `.findings`, `.cautions`, `.step`, `.scores`.
 
     Raises
     ------
@@ -703,7 +558,7 @@ def validate(
     ----------
     Pernot (2024), Fig. 1, App. A.
     """
-    sample, repeats, warnings, doubts = _independent(Sample(error, uncertainty, groups))
+    sample, repeats, doubts = _independent(Sample(error, uncertainty, groups))
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     orders = _check_features(features, sample, conclusions)
@@ -713,15 +568,31 @@ def validate(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
     scores = _scores(names, sample, groups, compared, n_mc, counts, common | {"rng": own})
-    found = conclusions_of(
+    findings = conclusions_of(
         sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
         n_calibration=n_calibration, rng=again, **common) if conclusions else {}
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
-    return Validation(sample=sample, conclusions=found, settings=settings, warnings=warnings,
-                      repeats=repeats, causes=causes_of(sample, orders, observed=observed),
-                      scores=_beside_a_fit(scores, n_calibration),
-                      cautions=(*doubts, *_cautions(sample, scores, n_bins, ties)))
+    scores = _beside_a_fit(scores, n_calibration)
+    causes = causes_of(sample, orders, observed=observed)
+    findings = list(findings.values()) or _score_findings(scores, sample.n)
+    step = _next_step(findings, causes, repeats, sample.groups is not None, conclusions)
+    return Validation(sample=sample, findings=tuple(findings), settings=settings, step=step,
+                      repeats=repeats, causes=tuple(causes), scores=scores, cautions=tuple(
+                          _all_cautions(findings, causes, doubts, settings, _cautions(
+                              sample, scores, n_bins, ties))))
+
+# %% ../../nbs/errors/51_validation.ipynb #all-cautions
+def _all_cautions(findings, causes, doubts, settings, conditions):
+    "Cautions, those first that could change the verdict."
+    chance = by_chance(findings, 1 - settings["confidence"])
+    if chance is not None and findings[0].kind != "scores": yield chance
+    yield from doubts
+    for cause in causes:
+        facts = {"cause": cause.name, "strength": cause.strength, "sentence": cause.sentence,
+                 "rows": tuple(cause.rows.tolist())}
+        yield Caution(code="cause", facts=facts, decides=cause.strength != "possible")
+    yield from conditions
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-032
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
@@ -765,24 +636,18 @@ def _check_distributions(distribution, distributions):
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-052
 def _independent(sample):
-    """The sample with rows that repeat each other as groups, these as found, and what makes one
-    doubt the rest, in short and at length."""
-    if sample.groups is not None: return sample, None, (), ()
+    "The sample with rows that repeat each other as groups, these as found, and the cautions."
+    if sample.groups is not None: return sample, None, ()
     repeats = repeats_of(sample)
-    if not repeats.is_suspect: return sample, repeats, (), ()
-    again = f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one"
+    if not repeats.is_suspect: return sample, repeats, ()
+    facts = {"repeated": repeats.repeated, "n": repeats.n, "of": repeats.repeats,
+             "lag": repeats.lag, "correlation": repeats.correlation, "pvalue": repeats.pvalue}
+    code = "correlated_rows"
+    if repeats.repeats == "uncertainties": code = "shared_uncertainty"
+    elif repeats.repeats is not None: code = "copies"
     if repeats.repeats is not None and repeats.groups is not None:
-        counted = "Here they count as one observation; give the groups if you know them."
-        return sample.with_groups(repeats.groups), repeats, (f"{again} and count once.",), tuple(
-            f"{one} {counted}" for one in repeats.found)
-    if repeats.repeats == "uncertainties":
-        alike = "Rows that share an uncertainty are alike: if they belong together"
-    elif repeats.repeats: alike = f"{again}: if they are copies"
-    elif repeats.lag <= 3: alike = "Neighbouring rows are alike: if they belong together"
-    else: alike = f"Rows {repeats.lag:,} apart are alike: if they belong together"
-    doubt = "p-values are too small and intervals too short unless the groups are given."
-    return sample, repeats, (f"{alike}, give groups (--groups).",), tuple(
-        f"{one} If so, {doubt}" for one in repeats.found)
+        sample, code = sample.with_groups(repeats.groups), "counted_once"
+    return sample, repeats, (Caution(code=code, facts=facts, decides=True),)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-052b
 def _is_too_few(sample, groups):
@@ -810,31 +675,23 @@ def _settings(sample, scores, distribution, n_calibration, **given):
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-034
 def _undefined(sample, n_bins, ties):
-    "Why statistics have no value for these data: a sentence for each of them."
-    equal = ("All uncertainties are equal, so there is nothing to {}: only their average size "
-             "(ZMS) can be judged.")
+    "Why statistics have no value for these data: a code for each of them, with numbers."
     reasons = _too_few(sample, n_bins, ties)
     if sample.by_uncertainty.is_constant:
-        reasons |= {"cc": equal.format("rank"), "ence": equal.format("be consistent with"),
-                   "zmse": equal.format("be consistent with"),
-                   "correlation": equal.format("correlate with")}
-    elif sample.by_error_size.is_constant:
-        reasons["cc"] = "All absolute errors are equal, so there is nothing to rank."
-    if sample.by_scaled_size.is_constant:
-        reasons["correlation"] = (
-            "All scaled errors have the same size, so there is nothing to correlate.")
+        reasons |= dict.fromkeys(("cc", "ence", "zmse", "correlation"), ("equal_uncertainties", {}))
+    elif sample.by_error_size.is_constant: reasons["cc"] = ("equal_errors", {})
+    if sample.by_scaled_size.is_constant: reasons["correlation"] = ("equal_scaled", {})
     return reasons
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-034b
 def _too_few(sample, n_bins, ties):
-    "Why bins tell nothing: too few points, or a bin without an error other than zero."
+    "Why bins decide nothing: too few rows, or a bin without an error other than zero."
     if 2 * n_bins > sample.n:
-        return dict.fromkeys(("ence", "zmse"), f"{n_bins} bins need {2 * n_bins} points, and there "
-                             f"are {sample.n}: ask for fewer bins.")
+        facts = {"n_bins": n_bins, "needed": 2 * n_bins, "n": sample.n}
+        return dict.fromkeys(("ence", "zmse"), ("few_bins", facts))
     along, start = sample.by_uncertainty, equal_count_bins(sample.n, n_bins)
-    empty = np.sum(tied_bin_means(sample.error[along.order]**2, along, start, ties) == 0)
-    return {"zmse": f"In {empty} of {n_bins} bins all errors are zero, so that the logarithm of "
-                    "their mean square is infinite: ask for fewer bins, or ENCE."} if empty else {}
+    empty = int(np.sum(tied_bin_means(sample.error[along.order]**2, along, start, ties) == 0))
+    return {"zmse": ("zero_bins", {"empty": empty, "n_bins": n_bins})} if empty else {}
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-036
 def _scores(names, sample, groups, distributions, n_mc, counts, common):
@@ -850,23 +707,25 @@ def _scores(names, sample, groups, distributions, n_mc, counts, common):
     references = references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,
                                ties=ties, intervals=intervals, **common)
     heavy = _heavy_tails(sample)
-    return {name: Score(statistic=name, status="inconclusive", sentence=reasons[name],
-                        confidence=common["confidence"]) if name in reasons
-            else _score(name, intervals[name], references.get(name, {}), sample, heavy)
-            for name in names}
+    scores = {}
+    for name in names:
+        if name in reasons:
+            reason, facts = reasons[name]
+            scores[name] = Score(statistic=name, status="inconclusive", reason=reason, facts=facts,
+                                 confidence=common["confidence"])
+        else:
+            scores[name] = _score(name, intervals[name], references.get(name, {}), sample, heavy)
+    return scores
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-036d
 def _beside_a_fit(scores, n_calibration):
     "The scores, of which none on the average decides against uncertainties that were fitted."
     if n_calibration is None: return scores
-    return {name: dataclasses.replace(
-        score, status="inconclusive", sentence=f"{score.label} is {three_digits(score.estimate)} "
-        f"({100 * score.confidence:g} % interval {three_digits(score.confidence_interval.low)} to "
-        f"{three_digits(score.confidence_interval.high)}) for these uncertainties as they are. "
-        f"They were fitted to {n_calibration:,} errors, and the answer on average calibration "
-        "counts in that such a fit is uncertain.")
-        if name in _ASKED[AVERAGE] and score.status == "invalid" else score
-        for name, score in scores.items()}
+    fitted = {"status": "inconclusive", "reason": "fitted",
+              "facts": {"n_calibration": n_calibration}}
+    return {name: dataclasses.replace(score, **fitted)
+            if name in _ASKED[AVERAGE] and score.status == "invalid" else score
+            for name, score in scores.items()}
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-036b
 def _nll_reference(sample):

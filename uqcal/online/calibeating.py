@@ -19,7 +19,7 @@ from .._base.inputs import (boxed, check_binary, check_count, check_fraction, ch
 from .._base.kernels import kernel
 from .._chance.logistic import map_scores
 from .online import OnlineBetaScaling, OnlinePlattScaling
-from .._base.tickets import OnlineForecaster, Settled, check_keys, locked
+from .._base.tickets import OnlineForecaster, Storable, check_keys, locked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -472,7 +472,7 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
     return -1
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-063
-class FosterForecaster(Settled):
+class FosterForecaster(Storable):
     """Calibrated forecasts of any sequence, without features.
 
     Parameters
@@ -874,7 +874,7 @@ def hobs(*,
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-073
-class _ByClass(Settled):
+class _ByClass(Storable):
     "Forecasters of classes that keep what was stated under keys."
 
     @property

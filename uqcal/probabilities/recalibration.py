@@ -45,6 +45,8 @@ def _weighted(y_true, y_prob, sample_weight):
 class _Map(Storable):
     "What all maps of a score share once they are fitted."
 
+    obeyed = None  # all settings, whenever they are set
+
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
@@ -386,6 +388,8 @@ class TemperatureScaling(Storable):
     ----------
     Guo et al. (2017).
     """
+
+    obeyed = None  # all settings, whenever they are set
 
     def fit(self,
             y_prob: ArrayLike,  # probabilities of all classes, shape (n, K), rows sum to 1
