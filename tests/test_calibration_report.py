@@ -394,9 +394,9 @@ def test_the_factor_is_that_of_the_rarer_outcome():
     rare, common = calibration_report(y, p, **few), calibration_report(1 - y, 1 - p, **few)
     assert "events observed" in rare["overall"].line and "non-events observed" in common["overall"].line
     np.testing.assert_allclose(rare.ratio.confidence_interval, common.ratio.confidence_interval)
-    assert rare.to_frame().loc["times as often as stated", "low"] == rare.ratio.confidence_interval.low
+    assert rare.to_frame().loc["O/E", "low"] == rare.ratio.confidence_interval.low
     even = calibration_report((rng.random(500) < 0.5) * 1, np.full(500, 0.5), **few)
-    assert "times as often as stated" not in even.to_frame().index
+    assert "O/E" not in even.to_frame().index
     assert calibration_report(np.zeros(50), np.zeros(50), **few).ratio is None
 
 

@@ -1012,8 +1012,8 @@ def _report_frame(report):
     rows["worst fifth, seen"] = {"value": abs(report.largest.difference)}
     rows["worst fifth, limit"] = {"value": report.largest.limit}
     if report.ratio is not None and report.ratio.stated < _RARE:
-        rows["times as often as stated"] = {"value": report.ratio.ratio,
-                                            **report.ratio.confidence_interval._asdict()}
+        rows["O/E"] = {"value": report.ratio.ratio,
+                       **report.ratio.confidence_interval._asdict()}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index",
