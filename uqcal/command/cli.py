@@ -130,8 +130,8 @@ def _uqcal(context: typer.Context, show_version: Annotated[
 # %% ../../nbs/command/70_cli.ipynb #cell-028
 _VALIDATE = """Judge the standard uncertainties of a regression model.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. The errors are a column, or the difference of two. With --dask FILE
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. The errors are a column, or the difference of two. With --dask FILE
 may be a pattern in quotes, for many files.
 
 \b
@@ -226,7 +226,8 @@ def _validated(read, names, feature, groups, **options):
 def _refuse_idle_here(context, demo, no_conclusions):
     "Refuse options that do nothing with --demo, which reads no file, or without conclusions."
     if demo: refuse_idle(context, "--demo brings its own data", ROWS)
-    if no_conclusions: refuse_idle(context, "--no-conclusions draws none", ["tolerance"])
+    if no_conclusions: refuse_idle(context, "--no-conclusions draws none",
+                                   ["tolerance", "n_resamples", "n_calibration"])
 
 # %% ../../nbs/command/70_cli.ipynb #cell-031
 def _source(command, file, demo, *columns):
@@ -399,8 +400,8 @@ def _new_study(name: Annotated[str, typer.Argument(
 # %% ../../nbs/command/70_cli.ipynb #cell-094
 _MEND = """Mend standard uncertainties, and predictions where they are biased; or probabilities.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
 other folds, and --out adds it in that form to the columns that are there. --model keeps the
 mend that all rows make, and --apply brings it to the rows of another table.
 
@@ -692,8 +693,8 @@ def _applied_scores(context, source, state, how):
 # %% ../../nbs/command/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. With --dask it may be a pattern in quotes, for many files.
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. With --dask it may be a pattern in quotes, for many files.
 
 \b
 Examples:

@@ -33,8 +33,8 @@ comparison_commands = new_app()
 
 _COMPARE = """Compare groups at like scores, by cumulative differences.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Without --a and --b all pairs of groups are compared. With --dask
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Without --a and --b all pairs of groups are compared. With --dask
 FILE may be a pattern in quotes, for many files.
 
 \b
@@ -441,8 +441,8 @@ def _bins_picture(frame, sides):
 # %% ../../nbs/command/69_cli_compare.ipynb #df97f35e
 _COMPARE_MODELS = """Say which model states the better uncertainties, by how much and why.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Each --model names its columns: prediction and uncertainty, error
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Each --model names its columns: prediction and uncertainty, error
 and uncertainty without --observed, lower and upper bound with --score interval, or a
 probability with --score brier or log-loss.
 
@@ -485,7 +485,7 @@ def _compare_models(
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     check_outputs(file, jobs, report=report, json=json_file)
     check_sizes(n_boot=n_boot)
-    score = score.replace("-", " ")
+    score = _check_scoring(score.replace(" ", "-"), level, dof)
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how)
     from uqcal.comparison.model_comparison import compare_models
@@ -504,12 +504,25 @@ def _compare_models(
         **_models_numbers(found)), report, json_file,
         lambda path: _write_models_report(found, details, path))
 
+# %% ../../nbs/command/69_cli_compare.ipynb #check-scoring
+def _check_scoring(score, level, dof):
+    "Refuse, before anything is read, options that the score does not use; its name in Python."
+    from uqcal._base.inputs import check_choice, check_fraction
+    from uqcal.comparison.model_comparison import SCORES
+    check_choice(score, "--score", [name.replace(" ", "-") for name in SCORES])
+    if score == "interval" and level is None:
+        raise ValueError("--score interval needs --level, the coverage that intervals state, such "
+                         "as 0.9")
+    if score != "interval" and level is not None:
+        raise ValueError(f"--level is for --score interval: {score} has no use for it")
+    if score not in ("log", "crps") and dof is not None:
+        raise ValueError(f"--dof is for --score log and crps: {score} has no use for it")
+    if level is not None: check_fraction(level, "--level")
+    return score.replace("-", " ")
+
 # %% ../../nbs/command/69_cli_compare.ipynb #2a3b5396
 def _read_models(file, options, observed, score, groups, how):
     "The table of a file, what was observed by line, and what each model states."
-    from uqcal._base.inputs import check_choice
-    from uqcal.comparison.model_comparison import SCORES
-    check_choice(score.replace(" ", "-"), "--score", [name.replace(" ", "-") for name in SCORES])
     of_one = score in ("brier", "log loss")
     if observed is None and score not in ("log", "crps"):
         raise ValueError(f"--observed must name a column for --score {score.replace(' ', '-')}")

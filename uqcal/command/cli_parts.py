@@ -29,7 +29,7 @@ import typer
 
 from .. import __version__
 from .._base.results import enumerated, json_plain, three_digits
-from .._base.tables import Table, display_name, exact_encoding, rows_again
+from .._base.tables import Table, display_name, exact_encoding, names_csv, rows_again
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
@@ -37,9 +37,9 @@ __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', '
            'shows_bar', 'how_read', 'outcomes_of', 'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing',
            'check_features', 'with_groups', 'as_labels', 'refuse_crossed', 'points_of', 'first_words', 'source_facts',
            'asked_facts', 'row_details', 'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver',
-           'screen_text', 'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored', 'span_of', 'outside_words',
-           'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python', 'on_one_line', 'is_mended',
-           'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command', 'transcript']
+           'screen_text', 'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored',
+           'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python', 'on_one_line',
+           'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command', 'transcript']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -740,6 +740,24 @@ def screen_text(
     details = [wrapped(paragraph, rest="  ") for paragraph in report.details()]
     return "\n\n".join([screen, *details, *more])
 
+# %% ../../nbs/command/66_cli_parts.ipynb #check-csv-name
+def check_csv_name(out: str,  # name of a file for rows
+                   ) -> None:  # nothing; returns if the name leaves room for CSV
+    """Refuse an output whose name says that it holds another format.
+
+    Parameters
+    ----------
+    out : str
+        Name of a file for rows.
+
+    Raises
+    ------
+    ValueError
+        For it.
+    """
+    if names_csv(out): return
+    raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
+
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-109
 def source_twice(
     file: str,  # to read; "-" for standard input
@@ -764,8 +782,7 @@ def source_twice(
         Where the name of the output says that it is no CSV.
     """
     if out is None: return file
-    if out.lower().endswith((".parquet", ".pq", ".feather", ".xlsx", ".xlsm", ".gz")):
-        raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
+    check_csv_name(out)
     if file != "-": return file
     if sys.stdin is None: raise ValueError("standard input is closed")
     return sys.stdin.buffer.read()
