@@ -71,7 +71,7 @@ def test_every_report_is_plain_and_fits_its_screen(reports):
     ("overconfident", "Overconfident: too close to 0 and 1"), ("underconfident", "Underconfident: too far from 0 and 1"), ("too low", "too low by 0.0"), ("too high", "too high by 0.1"),
     ("reversed", "Reversed: events are rarer where predictions are higher."), ("in parts", "Miscalibrated in parts; no difference on average is shown."),
     ("contradicted", "Contradicted: predictions of 0 or 1 were wrong in row 0"), ("inconclusive", "in a fifth of the rows is not excluded (about"), ("clusters", "clusters would decide"),
-    ("valid", "Calibrated: any fifth of the rows off by at most 0.0"), ("one score", "over all rows is not excluded"), ("rare", "tolerance 0.05; predictions there average 0.001")])
+    ("valid", "Calibrated: any fifth of the rows off by at most 0.1"), ("one score", "over all rows is not excluded"), ("rare", "tolerance 0.05; predictions there average 0.001")])
 def test_the_conclusion_says_what_was_found(reports, name, says):
     assert says in reports[name].conclusion and reports[name].conclusion.count(".") >= 1
 
