@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from .calibration_tests import CalibrationTest, testable, tests_of
 from .._base.inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
-from .._chance.logistic import CLIP
+from .._chance.logistic import inner_ends, inner_scores
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              calibration_error_interval, ece_test,
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDifference', 'largest_difference',
-           'largest_difference_of', 'EventRatio', 'event_ratio_of', 'CalibrationReport', 'calibration_report',
-           'shown_numbers']
+           'largest_difference_of', 'EventRatio', 'event_ratio_of', 'CalibrationReport', 'report_of', 'with_caution',
+           'calibration_report', 'shown_numbers']
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
@@ -678,6 +678,106 @@ class CalibrationReport(Report):
     def _repr_html_(self) -> str:
         return super()._repr_html_() + html_table(shown_numbers(self.to_frame()))
 
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012r
+def report_of(
+    y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
+    p: np.ndarray,  # stated probabilities, shape (n,)
+    w: np.ndarray,  # weights, shape (n,)
+    cluster: np.ndarray | None,  # labels of rows that belong together, shape (n,); None: none do
+    *,
+    tolerance: float,  # mean difference over a fifth of the points that does no harm
+    confidence: float,  # level of the intervals and of the verdict
+    n_bins: int = 15,  # bins, as for `reliability_diagram`
+    strategy: str = "uniform",  # how they are placed
+    method: str = "auto",  # of the p-values
+    n_resamples: int = 9999,  # sets of outcomes drawn for the tests
+    n_boot: int = 5000,  # sets of noise drawn for the errors' intervals
+    rng: np.random.Generator,  # moves on
+    n_jobs: int = 1,  # parallel jobs
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationReport:
+    """The report of `calibration_report` on checked columns; looks for no repeats.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Stated probabilities, shape (n,).
+    w : np.ndarray
+        Weights, shape (n,).
+    cluster : np.ndarray | None
+        Labels of rows that belong together, shape (n,); None: none do.
+    tolerance : float
+        Mean difference over a fifth of the points that does no harm.
+    confidence : float
+        Level of the intervals and of the verdict.
+    n_bins : int, default 15
+        Bins, as for `reliability_diagram`.
+    strategy : str, default "uniform"
+        How they are placed.
+    method : str, default "auto"
+        Of the p-values.
+    n_resamples : int, default 9999
+        Sets of outcomes drawn for the tests.
+    n_boot : int, default 5000
+        Sets of noise drawn for the errors' intervals.
+    rng : np.random.Generator
+        Moves on.
+    n_jobs : int, default 1
+        Parallel jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationReport
+    """
+    walk = walk_of(y, p, w, cluster)
+    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
+    drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
+    tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
+    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, **drawn, **bins)
+    null = ece_test(y, p, n_resamples=n_resamples, **drawn, **bins)
+    adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
+    largest = largest_difference_of(walk, confidence=confidence)
+    ratio = event_ratio_of(walk, confidence=confidence)
+    rows = np.flatnonzero((p == 1 - y) & (w > 0))
+    finding = _calibration_finding(walk, min(adjusted), largest, tolerance, rows)
+    diagram = reliability_diagram(y, p, confidence=confidence, **bins)
+    mended_by = None
+    if finding.status == "invalid" and not finding.rows and _too_few(walk) is None:
+        mended_by = _mended_by(walk, diagram, 1 - confidence)
+    caution = _ece_caution(finding, error, null)
+    return CalibrationReport(
+        findings=(finding, *_facts(finding, ratio, largest, error, null)),
+        cautions=() if caution is None else (caution,),
+        step=_next_step(finding, walk, largest, mended_by), tests=tests, adjusted=adjusted,
+        largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
+        fifths=_fifths(walk), confidence=confidence, tolerance=tolerance, mended_by=mended_by,
+        diagram=diagram, null=null)
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012w
+def with_caution(report: CalibrationReport,  # as `report_of` returns it
+                 caution: Caution | None,  # on rows that repeat each other; None for none
+                 ) -> CalibrationReport:  # the same, with the caution before its own
+    """A report that says what was found of rows that belong together.
+
+    Parameters
+    ----------
+    report : CalibrationReport
+        As `report_of` returns it.
+    caution : Caution | None
+        On rows that repeat each other; None for none.
+
+    Returns
+    -------
+    CalibrationReport
+        The same, with the caution before its own.
+    """
+    if caution is None: return report
+    return replace(report, cautions=(caution, *report.cautions))
+
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-011
 def calibration_report(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -747,30 +847,12 @@ def calibration_report(
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    cluster, related = _counted_together(y, p, cluster, method)
-    tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w, cluster)
-    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
-    drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
-    tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
-    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, **drawn, **bins)
-    null = ece_test(y, p, n_resamples=n_resamples, **drawn, **bins)
-    adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
-    largest = largest_difference_of(walk, confidence=confidence)
-    ratio = event_ratio_of(walk, confidence=confidence)
-    rows = np.flatnonzero((p == 1 - y) & (w > 0))
-    finding = _calibration_finding(walk, min(adjusted), largest, tolerance, rows)
-    diagram = reliability_diagram(y, p, confidence=confidence, **bins)
-    mended_by = None
-    if finding.status == "invalid" and not finding.rows and _too_few(walk) is None:
-        mended_by = _mended_by(walk, diagram, 1 - confidence)
-    cautions = (related, _ece_caution(finding, error, null))
-    return CalibrationReport(
-        findings=(finding, *_facts(finding, ratio, largest, error, null)),
-        cautions=tuple(caution for caution in cautions if caution is not None),
-        step=_next_step(finding, walk, largest, mended_by), tests=tests, adjusted=adjusted,
-        largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
-        fifths=_fifths(walk), confidence=confidence, tolerance=tolerance, mended_by=mended_by,
-        diagram=diagram, null=null)
+    cluster, caution = _counted_together(y, p, cluster, method)
+    tolerance = check_fraction(tolerance, "tolerance")
+    return with_caution(report_of(
+        y, p, w, cluster, n_bins=n_bins, strategy=strategy, method=method, tolerance=tolerance,
+        confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
+        progress=progress), caution)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
 def _calibration_finding(walk, pvalue, largest, tolerance, rows):
@@ -822,25 +904,30 @@ def _slope(walk, level):
     if not 2 * ndtr(-abs(tilt)) < level: return None
     return "underconfident" if tilt > 0 else "overconfident"
 
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-035o
+def _log_odds(walk):
+    "Log-odds of what was stated, down to the least; 0 and 1 count as in the maps."
+    return special.logit(inner_scores(walk.score, inner_ends(walk.score), False))
+
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035c
 def _tilt(walk):
     "Score test of the slope, once an offset has set the mean right, by the scale that says less."
-    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
-    y, w = walk.outcome, walk.weight
+    at, y, w = _log_odds(walk), walk.outcome, walk.weight
     if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
-    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -60.0, 60.0)
+    reach = 60.0 + np.abs(at).max()
+    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -reach, reach)
     return _scored(walk, special.expit(at + offset), y - walk.score)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035e
 def _scored(walk, q, left):
     """Score test of a slope beside chances q with the right mean, along the log-odds, or along the
     probabilities with what is `left`: the smaller of both, 0 where they differ in sign."""
-    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
-    w, wide = walk.weight, widening(walk)
-    if not wide > 0: return 0.0
-    found = [(w * rest) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * wide)
+    at, w, wide = _log_odds(walk), walk.weight, widening(walk)
+    noise = w * q * (1 - q)
+    if not wide > 0 or not noise.sum() > 0: return 0.0
+    found = [(w * rest) @ lever / np.sqrt(max((w * noise) @ lever**2 * wide, 1e-300))
              for rest, lever in (
-                 (walk.outcome - q, at - np.average(at, weights=w * q * (1 - q))),
+                 (walk.outcome - q, at - np.average(at, weights=noise)),
                  (left - np.average(left, weights=w),
                   walk.score - np.average(walk.score, weights=w)))]
     return float(min(found, key=abs)) if found[0] * found[1] > 0 else 0.0
