@@ -231,7 +231,8 @@ def test_repeats_are_looked_for_once(kind, monkeypatch):
     if kind == "copies": y, p = np.tile(y, 3), np.tile(p, 3)
     if kind == "neighbours": y, p = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200)
     found = mend_probabilities(y, p, rng=1, **QUICK)
-    assert len(times) == 1 and ("cases 3 times" in found.sentence) == (kind == "copies") and ("stretches" in found.before.headline) == (kind == "neighbours")
+    assert len(times) == 1 and ("rows 3 times" in found.sentence) == (kind == "copies")
+    assert ("cases_correlated" in [caution.code for caution in found.before.cautions]) == (kind == "neighbours")
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 9])
