@@ -5,10 +5,8 @@
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-005
 from __future__ import annotations
 
-import functools
 import os
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,7 @@ from numpy.typing import ArrayLike
 import scipy
 from scipy import special
 
-from ..errors.conclusions import Conclusion, read_features, still_open
+from ..errors.conclusions import read_features
 from .conformal import ConformalBounds
 from ..statistics.consistency import (NothingToTest, check_groups, check_shuffles,
                                           consistency_of, shuffle_plan, under_hypothesis)
@@ -31,10 +29,13 @@ from .intervals import (check_bounds, check_no_sets, check_statement, read_bound
                                        regression_mwi_score)
 from ..sample.repeats import repeats_of
 from .._chance.resampling import affordable, as_observed, holm, monte_carlo_pvalue
-from .._base.results import (Interval, Result, SignificanceTest, as_text, enumerated,
-                                 html_table, new_axes, plain_text, plus_minus, three_digits)
+from .._base.results import (Interval, Result, SignificanceTest, html_table, new_axes,
+                                 plain_text, three_digits)
+from ..reports import Caution, Finding, Place, Report, Step
 from ..sample.sample import Sample, bin_starts, eleven_digits
 from ..corrections.scaling import LogLinearScaling, read_columns
+from .._words import intervals as words
+from .._words.text import percent, value_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -42,6 +43,38 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['effective_number', 'CoverageAlong', 'IntervalReport', 'shown_parts', 'interval_report']
+
+# %% ../../nbs/intervals/55_coverage.ipynb #setup
+@dataclass(frozen=True)
+class _Setup:
+    "What all questions share: the claim, what does no harm, and how tests draw."
+    level: float
+    promised: float
+    n_calibration: int | None
+    confidence: float
+    tolerance: float
+    draws: dict
+    count: int = 1  # of questions
+
+    @property
+    def drawn(self) -> dict:
+        "Options of a test, which may stop once no number of questions changes its answer."
+        alpha = 1 - self.confidence
+        return self.draws | {"levels": tuple(alpha / k for k in range(1, self.count + 1))}
+
+# %% ../../nbs/intervals/55_coverage.ipynb #rows
+@dataclass(frozen=True)
+class _Rows:
+    "The misses in their clusters, and what the rows show."
+    missed: Sample
+    in_blocks: bool  # whether the clusters are blocks of the file
+    is_one: bool  # whether all rows are copies of one
+    cautions: list
+
+    @property
+    def group(self) -> np.ndarray | None:
+        "The cluster of each row."
+        return _groups_of(self.missed, self.is_one)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-007
 def effective_number(
@@ -91,9 +124,7 @@ def _few_groups(covered, group):
     size = np.bincount(group)
     n_groups = covered.size**2 / (size @ size)
     if not 9 <= n_groups <= 20 or effective_number(covered, group) > covered.size / 2: return []
-    return [f"The rows say as much as {n_groups:.0f} groups, which are few for rows as much alike: "
-            "limits of the coverage as a whole may hold in fewer sets than stated, in about nine "
-            "of ten."]
+    return [Caution(code="few_clusters_for_coverage", facts={"clusters": n_groups}, decides=True)]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-007b
 def _limits(covered, group, confidence):
@@ -127,8 +158,8 @@ class CoverageAlong(Result):
         "width", "set size", "prediction", or a feature's name.
     by : str
         "values", or "groups" without an order.
-    stated : float
-        The coverage that was stated, or is promised.
+    claimed : float
+        The coverage that was claimed, or is promised.
     overall : float
         The coverage of all points.
     confidence : float
@@ -142,7 +173,7 @@ class CoverageAlong(Result):
 
     along: str  # "width", "set size", "prediction", or a feature's name
     by: str  # "values", or "groups" without an order
-    stated: float  # the coverage that was stated, or is promised
+    claimed: float  # the coverage that was claimed, or is promised
     overall: float  # the coverage of all points
     confidence: float  # level of the parts' intervals
     parts: pd.DataFrame = field(repr=False)  # a row for each: first, last (values) or name; count,
@@ -163,9 +194,7 @@ class CoverageAlong(Result):
     @property
     def sentence(self) -> str:
         "The range of the parts' coverage."
-        found = self.parts["coverage"]
-        return (f"coverage {_percent(found.min(), self.stated)} to "
-                f"{_percent(found.max(), self.stated)} in {len(found)} parts by {self.along}")
+        return words.coverage_along(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each part.
@@ -178,7 +207,7 @@ class CoverageAlong(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The coverage of each part with its interval, and what was stated.
+        """The coverage of each part with its interval, and what was claimed.
 
         Parameters
         ----------
@@ -194,30 +223,21 @@ class CoverageAlong(Result):
             np.argsort(-np.abs(table["coverage"].to_numpy() - self.overall), kind="stable")[:20])]
         place = np.arange(len(shown))
         apart = ~((shown["least"] <= self.overall) & (self.overall <= shown["most"]))
-        ax.axhline(self.stated, color="0.4", ls="--", lw=1)
-        ax.annotate("stated", (1.01, self.stated), xycoords=("axes fraction", "data"), va="center",
+        ax.axhline(self.claimed, color="0.4", ls="--", lw=1)
+        ax.annotate("claimed", (1.01, self.claimed), xycoords=("axes fraction", "data"), va="center",
                     color="0.4")
         for some, colour, marker in ((~apart, "#0072B2", "o"), (apart, "#D55E00", "s")):
             y = shown["coverage"][some]
             ax.errorbar(place[some], y, yerr=[y - shown["low"][some], shown["high"][some] - y],
                         fmt=marker, ms=6, lw=1, color=colour)
         if self.by_group: names = [plain_text(printable(name)[:20]) for name in shown["name"]]
-        else: names = [_value(a) if a == b else f"{_value(a)}\nto {_value(b)}"
-                       for a, b in zip(shown["first"], shown["last"])]
+        else: names = [words.range_text(first, last, "\nto ")
+                       for first, last in zip(shown["first"], shown["last"])]
         ax.set_xticks(place, names, rotation=90 if len(shown) > 8 else 0)
         what = f"groups of {self.along}" if self.by_group else self.along
         ax.set(xlabel=plain_text(what), xlim=(-0.5, len(shown) - 0.5),
                ylabel=f"coverage, with {100 * self.confidence:g} % intervals")
         return ax
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-012
-def _percent(share, level):
-    "A share in percent, with as many decimals as the level asks for."
-    digits = max(1, int(np.ceil(-np.log10(min(level, 1 - level)) - 0.5)))
-    text = f"{100 * share:.{digits}f}"
-    if float(text) == 0 and share > 0: return f"below {10.0**-digits:.{digits}f}"
-    if float(text) == 100 and share < 1: return f"above {100 - 10.0**-digits:.{digits}f}"
-    return text
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-012b
 def _part_of_each(along):
@@ -229,9 +249,9 @@ def _part_of_each(along):
     return np.unique(run, return_inverse=True)[1][along.codes]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #groups-of
-def _groups_of(sample, options):
+def _groups_of(sample, is_one):
     "The group of each row, the same for all where all rows are copies of one; or None."
-    if options["is_one"]: return np.zeros(sample.n, np.int64)
+    if is_one: return np.zeros(sample.n, np.int64)
     return None if sample.groups is None else sample.groups.codes
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-013
@@ -256,18 +276,18 @@ def _parts(covered, group, along, confidence):
     return table.assign(is_small=(table["count"] < table["count"].mean() / 10) & ~tells)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-013b
-def _along(sample, along, name, stated, options):
+def _along(sample, along, name, setup, rows):
     "Coverage along one thing, and the test that it does not depend on it."
-    group, test = _groups_of(sample, options), None
+    group, test = _groups_of(sample, rows.is_one), None
     covered = sample.error == 0
-    tested = _by_signs if options["in_stretches"] else consistency_of
+    tested = _by_signs if rows.in_blocks else consistency_of
     if 0 < covered.sum() < covered.size:
-        try: test = tested(sample, along, **options["drawn"])
+        try: test = tested(sample, along, **setup.drawn)
         except NothingToTest: pass
     return CoverageAlong(
-        along=name, by="groups" if along.kind == "groups" else "values", stated=stated,
-        overall=float(covered.mean()), confidence=options["confidence"], test=test,
-        parts=_parts(covered, group, along, options["confidence"]))
+        along=name, by="groups" if along.kind == "groups" else "values", claimed=setup.level,
+        overall=float(covered.mean()), confidence=setup.confidence, test=test,
+        parts=_parts(covered, group, along, setup.confidence))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #by-signs
 def _by_signs(sample, along, n_resamples, levels, **work):
@@ -284,125 +304,98 @@ def _by_signs(sample, along, n_resamples, levels, **work):
         null_distribution=null)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-016
-def _settling(covered, group, promised, options):
-    "How many points would settle whether the coverage differs by more than the tolerance."
-    share, n_calibration = covered.mean(), options["n_calibration"]
-    room = options["tolerance"] - abs(share - promised)
-    if room <= 0: return "more such points would settle it"
-    needed = share * (1 - share) * (scipy.stats.norm.ppf((1 + options["confidence"]) / 2) / room)**2
-    needed *= covered.size / effective_number(covered, group)
-    if n_calibration is not None and needed > n_calibration / 2:
-        return "only other calibrations could settle it"
-    if needed <= covered.size: return "a few more points might settle it"
-    return f"about {float(f'{needed:.1g}'):,.0f} such points might settle it"
+def _rows_needed(covered, group, setup):
+    "Rows that would decide whether the coverage differs by more than the tolerance, or None."
+    share = covered.mean()
+    room = setup.tolerance - abs(share - setup.promised)
+    if room <= 0: return None
+    z = scipy.stats.norm.ppf((1 + setup.confidence) / 2)
+    needed = share * (1 - share) * (z / room)**2 * covered.size / effective_number(covered, group)
+    return float(needed)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #of-steps
-def _of_steps(share, promised, options):
-    "What values in steps have to do with a coverage above what is promised."
-    at_bound = options["at_bound"]
-    if share - at_bound >= promised: return ""
-    least = "" if options["n_calibration"] is None else ", which a calibrated method may do"
-    return (f"; {100 * at_bound:.1f} % of all values equal a bound, and values that come in steps "
-            f"can make it more than stated{least}")
+def _at_bounds(share, setup, at_bound):
+    "The share of values that equal a bound, where they explain a coverage above the claim."
+    return at_bound if share > setup.promised and share - at_bound < setup.promised else None
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-017
-def _coverage_answer(covered, group, level, pvalue, adjusted, options):
-    "Whether the coverage is what was stated."
-    n_calibration, confidence = options["n_calibration"], options["confidence"]
-    promised, share = promised_coverage(level, n_calibration), float(covered.mean())
-    interval = _limits(covered, group, confidence) if n_calibration is None else Interval(
-        *coverage_interval(int(covered.sum()), covered.size, confidence, n_calibration))
-    tolerance, said = options["tolerance"], [_percent(x, level) for x in (share, *interval)]
-    reach = f"± {three_digits(100 * tolerance).rstrip('0').rstrip('.')} %"
-    whose = "" if n_calibration is None else (
-        f", of the method, calibrated on {n_calibration:,} points,")
-    stated = f"{100 * level:g} % {'are' if n_calibration is None else 'is'} stated"
-    found = (f"{int(covered.sum()):,} of {covered.size:,} values are covered, {said[0]} % "
-             f"({100 * confidence:g} % interval{whose} {said[1]} to {said[2]} %), where {stated}")
-    direction = "too small" if share < promised else "too large"
-    if adjusted <= 1 - confidence:
-        slight = ("" if abs(share - promised) > tolerance else
-                  f" The difference lies within the tolerance of {reach}.")
-        status, told = "invalid", (f": too few.{slight}" if share < promised else
-                                   f": too many{_of_steps(share, promised, options)}.{slight}")
-        short = f"{said[0]} % are covered where {100 * level:g} % are stated"
+def _whole_finding(covered, group, setup, pvalues, at_bound):
+    "Whether the coverage is what was claimed."
+    n_calibration, tolerance, promised = setup.n_calibration, setup.tolerance, setup.promised
+    single, adjusted = pvalues
+    share = float(covered.mean())
+    interval = _limits(covered, group, setup.confidence) if n_calibration is None else Interval(
+        *coverage_interval(int(covered.sum()), covered.size, setup.confidence, n_calibration))
+    needed, needs_calibrations = None, False
+    status, reason, direction = "inconclusive", "precision", None
+    if adjusted <= 1 - setup.confidence:
+        status, reason = "invalid", None
+        direction = "too small" if share < promised else "too large"
     elif promised - tolerance <= interval.low and interval.high <= promised + tolerance:
-        status, told = "valid", f"; a difference beyond {reach} is excluded."
-        short = f"{said[0]} % are covered, and a difference beyond {reach} is excluded"
+        status, reason = "valid", None
     else:
-        status, direction = "inconclusive", None
-        settle = _settling(covered, group, promised, options)
-        told = f"; no fault is shown, but {said[1]} or {said[2]} % could be true, and {settle}."
-        short = (f"the coverage, {said[0]} % of {covered.size:,}, could be as low as {said[1]} or "
-                 f"as high as {said[2]} %")
-    return Conclusion(
-        question="coverage", status=status, sentence=found + told, short=short, pvalue=adjusted,
-        reason="precision" if status == "inconclusive" else None, estimate=share, direction=None if
-        status != "invalid" else direction, confidence_interval=interval,
-        test=f"exact test of the coverage, p = {pvalue:.2g} before the correction for all questions"
-        if group is None else "test of the coverage from whole groups")
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-018
-def _value(x):
-    "A number in three digits, a whole one as it is."
-    return f"{x:.0f}".replace("-", "−") if abs(x) < 1e7 and x == round(x) else three_digits(x)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-018b
-def _part_name(row, found):
-    "What a part is called."
-    if found.by_group: return printable(row["name"])[:40]
-    first, last = _value(row["first"]), _value(row["last"])
-    return first if first == last else f"{first} to {last}"
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-018c
-def _where(row, found):
-    "A part in a sentence."
-    return f"{'in' if found.by_group else 'where it is'} {_part_name(row, found)}"
-
-# %% ../../nbs/intervals/55_coverage.ipynb #smallest
-def _smallest(found):
-    "The parts that are left out because they are small, as an exception."
-    left_out = found.parts[found.parts["is_small"]]
-    if left_out.empty: return ""
-    name = left_out.iloc[0]
-    told = f"{_where(name, found)}: " if len(left_out) == 1 else ""
-    return (f" but the {f'{len(left_out)} ' * (len(left_out) > 1)}smallest ({told}"
-            f"{left_out['covered'].sum():,} of {left_out['count'].sum():,} covered)")
+        needed = _rows_needed(covered, group, setup)
+        needs_calibrations = (n_calibration is not None and needed is not None
+                              and needed > n_calibration / 2)
+    null = "clusters" if group is not None else "binomial"
+    if n_calibration is not None: null = "beta-binomial"
+    return Finding(
+        name="coverage", kind="coverage", status=status, reason=reason, direction=direction,
+        estimate=share, low=interval.low, high=interval.high, pvalue=adjusted, unit="share",
+        tolerance=tolerance, n=covered.size,
+        excluded_beyond=float(max(promised - interval.low, interval.high - promised, 0.0)),
+        rows_needed=np.inf if needs_calibrations else needed,
+        facts={"level": setup.level, "promised": promised, "covered": int(covered.sum()),
+               "n_calibration": n_calibration, "needs_calibrations": needs_calibrations,
+               "is_slight": abs(share - promised) <= tolerance, "null": null,
+               "single_pvalue": single, "at_bound": _at_bounds(share, setup, at_bound)},
+        test=SignificanceTest(statistic=share, pvalue=single, alternative="two-sided",
+                              method=null, n=covered.size))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-051
-def _along_answer(found, adjusted, feature, options):
+def _place(row, along, n):
+    "A part of the rows as a place."
+    ends = ("name", "name") if along.by_group else ("first", "last")
+    return Place(along=along.along, first=row[ends[0]], last=row[ends[1]],
+                 count=int(row["count"]), of=n, by_group=along.by_group)
+
+# %% ../../nbs/intervals/55_coverage.ipynb #parts-of-finding
+def _finding_parts(along):
+    "A row for each part, with limits that hold for all parts together."
+    table, ends = along.parts, ("name", "name") if along.by_group else ("first", "last")
+    return pd.DataFrame({"first": table[ends[0]], "last": table[ends[1]], "count": table["count"],
+                         "estimate": table["coverage"], "low": table["least"],
+                         "high": table["most"]})
+
+# %% ../../nbs/intervals/55_coverage.ipynb #along-finding
+def _along_finding(along, adjusted, question, setup, n_empty, null):
     "Whether the coverage is the same along one thing."
-    table, level, tolerance = found.parts, found.stated, options["tolerance"]
+    table, span, tolerance = along.parts, along.span, setup.tolerance
+    n = int(table["count"].sum())
     low, high = (table.loc[table["coverage"].idxmin()], table.loc[table["coverage"].idxmax()])
-    worst, best = (f"{_percent(row['coverage'], level)} % {_where(row, found)}"
-                   for row in (low, high))
-    span, name = found.span, f"the {found.along}" if feature is None else found.along
-    if options["n_empty"] and feature is None and found.along == "set size":
-        name = "the size of sets that hold a label"
-    smallest = _smallest(found)
-    is_even = len(table) == 5 and np.ptp(table["count"]) <= 0.05 * table["count"].sum()
-    which = ("in each group" if found.by_group else "in each fifth of the points" if is_even else
-             "in each part") + smallest
-    limits = f"{_percent(span.low, level)} and {_percent(span.high, level)} %"
-    reach = f"{three_digits(100 * tolerance).rstrip('0').rstrip('.')} %"
-    if adjusted <= 1 - options["confidence"]:
-        status = "invalid"
-        sentence = (f"Coverage depends on {name} (p = {adjusted:.2g}): {worst}, {best}.")
-        short = f"coverage depends on {name}: {worst}, {best}"
-    elif max(found.overall - span.low, span.high - found.overall) <= tolerance:
-        status, short = "valid", f"{which} along {name} it is the same, within {reach}"
-        sentence = (f"No dependence on {name} is shown (p = {adjusted:.2g}); {which} the coverage "
-                    f"lies between {limits}, within {reach} of that of all points.")
-    else:
-        status, short = "inconclusive", f"along {name}, parts{smallest} could be between {limits}"
-        sentence = (f"No dependence on {name} is shown (p = {adjusted:.2g}), but the coverage "
-                    f"{which} is only known to lie between {limits}.")
-    question = found.along if feature is None else f"feature: {feature}"
-    return Conclusion(
-        question=question, feature=feature, status=status, sentence=sentence, short=short,
-        reason="precision" if status == "inconclusive" else None, pvalue=adjusted, result=found,
-        estimate=float(low["coverage"]), confidence_interval=span,
-        test="shuffled misses" if found.test is None else f"misses, {found.test.method}")
+    beyond = max(along.overall - span.low, span.high - along.overall)
+    if adjusted <= 1 - setup.confidence: status = "invalid"
+    else: status = "valid" if beyond <= tolerance else "inconclusive"
+    is_even = len(table) == 5 and np.ptp(table["count"]) <= 0.05 * n
+    small = table[table["is_small"]]
+    lowest = _place(low, along, n)
+    was_tested = along.test is not None or along.overall in (0, 1)  # then all orders are the same
+    return Finding(
+        name=f"by {along.along}", kind="coverage_by", status=status,
+        reason="precision" if status == "inconclusive" else None,
+        scope="named" if question.is_feature else "whole", by=along.along,
+        by_group=along.by_group, estimate=float(low["coverage"]), low=float(low["least"]),
+        high=float(low["most"]), pvalue=adjusted if was_tested else None, unit="share",
+        tolerance=tolerance, excluded_beyond=float(beyond), n=n,
+        part=lowest if status == "invalid" else None,
+        facts={"level": setup.level, "overall": along.overall, "span": tuple(span),
+               "lowest": lowest, "highest": _place(high, along, n),
+               "highest_coverage": float(high["coverage"]), "in_fifths": bool(is_even),
+               "small": tuple(_place(row, along, n) for _, row in small.iterrows()),
+               "small_covered": int(small["covered"].sum()),
+               "n_empty": 0 if question.is_feature or along.along != "set size" else n_empty,
+               "null": None if along.test is None else null},
+        parts=_finding_parts(along), test=along)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020
 def _swapped(y_intervals):
@@ -414,16 +407,15 @@ def _swapped(y_intervals):
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020b
 def _candidates(bounds, level, columns):
-    "What could mend intervals, by name."
-    found = {"moved by the same length": ConformalBounds(level)}
+    "What could correct intervals, by name."
+    found = {"shift": ConformalBounds(level)}
     widths = eleven_digits(bounds[:, 1] - bounds[:, 0])
     if widths.min() > 0:
-        found["stretched by the same factor"] = ConformalBounds(level, per_width=True)
+        found["scale"] = ConformalBounds(level, per_width=True)
     if widths.min() > 0 and np.ptp(widths) > 0:
-        found["stretched by a power of the width"] = ConformalBounds(
-            level, scaling=LogLinearScaling(), rng=0)
+        found["power"] = ConformalBounds(level, scaling=LogLinearScaling(), rng=0)
     for name in columns:
-        found[f"moved by a length for each group of {name}"] = ConformalBounds(level, by=name)
+        found[f"shift by {name}"] = ConformalBounds(level, by=name)
     return found
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020c
@@ -443,7 +435,7 @@ def _mends(y, bounds, level, columns, group, in_stretches, rng):
     unit = np.arange(y.size) if group is None else group
     if in_stretches: group = None  # they are held out whole, and their rows are fitted
     fold = (rng.permutation(int(unit.max()) + 1) % 5)[unit]
-    made, models = {"as stated": bounds}, _candidates(bounds, level, columns)
+    made, models = {"unchanged": bounds}, _candidates(bounds, level, columns)
     for name, model in models.items():
         try: found = _held_out(y, bounds, model, columns, group, fold)
         except ValueError: continue  # too few points, or groups, for this one
@@ -469,24 +461,30 @@ def _scored(y, made, level, unit):
     return pd.DataFrame(rows)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-023
-@dataclass(frozen=True, kw_only=True)
-class IntervalReport(Result):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class IntervalReport(Report):
     """All that is known about the coverage of intervals or sets; what `interval_report` returns.
+
+    The findings are called "coverage", "by width" or "by set size", "by prediction", and "by NAME".
 
     Attributes
     ----------
-    conclusions : dict[str, Conclusion]
-        By question: "coverage", "width" or "set size", "prediction", "feature: NAME".
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     n : int
-        Number of points.
+        Number of rows.
     coverage : float
-        The coverage that was stated.
+        The coverage that was claimed.
     covered : int
-        Number of covered points.
+        Number of covered rows.
     mean_size : float
         Mean width, infinite where one is, or number of classes.
     score : float | None
-        Winkler score, in the unit of the bounds, infinite where a width is; None for label
+        Interval score, in the unit of the bounds, infinite where a width is; None for label
         sets.
     n_open : int
         Intervals without a bound on one side or both.
@@ -497,99 +495,87 @@ class IntervalReport(Result):
     n_empty : int
         Label sets without any label.
     n_calibration : int | None
-        Points on which intervals were calibrated.
+        Rows on which intervals were calibrated.
     n_groups : int | None
-        Groups of rows that belong together.
+        Clusters of rows.
     tolerance : float
         Difference in coverage that does no harm.
     confidence : float
         Level of intervals and verdict.
     mends : pd.DataFrame | None
-        What would mend them: name, coverage, width, score, gain, gain_error (of the score),
-        all held out; None where nothing was tried.
+        Corrections: name, coverage, width, score, gain, gain_error (of the score), all held
+        out; None where nothing was tried.
     held_out : np.ndarray | None
-        Bounds by the best of them, of each fold by a mend that has not seen it, shape (n,
-        2); None where none helps.
+        Bounds by the best of them, of each fold by a correction that has not seen it, shape
+        (n, 2); None where none helps.
     mend : ConformalBounds | None
-        The best, fitted to all points: `.predict(y_intervals, features)` mends others; None
-        where none helps.
-    cautions : tuple[str, ...]
-        What else the rows show.
+        The best, fitted to all rows: `.predict(y_intervals, features)` corrects others;
+        None where none helps.
+    unchanged : str | None
+        The code of why there is none: "label_sets", "no_fault", "row_decides",
+        "infinite_bounds", "few_rows", "few_for_level" or "no_gain".
     """
-    conclusions: dict[str, Conclusion] = field(repr=False)  # by question: "coverage", "width" or
-                                                            # "set size", "prediction",
-                                                            # "feature: NAME"
-    n: int  # number of points
-    coverage: float  # the coverage that was stated
-    covered: int  # number of covered points
+    n: int  # number of rows
+    coverage: float  # the coverage that was claimed
+    covered: int  # number of covered rows
     mean_size: float  # mean width, infinite where one is, or number of classes
-    score: float | None  # Winkler score, in the unit of the bounds, infinite where a width is; None
-                         # for label sets
+    score: float | None  # interval score, in the unit of the bounds, infinite where a width is;
+                         # None for label sets
     n_open: int  # intervals without a bound on one side or both
     n_classes: int  # 0 for intervals
     n_crossed: int  # pairs of bounds that were swapped
     n_empty: int  # label sets without any label
-    n_calibration: int | None  # points on which intervals were calibrated
-    n_groups: int | None  # groups of rows that belong together
+    n_calibration: int | None  # rows on which intervals were calibrated
+    n_groups: int | None  # clusters of rows
     tolerance: float  # difference in coverage that does no harm
     confidence: float  # level of intervals and verdict
-    mends: pd.DataFrame | None = field(repr=False)  # what would mend them: name, coverage, width,
-    # score, gain, gain_error (of the score), all held out; None where nothing was tried
+    mends: pd.DataFrame | None = field(repr=False)  # corrections: name, coverage, width, score,
+    # gain, gain_error (of the score), all held out; None where nothing was tried
     held_out: np.ndarray | None = field(repr=False, compare=False)  # bounds by the best of them, of
-    # each fold by a mend that has not seen it, shape (n, 2); None where none helps
+    # each fold by a correction that has not seen it, shape (n, 2); None where none helps
     mend: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
-    # points: `.predict(y_intervals, features)` mends others; None where none helps
-    cautions: tuple[str, ...]  # what else the rows show
+    # rows: `.predict(y_intervals, features)` corrects others; None where none helps
+    unchanged: str | None = None  # the code of why there is none: "label_sets", "no_fault",
+    # "row_decides", "infinite_bounds", "few_rows", "few_for_level" or "no_gain"
 
     @property
     def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"inconclusive\"."
-        found = {one.status for one in self.conclusions.values()}
-        return next(one for one in ("invalid", "inconclusive", "valid") if one in found)
+        "That of the worst finding: \"valid\", \"invalid\" or \"inconclusive\"."
+        statuses = {finding.status for finding in self.findings}
+        return next(one for one in ("invalid", "inconclusive", "valid") if one in statuses)
 
-    @functools.cached_property
-    def no_mend(self) -> str:
-        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
-        return _no_mend(self)
-
-    @functools.cached_property
-    def headline(self) -> str:
+    @property
+    def conclusion(self) -> str:
         "The verdict in a few sentences."
-        found = list(self.conclusions.values())
-        what = "sets" if self.n_classes else "intervals"
-        wrong = [one for one in found if one.status == "invalid"]
-        unclear = [one for one in found if one.status == "inconclusive"]
-        if wrong:
-            how = ("cover more than" if all(one.direction == "too large" for one in wrong) else
-                   "do not hold as")
-            first = f"These {what} {how} stated: {'; '.join(one.short for one in wrong[:3])}"
-            more = f"; {len(wrong) - 3} more faults" if wrong[3:] else ""
-            parts = [first + more]
-            if unclear: parts.append(f"Not decided: {enumerated([_asked(one) for one in unclear])}")
-        elif unclear:
-            parts = [f"No fault is shown in these {what}, but "
-                     f"{'; '.join(one.short for one in unclear[:2])}"]
-            if unclear[2:]: parts.append("Nor is decided: " + enumerated([_asked(one) for one in
-                                                                         unclear[2:]]))
-        else:
-            parts = [f"These {what} hold as stated: {'; '.join(one.short for one in found[:4])}"]
-        if any(one.startswith(_ALIKE) for one in self.cautions): parts.append(_ALIKE)
-        return " ".join(f"{part}." for part in parts)
+        return words.conclusion(self.findings)
 
     @property
-    def sentence(self) -> str:
-        "The headline."
-        return self.headline
-
-    @functools.cached_property
-    def next_step(self) -> str:
-        "What to do about it first."
-        return _next_step(self)
+    def title(self) -> str:
+        "What was validated: the kind of statement and the number of rows."
+        return words.title(self.coverage, self.n, self.n_groups, bool(self.n_classes))
 
     @property
-    def still_open(self) -> str:
-        "What is not decided, and why; empty where all is."
-        return still_open(self.conclusions.values())
+    def limits(self) -> str:
+        "What the limits in brackets are."
+        return f"[{100 * self.confidence:g} % each]"
+
+    @property
+    def why_unchanged(self) -> str:
+        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
+        if self.unchanged is None: return ""
+        return words.why_unchanged(self.unchanged, _reasons(self))
+
+    def table_lines(self) -> list[str]:
+        """The coverage of the parts with the clearest fault, if they fit on a screen.
+
+        Returns
+        -------
+        list[str]
+        """
+        asked = [finding for finding in self.findings
+                 if finding.pvalue is not None and finding.parts is not None
+                 and finding.status != "valid"]
+        return words.part_lines(min(asked, key=lambda one: one.pvalue)) if asked else []
 
     def to_frame(self) -> pd.DataFrame:
         """A row for all and for each part: question, part, count, covered, coverage, low, high.
@@ -598,12 +584,13 @@ class IntervalReport(Result):
         -------
         pd.DataFrame
         """
-        whole = self.conclusions["coverage"]
+        whole = self["coverage"]
         rows = [{"question": "coverage", "part": "all", "count": self.n, "covered": self.covered,
-                 "coverage": whole.estimate, **whole.confidence_interval._asdict()}]
-        for question, one in self.conclusions.items():
-            for row in [] if one.result is None else one.result.parts.to_dict("records"):
-                rows.append({"question": question, "part": _part_name(row, one.result), **{
+                 "coverage": whole.estimate, "low": whole.low, "high": whole.high}]
+        for finding in self.findings[1:]:
+            ends = finding.parts.to_dict("records")
+            for place, row in zip(ends, finding.test.parts.to_dict("records")):
+                rows.append({"question": finding.name, "part": words.part_name(finding, place), **{
                     key: row[key] for key in ("count", "covered", "coverage", "low", "high")}})
         return pd.DataFrame(rows)
 
@@ -643,101 +630,79 @@ class IntervalReport(Result):
         """
         return _report_page(self, path, details or {})
 
-    def __repr__(self) -> str: return as_text(self)
-
-    def _repr_html_(self) -> str:
-        head = f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>"
-        return head.replace("`.mend`", "<code>.mend</code>") + html_table(shown_parts(self))
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-024b
-def _asked(answer):
-    "A question in few words."
-    if answer.question == "coverage": return "the coverage"
-    return f"along {'' if answer.feature else 'the '}{answer.result.along}"
+    def _repr_html_(self) -> str: return super()._repr_html_() + html_table(shown_parts(self))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-025
 def _next_step(report):
-    if any("repeat an earlier" in one for one in report.cautions):
-        return "Look at the rows that repeat others first; leave them out, or give groups."
-    if any("may hold the same points" in one for one in report.cautions):
-        return ("See first whether the file holds points more than once; leave copies out, or give "
-                "groups.")
-    if far := _decisive(report): return f"Look at {far} first; then judge again."
-    if report.verdict == "invalid" and report.n_classes: return _anew(report)
-    if report.verdict == "invalid": return _mending(report)
+    "What to do first."
+    caution = {caution.code: caution for caution in report.cautions}
+    if "repeated_intervals" in caution:
+        is_blocks = caution["repeated_intervals"].facts["what"] == "blocks"
+        return Step(verb="look", why="repeated_blocks" if is_blocks else "repeated_intervals")
+    if "row_decides_score" in caution:
+        return Step(verb="look", why="row_decides_score",
+                    facts={"row": caution["row_decides_score"].facts["row"]})
+    if report.verdict == "invalid" and report.n_classes:
+        wrong = [finding.name for finding in report.findings if finding.status == "invalid"]
+        return Step(verb="conformalize", why="set_size" if wrong == ["by set size"] else "sets")
+    if report.verdict == "invalid": return _correction(report)
     if report.verdict == "inconclusive":
-        more = "points" if report.n_groups is None else "groups of rows"
-        return f"Nothing is shown to be wrong; more {more} would tell what is still open."
-    found = [one.result for one in report.conclusions.values() if one.result is not None]
-    few = [one for one in found if one.parts["is_small"].any()]
-    kind = "groups" if all(one.by_group for one in few) else "parts"
-    rest = (f" Of {kind} of few points too little is known: judge them on more of their own."
-            * bool(few))
-    if any(not one.by_group for one in found):
-        rest += (" A fault of fewer points than a fifth may hide: name such points as a group, "
-                 "and judge again.")
-    return f"Use them as they are, for points like these.{rest}"
-
-# %% ../../nbs/intervals/55_coverage.ipynb #sets-anew
-def _anew(report):
-    "What to do about sets in which a fault is shown."
-    wrong = [one.question for one in report.conclusions.values() if one.status == "invalid"]
-    if wrong != ["set size"]: return (
-        "Make the sets anew from the probabilities, on points of their own (ConformalSets), by "
-        "class or group where coverage differs; then judge again.")
-    return ("Judge the probabilities first, and mend them where they are wrong; then make the sets "
-            "anew from them, on points of their own, by ConformalSets(score=\"adaptive\"), whose "
-            "coverage depends less on the size than that of its plain score. For a difference that "
-            "stays, go by the coverage of each size in place of the average.")
+        unclear = [finding for finding in report.findings if finding.status == "inconclusive"]
+        return Step(verb="collect", why="coverage", facts={
+            "by_cluster": report.n_groups is not None,
+            "needs_calibrations": all(finding.facts.get("needs_calibrations")
+                                      for finding in unclear)})
+    asked = report.findings[1:]
+    return Step(verb="use", why="coverage", facts={
+        "has_small": any(finding.facts["small"] for finding in asked),
+        "has_ranges": any(not finding.by_group for finding in asked)})
 
 # %% ../../nbs/intervals/55_coverage.ipynb #mending
-def _mending(report):
+def _correction(report):
     "What to do about intervals in which a fault is shown."
-    if report.mend is not None:
-        first, best = report.mends["score"].iloc[0], report.mends.loc[
-            report.mends["score"].idxmin()]
-        gain = plus_minus(best["gain"], best["gain_error"]).lstrip("+")
-        alike = any(one.startswith(_ALIKE) for one in report.cautions)
-        return (f"Mend them: bounds {best['name']} (`.mend`) cover "
-                f"{_percent(best['coverage'], report.coverage)} % of held-out points and bring "
-                f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}, "
-                f"a gain of {gain}. Then judge again, on other points."
-                + " What the mend promises takes rows for unrelated." * alike)
-    if report.n_open: return (
-        f"No correction was tried, since {report.no_mend}. On separate calibration rows, "
-        "ConformalBounds moves the bounds that are finite.")
-    if report.mends is None: return (
-        f"No mend was tried, since {report.no_mend}. Judge them on more points, or have the model "
-        "state its quantiles anew.")
-    if "equal a bound" in report.conclusions["coverage"].sentence: return (
-        "Use them where covering more than stated does no harm: no bounds that were tried on "
-        "held-out points do better.")
-    return (f"{report.no_mend[0].upper()}{report.no_mend[1:]}. Look for a feature along which they "
-            "fail, or have the model state its quantiles anew.")
+    reasons = _reasons(report) | {"code": report.unchanged}
+    if report.mend is not None: return _recalibration(report)
+    if report.n_open: return Step(verb="recalibrate", why="finite_bounds", facts=reasons)
+    if report.mends is None: return Step(verb="collect", why="few_to_recalibrate", facts=reasons)
+    whole = report["coverage"]
+    if whole.status == "invalid" and whole.facts["at_bound"] is not None:
+        return Step(verb="use", why="steps")
+    return Step(verb="refit", why="no_gain", facts=reasons)
 
-# %% ../../nbs/intervals/55_coverage.ipynb #no-mend
-def _no_mend(report):
-    "Why there is no mend."
-    if report.mend is not None: return ""
-    if report.n_classes: return "sets are made anew from probabilities"
-    if report.verdict != "invalid": return "no fault is shown that one could mend"
-    if far := _decisive(report): return f"{far} decides the score"
-    if report.n_open: return (f"{report.n_open:,} of {report.n:,} intervals "
-                              f"{'has' if report.n_open == 1 else 'have'} an infinite bound and no "
-                              "score")
-    if report.n < 50: return "there are fewer than fifty points"
-    if report.mends is None:
-        rows = "points" if report.n_groups is None else "groups of rows"
-        return f"there are too few {rows} for bounds of {100 * report.coverage:g} %"
-    is_stretched = report.mends["name"].str.startswith("stretched").any()
-    return (f"{'neither moving nor stretching' if is_stretched else 'not even moving'} the bounds "
-            "mends this on held-out points")
+# %% ../../nbs/intervals/55_coverage.ipynb #recalibration
+def _recalibration(report):
+    "The step that brings the best correction, with what it gained."
+    first, best = (report.mends["score"].iloc[0], report.mends.loc[report.mends["score"].idxmin()])
+    by = report.mend.by
+    is_correlated = any(caution.code == "correlated_intervals" for caution in report.cautions)
+    return Step(verb="recalibrate", why="score", facts={
+        "candidate": "shift by" if by is not None else best["name"], "by": by,
+        "level": report.coverage, "coverage": float(best["coverage"]), "before": float(first),
+        "after": float(best["score"]), "gain": float(best["gain"]),
+        "gain_error": float(best["gain_error"]), "is_correlated": is_correlated})
 
+# %% ../../nbs/intervals/55_coverage.ipynb #reasons
+def _reasons(report):
+    "What the words on why there is no correction need."
+    row = next((caution.facts for caution in report.cautions
+                if caution.code == "row_decides_score"), {"row": 0})
+    is_scaled = report.mends is not None and bool(report.mends["name"].isin(
+        ["scale", "power"]).any())
+    return {"n": report.n, "infinite": report.n_open, "level": report.coverage,
+            "by_cluster": report.n_groups is not None, "scaled": is_scaled,
+            "row": row["row"], "name": row.get("name")}
 
-def _decisive(report):
-    "The row that decides the score, if there is one."
-    return next((one.split(" alone")[0].lower() for one in report.cautions
-                 if "alone makes up" in one), "")
+# %% ../../nbs/intervals/55_coverage.ipynb #why-unchanged
+def _why_unchanged(report):
+    "The code of why there is no correction; None where there is one."
+    if report.mend is not None: return None
+    if report.n_classes: return "label_sets"
+    if report.verdict != "invalid": return "no_fault"
+    if any(caution.code == "row_decides_score" for caution in report.cautions):
+        return "row_decides"
+    if report.n_open: return "infinite_bounds"
+    if report.n < 50: return "few_rows"
+    return "few_for_level" if report.mends is None else "no_gain"
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-026
 def shown_parts(report: IntervalReport,  # what `interval_report` returned
@@ -765,9 +730,9 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
             far = (part["coverage"] - part["covered"].sum() / part["count"].sum()).abs()
             part = part.loc[far.nlargest(most).index.sort_values()]
         for row in part.to_dict("records"):
-            rows.append({"along": question, "part": row["part"], "points": f"{row['count']:,}",
+            rows.append({"along": question, "part": row["part"], "rows": f"{row['count']:,}",
                          "covered": f"{row['covered']:,}",
-                         **{name: _percent(row[name], report.coverage)
+                         **{name: percent(row[name], report.coverage)
                             for name in ("coverage", "low", "high")}})
     shown = pd.DataFrame(rows).rename(columns={"coverage": "coverage (%)"})
     shown["along"] = shown["along"].where(shown["along"].ne(shown["along"].shift()), "")
@@ -777,79 +742,78 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
 def _plot_report(report, axes):
     import matplotlib.pyplot as plt
 
-    found = [one for one in report.conclusions.values() if one.result is not None]
-    if not found: raise ValueError("there are no parts to draw: no width, prediction or feature "
+    asked = report.findings[1:]
+    if not asked: raise ValueError("there are no parts to draw: no width, prediction or feature "
                                    "varies")
     if axes is None:
-        axes = plt.subplots(1, len(found), figsize=(5 * len(found), 4), layout="constrained",
+        axes = plt.subplots(1, len(asked), figsize=(5 * len(asked), 4), layout="constrained",
                             squeeze=False)[1][0]
-    for one, ax in zip(found, axes): one.result.plot(ax)
+    for finding, ax in zip(asked, axes): finding.plot(ax)
     return axes
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-028
 def _report_page(report, path, details):
     from uqcal import __version__
-    from uqcal._base.page import (Card, Section, Verdict, check_target, draw_picture,
-                                  render_page, write_whole)
+    from uqcal._base.page import (Section, check_target, draw_picture, render_page,
+                                  write_whole)
     if path is not None: check_target(path)
-    titles = {"coverage": "On the whole", "width": "By width", "set size": "By size of the set",
-              "prediction": "By prediction"}
-    findings, pictures = [], []
-    for question, one in report.conclusions.items():
-        group = "Groups of" if one.result is not None and one.result.by_group else "Along"
-        title = titles.get(question) or f"{group} {one.feature}"
-        findings.append(Card(title, one.status, one.sentence))
-        if one.result is not None: pictures.append(draw_picture(
-            one.result.plot, f"{title}: {one.sentence}", width=5, height=3.8, caption="A square "
-            "lies apart from the coverage of all points, all parts taken together."))
-    what, name = ("sets", "Mean number of labels") if report.n_classes else (
-        "intervals", "Mean width")
-    facts = details | {"Points": f"{report.n:,}", name: "not reported" if report.n_open else
-                       three_digits(report.mean_size)}
-    if report.n_open: facts["Infinite intervals"] = f"{report.n_open:,}"
-    elif report.score is not None: facts["Winkler score"] = three_digits(report.score)
-    if report.n_groups: facts["Groups of rows"] = f"{report.n_groups:,}"
-    if report.n_calibration: facts["Calibrated on"] = f"{report.n_calibration:,} points"
-    facts |= {"Stated": f"{100 * report.coverage:g} %", "Tolerance": f"± "
-              f"{100 * report.tolerance:.3g} %", "Level": f"{100 * report.confidence:g} %",
-              "uqcal": __version__}
+    pictures = [draw_picture(
+        finding.plot, f"{finding.name}: {finding.sentence}", width=5, height=3.8,
+        caption="A square lies apart from the coverage of all rows, all parts taken together.")
+        for finding in report.findings[1:]]
+    facts = details | _page_facts(report) | {"uqcal": __version__}
     sections = [Section("Coverage by part", pictures=tuple(pictures)),
-                Section("Numbers", paragraphs=report.cautions, table=shown_parts(report))]
+                Section("Numbers", paragraphs=tuple(one.sentence for one in report.cautions),
+                        table=shown_parts(report))]
     if report.mends is not None: sections.append(Section(
-        "What would mend them, on held-out points", table=report.mends.map(
+        "Corrections tried on held-out rows", table=report.mends.map(
             lambda cell: cell if isinstance(cell, str) else three_digits(cell)).rename(columns={
                 "gain_error": "± of the gain"})))
-    page = render_page(f"Do these {what} hold as often as stated?", Verdict(
-        report.headline, tuple(findings), report.next_step),
-        [*sections, Section("Settings and versions", facts=facts)])
+    what = "sets" if report.n_classes else "intervals"
+    page = render_page(f"Do these {what} cover as often as claimed?", report.page_verdict(),
+                       [*sections, Section("Settings and versions", facts=facts)])
     if path is not None: write_whole(page, Path(path))
     return page
+
+# %% ../../nbs/intervals/55_coverage.ipynb #page-facts
+def _page_facts(report):
+    "Settings and numbers of a report for its page."
+    name = "Mean number of labels" if report.n_classes else "Mean width"
+    size = "not reported" if report.n_open else three_digits(report.mean_size)
+    facts = {"Rows": f"{report.n:,}", name: size}
+    if report.n_open: facts["Infinite intervals"] = f"{report.n_open:,}"
+    elif report.score is not None: facts["Interval score"] = three_digits(report.score)
+    if report.n_groups: facts["Clusters"] = f"{report.n_groups:,}"
+    if report.n_calibration: facts["Calibrated on"] = f"{report.n_calibration:,} rows"
+    return facts | {"Claimed": f"{100 * report.coverage:g} %",
+                    "Tolerance": f"± {100 * report.tolerance:.3g} %",
+                    "Level": f"{100 * report.confidence:g} %"}
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-029
 def interval_report(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,), n ≥ 2
     y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first, infinite where there is none; or
                              # sets, booleans of shape (n, classes)
-    coverage: float,  # the coverage that was stated, in (0, 1)
+    coverage: float,  # the coverage that was claimed, in (0, 1)
     *,
-    y_pred: ArrayLike | None = None,  # predictions, shape (n,), along which coverage is judged too
+    y_pred: ArrayLike | None = None,  # predictions, shape (n,), along which coverage is asked, too
     features: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
                            # categories, truth values as groups
-    groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,); None where
-                                      # all are independent
+    groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None where all rows
+                                      # are independent
     classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
                                        # given
-    n_calibration: int | None = None,  # points on which a split conformal method was calibrated;
+    n_calibration: int | None = None,  # rows on which a split conformal method was calibrated;
                                        # None asks about these very intervals
     sort_bounds: bool = False,  # whether crossed bounds are swapped, in place of being refused
     tolerance: float | None = None,  # difference in coverage that does no harm, in (0, 1); None: a
-                                     # fifth of what is stated to be missed, or covered if less
+                                     # fifth of what may be missed, or covered if less
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     n_resamples: int = 9999,  # shuffles for each question about parts
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
-) -> IntervalReport:  # `.verdict`, `.headline`, `.conclusions`, `.to_frame()`, `.to_html()`
+) -> IntervalReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.to_html()`
     """Verdict on the coverage of intervals or label sets: on the whole and by width, prediction and feature.
 
     Parameters
@@ -860,24 +824,24 @@ def interval_report(
         Bounds, shape (n, 2), lower first, infinite where there is none; or sets, booleans
         of shape (n, classes).
     coverage : float
-        The coverage that was stated, in (0, 1).
+        The coverage that was claimed, in (0, 1).
     y_pred : ArrayLike | None, optional
-        Predictions, shape (n,), along which coverage is judged too.
+        Predictions, shape (n,), along which coverage is asked, too.
     features : Any, optional
         DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
         truth values as groups.
     groups : ArrayLike | None, optional
-        Which rows belong together, labels, shape (n,); None where all are independent.
+        Clusters of rows, labels, shape (n,); None where all rows are independent.
     classes : ArrayLike | None, optional
         For label sets: the label of each column; 0, 1, … unless given.
     n_calibration : int | None, optional
-        Points on which a split conformal method was calibrated; None asks about these very
+        Rows on which a split conformal method was calibrated; None asks about these very
         intervals.
     sort_bounds : bool, default False
         Whether crossed bounds are swapped, in place of being refused.
     tolerance : float | None, optional
-        Difference in coverage that does no harm, in (0, 1); None: a fifth of what is stated
-        to be missed, or covered if less.
+        Difference in coverage that does no harm, in (0, 1); None: a fifth of what may be
+        missed, or covered if less.
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
     n_resamples : int, default 9999
@@ -892,118 +856,144 @@ def interval_report(
     Returns
     -------
     IntervalReport
-        `.verdict`, `.headline`, `.conclusions`, `.to_frame()`, `.to_html()`.
+        `.verdict`, `.conclusion`, `.findings`, `.step`, `.to_html()`.
 
     Raises
     ------
     ValueError, TypeError
         For bad data, naming the argument; for crossed bounds unless they are to be sorted.
     """
-    level, options = check_fraction(coverage, "coverage"), dict(
-        n_calibration=n_calibration, confidence=check_fraction(confidence, "confidence"),
-        tolerance=tolerance, drawn=dict(n_resamples=check_count(n_resamples, "n_resamples"),
-                                        rng=check_generator(rng), n_jobs=n_jobs,
-                                        progress=progress))
-    given = dict(y_pred=y_pred, features=features, groups=groups, n_crossed=0)
-    return _judged(*_read(y_true, y_intervals, level, classes, sort_bounds, given, options))
+    level = check_fraction(coverage, "coverage")
+    confidence = check_fraction(confidence, "confidence")
+    draws = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
+                 n_jobs=n_jobs, progress=progress)
+    given = _Given(y_true, y_pred, features, groups)
+    check_labels_agree(y_true=y_true, y_intervals=y_intervals, y_pred=y_pred, groups=groups)
+    n_calibration = _checked_calibration(n_calibration, groups)
+    bounds, n_crossed = _sorted(y_true, y_intervals, classes, sort_bounds)
+    checked = _checked(given, bounds, classes)
+    if tolerance is None: tolerance = min(level, 1 - level) / 5
+    else: tolerance = check_fraction(tolerance, "tolerance")
+    setup = _Setup(level, promised_coverage(level, n_calibration), n_calibration, confidence,
+                   tolerance, draws)
+    return _judged(given, bounds, checked, n_crossed, setup)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-030
-def _read(y_true, y_intervals, level, classes, sort_bounds, given, options):
-    "What came in, checked."
-    features = given["features"]
-    check_labels_agree(y_true=y_true, y_intervals=y_intervals, y_pred=given["y_pred"],
-                       groups=given["groups"])
-    if options["n_calibration"] is not None:
-        options["n_calibration"] = check_count(options["n_calibration"], "n_calibration")
-        if given["groups"] is not None:
-            raise ValueError("n_calibration must be left out where groups are given: no "
-                             "distribution of the coverage is known for rows that belong together")
-    if sort_bounds and classes is None and np.asarray(y_intervals).dtype.kind != "b":
-        check_no_sets(y_true, y_intervals)
-        y_intervals, given["n_crossed"] = _swapped(y_intervals)
-    checked = check_statement(y_true, y_intervals, classes)
+@dataclass(frozen=True)
+class _Given:
+    "The columns as they came in."
+    y_true: Any
+    y_pred: Any
+    features: Any
+    groups: Any
+
+# %% ../../nbs/intervals/55_coverage.ipynb #checked-calibration
+def _checked_calibration(n_calibration, groups):
+    "The number of calibration rows, which excludes groups."
+    if n_calibration is None: return None
+    number = check_count(n_calibration, "n_calibration")
+    if groups is not None:
+        raise ValueError("n_calibration must be left out where groups are given: no "
+                         "distribution of the coverage is known for clustered rows")
+    return number
+
+# %% ../../nbs/intervals/55_coverage.ipynb #sorted
+def _sorted(y_true, y_intervals, classes, sort_bounds):
+    "Bounds with crossed ones swapped, if that was asked for, and their number."
+    if not sort_bounds or classes is not None or np.asarray(y_intervals).dtype.kind == "b":
+        return y_intervals, 0
+    check_no_sets(y_true, y_intervals)
+    return _swapped(y_intervals)
+
+# %% ../../nbs/intervals/55_coverage.ipynb #checked
+def _checked(given, y_intervals, classes):
+    "Which rows are covered, and how large intervals or sets are."
+    checked = check_statement(given.y_true, y_intervals, classes)
     if checked.covered.shape[1] != 1:
         raise ValueError("y_intervals must have one level, shape (n, 2) or (n, classes), got "
                          f"{checked.covered.shape[1]} levels; take one of them, "
                          "y_intervals[:, :, 0]")
     if len(checked.covered) < 2: raise ValueError("y_true must hold at least two values, got 1")
-    read_columns(features, len(checked.covered), y_true=y_true, y_intervals=y_intervals,
-                 y_pred=given["y_pred"], groups=given["groups"])  # refuses other labels
-    stated = options["tolerance"]
-    options["tolerance"] = min(level, 1 - level) / 5 if stated is None else check_fraction(
-        stated, "tolerance")
-    return y_true, y_intervals, level, checked, given, options
+    read_columns(given.features, len(checked.covered), y_true=given.y_true,
+                 y_intervals=y_intervals, y_pred=given.y_pred,
+                 groups=given.groups)  # refuses other labels
+    return checked
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-031
-def _judged(y_true, stated, level, checked, given, options):
+def _judged(given, y_intervals, checked, n_crossed, setup):
     "All questions asked and answered, with p-values adjusted for their number."
     covered, size = checked.covered[:, 0], checked.size[:, 0].astype(float)
-    bounds = None if checked.n_classes else np.column_stack([
-        side[:, 0] for side in check_bounds(stated)[:2]])
-    y = None if bounds is None else read_vector(y_true, "y_true")
-    missed, in_stretches, cautions = _missed(covered, y, bounds, level, given,
-                                             options["n_calibration"] is not None)
-    is_one = missed.groups is None and options["n_calibration"] is None and _is_one(y, bounds)
-    options = options | {"in_stretches": in_stretches, "at_bound": _at_bound(y, bounds),
-                         "is_one": is_one}
-    group = _groups_of(missed, options)
-    promised = promised_coverage(level, options["n_calibration"])
-    options["n_empty"] = empty = int(np.sum(size == 0)) if checked.n_classes else 0
-    asked = _asked_along(missed, size, checked, given, options)
-    whole = None if options["n_calibration"] is not None else group
-    raw = [_pvalue(covered, whole, promised, options["n_calibration"])]
-    count, alpha = 1 + len(asked), 1 - options["confidence"]
-    drawn = options["drawn"] | {"levels": tuple(alpha / k for k in range(1, count + 1))}
-    found = {name: _along(rows, along, name, level, options | {"drawn": drawn})
-             for name, (rows, along, _) in asked.items()}
-    raw += [1.0 if one.test is None else one.test.pvalue for one in found.values()]
-    adjusted = holm(raw)
-    conclusions = {"coverage": _coverage_answer(covered, whole, level, raw[0], float(adjusted[0]),
-                                                options)}
-    for (name, one), p in zip(found.items(), adjusted[1:]):
-        answer = _along_answer(one, float(p), name if asked[name][2] else None, options)
-        conclusions[answer.question] = answer
-    is_far = any("alone makes up" in one for one in cautions)
-    n_open = int(np.isinf(size).sum())
-    mends, held_out, mend = (None, None, None) if bounds is None or is_far or n_open else _tried(
-        conclusions, y, bounds, level, asked, group, options)
-    if empty:
-        cautions.append(f"{empty:,} of {covered.size:,} sets are empty; they count as missed, and "
-                        "are left out along the set size.")
-    return IntervalReport(
-        conclusions=conclusions, n=covered.size, coverage=level, covered=int(covered.sum()),
-        mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=given["n_crossed"],
-        score=None if bounds is None else float(regression_mwi_score(y, bounds, level)),
-        n_open=n_open, n_empty=empty, n_calibration=options["n_calibration"],
-        tolerance=options["tolerance"],
-        n_groups=None if group is None or in_stretches else int(group.max()) + 1,
-        cautions=tuple(cautions), confidence=options["confidence"], mends=mends,
+    y, bounds = _numbers(given, y_intervals, checked)
+    rows = _rows(covered, y, bounds, given.groups, n_crossed, setup)
+    questions = _questions(rows.missed, size, checked, given)
+    findings = _findings(covered, y, bounds, size, checked, rows, questions, setup)
+    cautions, n_open = list(rows.cautions), int(np.isinf(size).sum())
+    n_empty = int(np.sum(size == 0)) if checked.n_classes else 0
+    is_far = any(caution.code == "row_decides_score" for caution in cautions)
+    mends, held_out, mend = None, None, None
+    if bounds is not None and not is_far and not n_open:
+        mends, held_out, mend = _tried(findings, y, bounds, questions, rows, setup)
+    if n_empty: cautions.append(Caution(code="empty_sets",
+                                        facts={"empty": n_empty, "n": covered.size}))
+    group = rows.group
+    report = IntervalReport(
+        findings=findings, n=covered.size, coverage=setup.level, covered=int(covered.sum()),
+        mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=n_crossed,
+        score=None if bounds is None else float(regression_mwi_score(y, bounds, setup.level)),
+        n_open=n_open, n_empty=n_empty, n_calibration=setup.n_calibration,
+        tolerance=setup.tolerance,
+        n_groups=None if group is None or rows.in_blocks else int(group.max()) + 1,
+        cautions=tuple(cautions), confidence=setup.confidence, mends=mends,
         held_out=held_out, mend=mend)
+    report = replace(report, unchanged=_why_unchanged(report))
+    return replace(report, step=_next_step(report))
+
+# %% ../../nbs/intervals/55_coverage.ipynb #numbers
+def _numbers(given, y_intervals, checked):
+    "True values and bounds; None for label sets."
+    if checked.n_classes: return None, None
+    low, up = (side[:, 0] for side in check_bounds(y_intervals)[:2])
+    return read_vector(given.y_true, "y_true"), np.column_stack([low, up])
+
+# %% ../../nbs/intervals/55_coverage.ipynb #findings
+def _findings(covered, y, bounds, size, checked, rows, questions, setup):
+    "The answers to all questions, the coverage on the whole first."
+    group = None if setup.n_calibration is not None else rows.group
+    setup = replace(setup, count=1 + len(questions))
+    along = [_along(one.missed, one.along, one.name, setup, rows) for one in questions]
+    pvalues = [_pvalue(covered, group, setup.promised, setup.n_calibration)]
+    pvalues += [1.0 if one.test is None else one.test.pvalue for one in along]
+    adjusted = [float(pvalue) for pvalue in holm(pvalues)]
+    whole = _whole_finding(covered, group, setup, (pvalues[0], adjusted[0]), _at_bound(y, bounds))
+    null = "rows" if rows.missed.groups is None else "clusters"
+    if rows.in_blocks: null = "blocks"
+    n_empty = int(np.sum(size == 0)) if checked.n_classes else 0
+    return (whole, *(_along_finding(one, pvalue, question, setup, n_empty, null)
+                     for one, pvalue, question in zip(along, adjusted[1:], questions)))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #missed
-def _missed(covered, y, bounds, level, given, is_calibrated):
-    "The misses in their groups, whether these are stretches of the file, and what to beware of."
-    missed = Sample((~covered).astype(float), np.ones(covered.size), given["groups"])
-    cautions, is_free, in_stretches = [], missed.groups is None, False
+def _rows(covered, y, bounds, groups, n_crossed, setup):
+    "The misses in their clusters, whether these are blocks of the file, and what to beware of."
+    missed = Sample((~covered).astype(float), np.ones(covered.size), groups)
+    cautions, is_free, in_blocks = [], missed.groups is None, False
+    is_calibrated = setup.n_calibration is not None
     if is_free and bounds is not None:
-        missed, in_stretches, cautions = _without_repeats(missed, y, bounds, is_calibrated)
-    if given["n_crossed"]:
-        cautions = [*cautions, f"{given['n_crossed']:,} of {covered.size:,} pairs of bounds were "
-                    "crossed and have been swapped."]
-    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(y, bounds, level)]
-    if missed.groups is not None and not in_stretches:
+        missed, in_blocks, cautions = _without_repeats(missed, y, bounds, is_calibrated)
+    if n_crossed:
+        cautions = [*cautions, Caution(code="swapped_bounds",
+                                       facts={"crossed": n_crossed, "n": covered.size})]
+    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(y, bounds, setup.level)]
+    if missed.groups is not None and not in_blocks:
         cautions += _few_groups(covered, missed.groups.codes)
-    return missed, in_stretches, cautions
+    is_one = missed.groups is None and not is_calibrated and _is_one(y, bounds)
+    return _Rows(missed, in_blocks, is_one, cautions)
 
 
 def _open(bounds):
-    "A sentence on intervals without a bound on one side or both."
+    "A caution on intervals without a bound on one side or both."
     number = int(np.isinf(bounds).any(axis=1).sum())
     if not number: return []
-    has, their = ("has", "its") if number == 1 else ("have", "their")
-    return [f"{number:,} of {len(bounds):,} intervals {has} no bound on one side or both. The "
-            "coverage counts all; the mean width and the Winkler score are infinite and not "
-            "reported."]
+    return [Caution(code="infinite_bounds", facts={"infinite": number, "n": len(bounds)})]
 
 
 def _at_bound(y, bounds):
@@ -1012,25 +1002,23 @@ def _at_bound(y, bounds):
                                             .any(axis=1).mean())
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032
-def _tried(conclusions, y, bounds, level, asked, group, options):
-    "What would mend intervals that fail, from fifty points on: scores, held-out bounds, the mend."
-    if all(one.status != "invalid" for one in conclusions.values()) or y.size < 50:
-        return None, None, None
-    named = {name: np.asarray(along.labels, dtype=object)[along.codes]
-             for name, (_, along, is_feature) in asked.items()
-             if is_feature and along.kind == "groups"}
-    return _mends(y, bounds, level, named, group, options["in_stretches"], options["drawn"]["rng"])
+def _tried(findings, y, bounds, questions, rows, setup):
+    "What would correct intervals that fail, from fifty rows on: scores, held-out bounds, the best."
+    if all(one.status != "invalid" for one in findings) or y.size < 50: return None, None, None
+    named = {one.name: np.asarray(one.along.labels, dtype=object)[one.along.codes]
+             for one in questions if one.is_feature and one.along.kind == "groups"}
+    return _mends(y, bounds, setup.level, named, rows.group, rows.in_blocks, setup.draws["rng"])
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032b
 def _far_row(y, bounds, level):
-    "A warning where one row decides the mean score."
+    "A caution where one row decides the mean score."
     if np.isinf(bounds).any(): return []
     out = np.maximum(np.maximum(bounds[:, 0] - y, y - bounds[:, 1]), 0)
     score = bounds[:, 1] - bounds[:, 0] + 2 / (1 - level) * out
     share = score.max() / score.sum() if score.any() else 0
     if y.size < 10 or share <= 0.5: return []
-    return [f"Row {int(score.argmax()):,} (counted from 0) alone makes up {100 * share:.0f} % of "
-            "the Winkler score: look there before the score is used."]
+    return [Caution(code="row_decides_score",
+                    facts={"row": int(score.argmax()), "share": float(share)})]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #equal-rows
 def _equal_rows(y, bounds):
@@ -1047,7 +1035,7 @@ def _equal_rows(y, bounds):
 
 # %% ../../nbs/intervals/55_coverage.ipynb #copies
 def _copies(y, bounds):
-    """A label for each row, equal where rows must be copies, or None; and a sentence on rows that
+    """A label for each row, equal where rows must be copies, or None; and a caution on rows that
     may be."""
     rows, kinds = _equal_rows(y, bounds)
     if rows is None or y.size < 4: return None, []
@@ -1062,9 +1050,8 @@ def _copies(y, bounds):
     many = np.flatnonzero(number >= 5)
     least = np.where(_is_long(kinds[many, 0]), 5, max(10, y.size / 10))
     if n_kinds >= 20 and (number[many] < least).all(): return None, []
-    told = (f"Only {n_kinds} of {y.size:,} rows differ" if n_kinds < 20 else
-            f"{number.max():,} of {y.size:,} rows are equal")
-    return None, [f"{told}, value and bounds; if such rows are copies, give groups."]
+    return None, [Caution(code="equal_intervals", decides=True, facts={
+        "different": n_kinds if n_kinds < 20 else None, "equal": int(number.max()), "n": y.size})]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #is-long
 def _is_long(values):
@@ -1093,67 +1080,87 @@ def _centred(y, bounds):
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-059
 def _without_repeats(missed, y, bounds, is_calibrated):
-    """The misses with rows that repeat each other as groups, or with stretches of the file where
-    neighbouring rows are alike; whether it is these; and what was seen."""
+    """The misses with rows that repeat each other as groups, or with blocks of the file where
+    adjacent rows are correlated; whether it is these; and cautions."""
     (away, half), (copies, cautions) = _centred(y, bounds), _copies(y, bounds)
     if copies is not None: return _counted_once(missed, copies, is_calibrated)
     if y.size < 4 or not np.all(half > 0): return missed, False, cautions
     away = np.clip(away, -1e149 * half, 1e149 * half)
     seen = repeats_of(Sample(away, half))
     if seen.groups is not None:
-        told = seen.sentence.rstrip(".") if seen.repeats is None else (
-            f"{seen.repeated:,} of {seen.n:,} {seen.repeats} repeat an earlier one")
-        if is_calibrated: return missed, False, [f"{told}; p-values take all for unrelated."]
-        return missed.with_groups(seen.groups), False, [f"{told}; those that do count as one."]
+        caution = _repeats(seen.repeats or "blocks", seen.repeated, seen.n, seen.lag, is_calibrated)
+        if is_calibrated: return missed, False, [caution]
+        return missed.with_groups(seen.groups), False, [caution]
     if seen.lag is None or seen.lag > 3 or seen.pvalue > 0.001 or seen.correlation < 0.05:
         return missed, False, cautions  # equal rows are no copies, as far as these rows tell
-    if y.size < 40: return missed, False, [f"{_ALIKE}; p-values take them for unrelated."]
-    whole = "; the coverage as a whole is judged as if rows were unrelated" * is_calibrated
+    if y.size < 40: return missed, False, [_correlated(None, is_calibrated)]
     number = min(20, y.size // 5)
     return missed.with_groups(np.arange(y.size) * number // y.size), True, [
-        f"{_ALIKE}; {number} stretches of the file were taken for what varies, as if these were "
-        f"unrelated{whole}."]
+        _correlated(number, is_calibrated)]
+
+
+def _repeats(what, repeated, n, lag, is_calibrated):
+    "The caution on rows that repeat others."
+    return Caution(code="repeated_intervals", decides=True, facts={
+        "what": what, "repeated": repeated, "n": n, "lag": lag, "counted_once": not is_calibrated})
+
+
+def _correlated(blocks, is_calibrated):
+    "The caution on adjacent rows with correlated errors."
+    return Caution(code="correlated_intervals", decides=True,
+                   facts={"blocks": blocks, "is_calibrated": is_calibrated})
 
 # %% ../../nbs/intervals/55_coverage.ipynb #counted-once
 def _counted_once(missed, copies, is_calibrated):
     "The misses, with copies of rows as groups."
     rows = np.unique(copies, return_inverse=True)[1]
-    told = f"{rows.size - rows.max() - 1:,} of {rows.size:,} rows repeat an earlier one"
-    if is_calibrated: return missed, False, [f"{told}; p-values take all for unrelated."]
-    told = f"{told}; those that do count as one."
-    if rows.max() == 0: return missed, False, [told]  # a sample has two groups or more
-    return missed.with_groups(rows), False, [told]
+    repeated = int(rows.size - rows.max() - 1)
+    caution = _repeats("rows", repeated, rows.size, None, is_calibrated)
+    if is_calibrated or rows.max() == 0: return missed, False, [caution]  # a sample has two groups
+    return missed.with_groups(rows), False, [caution]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-059b
-_ALIKE = "Neighbouring rows are alike: if they belong together, give groups"
 _FARTHEST = 1e150  # stands for an infinite width along which coverage is judged
 
 
-def _asked_along(missed, size, checked, given, options):
-    "By name the misses, what they are judged along, and whether it is a feature."
-    asked = {}
-    if checked.n_classes: asked |= _by_size(missed, size)
-    else:
-        is_open = np.isinf(size)
-        ends = size[~is_open]
-        if ends.size and np.ptp(ends) <= checked.rounding[0]:
-            size = np.where(is_open, size, ends[0])
-        rounded = np.where(is_open, _FARTHEST, np.minimum(eleven_digits(
-            np.where(is_open, 0.0, size)), _FARTHEST))
-        if np.ptp(rounded) > 0: asked["width"] = missed, missed.along(rounded, "width"), False
-    if given["y_pred"] is not None:
-        prediction = check_column(given["y_pred"], size.size, "y_pred")
-        if np.ptp(prediction) > 0: asked["prediction"] = (
-            missed, missed.along(prediction, "y_pred"), False)
-    for name, along in read_features(given["features"], missed).items():
-        asked[f"{name} (feature)" if name in asked else name] = missed, along, True
+@dataclass(frozen=True)
+class _Question:
+    "What coverage is asked along."
+    name: str
+    missed: Sample
+    along: Any
+    is_feature: bool = False
+
+
+def _questions(missed, size, checked, given):
+    "What coverage is asked along: the width or set size, the prediction, and features."
+    asked = _by_size(missed, size) if checked.n_classes else _by_width(missed, size, checked)
+    if given.y_pred is not None:
+        prediction = check_column(given.y_pred, size.size, "y_pred")
+        if np.ptp(prediction) > 0:
+            asked.append(_Question("prediction", missed, missed.along(prediction, "y_pred")))
+    names = {question.name for question in asked}
+    for name, along in read_features(given.features, missed).items():
+        unlike = f"{name} (feature)" if name in names else name
+        asked.append(_Question(unlike, missed, along, is_feature=True))
     return asked
+
+
+def _by_width(missed, size, checked):
+    "The question along the width, where it varies."
+    is_open = np.isinf(size)
+    ends = size[~is_open]
+    if ends.size and np.ptp(ends) <= checked.rounding[0]: size = np.where(is_open, size, ends[0])
+    rounded = np.where(is_open, _FARTHEST, np.minimum(eleven_digits(
+        np.where(is_open, 0.0, size)), _FARTHEST))
+    if np.ptp(rounded) == 0: return []
+    return [_Question("width", missed, missed.along(rounded, "width"))]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #by-size
 def _by_size(missed, size):
     "The question along the size of sets, of those that hold a label."
     held = np.flatnonzero(size)
-    if held.size == 0 or np.ptp(size[held]) == 0: return {}
-    if missed.groups is not None and np.ptp(missed.groups.codes[held]) == 0: return {}
+    if held.size == 0 or np.ptp(size[held]) == 0: return []
+    if missed.groups is not None and np.ptp(missed.groups.codes[held]) == 0: return []
     some = missed.keep(held)
-    return {"set size": (some, some.along(size[held], "width"), False)}
+    return [_Question("set size", some, some.along(size[held], "width"))]
