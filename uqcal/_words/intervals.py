@@ -17,7 +17,7 @@ from .text import (capital, counted, p_text, percent, place_text, value_text,
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'part_lines', 'part_name', 'range_text', 'coverage_along',
            'conclusion', 'title', 'row_text', 'why_unchanged', 'reach', 'moved', 'enters', 'in_groups', 'guarantee',
-           'coverage_test', 'stratified_coverage', 'hsic_test']
+           'conformal_intervals', 'coverage_test', 'stratified_coverage', 'hsic_test']
 
 # %% ../../nbs/words/07_intervals.ipynb #words-share
 def _share(share, level): return f"{percent(share, level)} %"
@@ -709,6 +709,35 @@ def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, inf
     more = "; equal scores raise it" if facts["tied"] else ""
     return (f"coverage {least}{average} % on average over calibrations on {on}, {low} to {high} % "
             f"for 95 % of them{more}")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-conformal-intervals
+def conformal_intervals(groups: str,  # how far intervals reach, in each group
+                        correction: str | None,  # of the uncertainties, if there is one
+                        promise: str,  # what is guaranteed
+                        of_bounds: bool = False,  # whether they come from bounds
+                        ) -> str:  # "predictions ± 1.50 u: coverage 90.0 % on average …"
+    """What intervals are made of, and what they guarantee.
+
+    Parameters
+    ----------
+    groups : str
+        How far intervals reach, in each group.
+    correction : str | None
+        Of the uncertainties, if there is one.
+    promise : str
+        What is guaranteed.
+    of_bounds : bool, default False
+        Whether they come from bounds.
+
+    Returns
+    -------
+    str
+        "predictions ± 1.50 u: coverage 90.0 % on average …".
+    """
+    what = "middles of bounds" if of_bounds else "predictions"
+    u = ", u being half the width" if of_bounds else ""
+    recalibrated = "" if correction is None else f", u recalibrated ({correction})"
+    return f"{what} {groups}{u}{recalibrated}: {promise}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-calibrated-on
 def _calibrated_on(facts):

@@ -35,7 +35,7 @@ from ..reports import Caution, Finding, Place, Report, Step
 from ..sample.sample import Sample, bin_starts, eleven_digits
 from ..corrections.scaling import LogLinearScaling, read_columns
 from .._words import intervals as words
-from .._words.text import percent, value_text
+from .._words.text import percent
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
