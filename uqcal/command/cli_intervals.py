@@ -228,10 +228,8 @@ def _tell_intervals(result, table, data, seed, calls, outputs):
     "The screen, and in full if asked for; numbers and the page in files that were asked for."
     source = {"source": table.source, "columns": data["columns"]} | {
         name: data[name] for name in ("features", "groups", "left_out", "where") if name in data}
-    count = sum(table.left_out.values())
-    shown = table.source if not count else f"{table.source} ({count:,} rows left out)"
-    text = screen_text(result, shown, calls[0] if calls else "", outputs["verbose"],
-                       _in_full(result, table, calls))
+    text = screen_text(result, table, calls[0] if calls else "", outputs["verbose"],
+                       _in_full(result, calls))
     details = {"Data": source["source"], "Columns": ", ".join(source["columns"]),
                "Seed": str(seed)} | row_details(source)
     if "groups" in source: details["Column of groups"] = source["groups"]
@@ -240,13 +238,13 @@ def _tell_intervals(result, table, data, seed, calls, outputs):
             lambda path: result.to_html(path, details=details))
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #in-full
-def _in_full(result, table, calls):
+def _in_full(result, calls):
     "What `--verbose` prints below all sentences: sizes, the table of parts, the line of Python."
     from uqcal._base.results import three_digits
     from uqcal.intervals.coverage import shown_parts
     parts = shown_parts(result, 12)
     rows = [tuple(parts.columns), *parts.itertuples(index=False, name=None)]
-    more = [first_words(table, counted(result.n))]
+    more = []
     if not result.n_open:
         size = "labels in a set" if result.n_classes else "width"
         score = "" if result.score is None else f", interval score {three_digits(result.score)}"
