@@ -99,7 +99,7 @@ def test_rows_are_named_by_their_lines_where_others_are_left_out(capsys):
     frame.to_csv("far.csv", index=False)
     args = ["intervals", "far.csv", "--observed", "y", "--level", "0.9", "--lower", "lo", "--upper", "hi", "--where", "T > 0", "--n-resamples", "99", "--jobs", "1"]
     said = " ".join(run(capsys, *args, "--report", "far.html", "--verbose").split())
-    assert "Check row 90 (line 102) first" in said and "Row 90 (line 102) makes up" in said and "counted from 0" not in said and "10 for which T > 0 does not hold" in said
+    assert "Check row 90 (line 102) first" in said and "Row 90 (line 102) makes up" in said and "counted from 0" not in said and "left out: 10 for which T > 0" in said
     assert "Check row 90 (line 102) first" in Path("far.html").read_text(encoding="utf-8")
     found = json.loads(run(capsys, *args, "--json", "-"))
     assert found["step"]["sentence"].startswith("Check row 90 (line 102)") and found["data"]["left_out"] == {"where": 10} and found["data"]["where"] == "T > 0"
