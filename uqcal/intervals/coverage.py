@@ -26,7 +26,7 @@ from .._chance.groups import sum_variance
 from .._base.inputs import (check_column, check_count, check_fraction, check_generator,
                                 check_labels_agree, plain_array, printable, read_vector)
 from .intervals import (check_bounds, check_no_sets, check_statement, read_bound,
-                                       regression_mwi_score)
+                                       regression_mwi_score, score_of_ends)
 from ..sample.repeats import repeats_of
 from .._chance.resampling import affordable, as_observed, holm, monte_carlo_pvalue
 from .._base.results import (Interval, Result, SignificanceTest, html_table, new_axes,
@@ -439,7 +439,7 @@ def _mends(y, bounds, level, columns, group, in_stretches, rng):
     for name, model in models.items():
         try: found = _held_out(y, bounds, model, columns, group, fold)
         except ValueError: continue  # too few points, or groups, for this one
-        if np.isfinite(found).all(): made[name] = found
+        if np.array_equal(np.isfinite(found), np.isfinite(bounds)): made[name] = found
     if len(made) == 1: return None, None, None
     table = _scored(y, made, level, unit)
     best = table.loc[table["score"].idxmin()]
@@ -451,8 +451,9 @@ def _scored(y, made, level, unit):
     "Coverage, width, score and gain of each candidate's held-out bounds."
     rows, first = [], None
     for name, one in made.items():
-        width, out = one[:, 1] - one[:, 0], np.maximum(one[:, 0] - y, y - one[:, 1])
-        score = width + 2 / (1 - level) * np.maximum(out, 0)
+        width, below, above = one[:, 1] - one[:, 0], one[:, 0] - y, y - one[:, 1]
+        out, score = np.maximum(below, above), score_of_ends(below, above, level)
+        width = width[np.isfinite(width)] if np.isfinite(width).any() else np.array([np.inf])
         first = score if first is None else first
         gain = np.bincount(unit, first - score)[np.unique(unit)] * np.unique(unit).size / y.size
         rows.append({"name": name, "coverage": float(np.mean(out <= 0)), "width": width.mean(),
