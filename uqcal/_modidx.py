@@ -587,8 +587,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                      'uqcal/_words/intervals.py'),
                                         'uqcal._words.intervals._few_clusters': ( 'words/intervals.html#_few_clusters',
                                                                                   'uqcal/_words/intervals.py'),
-                                        'uqcal._words.intervals._finite_bounds': ( 'words/intervals.html#_finite_bounds',
-                                                                                   'uqcal/_words/intervals.py'),
                                         'uqcal._words.intervals._highest': ('words/intervals.html#_highest', 'uqcal/_words/intervals.py'),
                                         'uqcal._words.intervals._infinite': ('words/intervals.html#_infinite', 'uqcal/_words/intervals.py'),
                                         'uqcal._words.intervals._left_out': ('words/intervals.html#_left_out', 'uqcal/_words/intervals.py'),

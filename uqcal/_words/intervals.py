@@ -486,16 +486,17 @@ def _recalibrate(step):
     "The correction that gained, and what it gained."
     facts = step.facts
     gain = plus_minus(facts["gain"], facts["gain_error"]).lstrip("+")
+    score = "score of finite bounds" if facts["has_infinite"] else "interval score"
     parts = [f"Recalibrate by {_candidate(facts)}, then validate on rows not used for it.",
              f"Held out, that covers {_share(facts['coverage'], facts['level'])} and lowers the "
-             f"interval score from {three_digits(facts['before'])} to "
+             f"{score} from {three_digits(facts['before'])} to "
              f"{three_digits(facts['after'])} (gain {gain})."]
     if facts["is_correlated"]: parts.append("Its guarantee assumes independent rows.")
     return " ".join(parts)
 
 # %% ../../nbs/words/07_intervals.ipynb #words-why-unchanged
 def why_unchanged(code: str,  # why there is no correction
-                  facts: Any,  # n, infinite, row, level, by_cluster, scaled: what the words need
+                  facts: Any,  # row, level, by_cluster, scaled: what the words need
                   ) -> str:  # words that follow "since"
     """Why there is no correction.
 
@@ -504,7 +505,7 @@ def why_unchanged(code: str,  # why there is no correction
     code : str
         Why there is no correction.
     facts : Any
-        `n`, infinite, row, level, by_cluster, scaled: what the words need.
+        Row, level, by_cluster, scaled: what the words need.
 
     Returns
     -------
@@ -513,13 +514,10 @@ def why_unchanged(code: str,  # why there is no correction
     """
     rows = "clusters" if facts["by_cluster"] else "rows"
     tried = "neither shifting nor scaling" if facts["scaled"] else "no shift of"
-    are = "has" if facts["infinite"] == 1 else "have"
     reasons = {
         "label_sets": "label sets are made anew from probabilities",
         "no_fault": "no fault is found",
         "row_decides": f"{row_text(facts)} decides the interval score",
-        "infinite_bounds": f"{facts['infinite']:,} of {facts['n']:,} intervals {are} an infinite "
-                           "bound and no score",
         "few_rows": "there are fewer than 50 rows",
         "few_for_level": f"there are too few {rows} for bounds of {_claimed(facts['level'])}",
         "no_gain": f"{tried} the bounds lowers the interval score on held-out rows"}
@@ -530,12 +528,6 @@ def _not_tried(step):
     why = why_unchanged(step.facts["code"], step.facts)
     return (f"No correction was tried, since {why}. Validate more rows, or refit the quantile "
             "model.")
-
-# %% ../../nbs/words/07_intervals.ipynb #words-finite
-def _finite_bounds(step):
-    why = why_unchanged("infinite_bounds", step.facts)
-    return (f"No correction was tried, since {why}. Recalibrate the finite bounds with "
-            "ConformalBounds on separate calibration rows.")
 
 # %% ../../nbs/words/07_intervals.ipynb #words-no-gain
 def _no_gain(step):
@@ -834,6 +826,6 @@ STEPS: dict[Any, Any] = {
     ("look", "repeated_intervals"): _check_repeats, ("look", "repeated_blocks"): _check_blocks,
     ("look", "row_decides_score"): _check_row, ("conformalize", "sets"): _new_sets,
     ("conformalize", "set_size"): _adaptive_sets, ("recalibrate", "score"): _recalibrate,
-    ("recalibrate", "finite_bounds"): _finite_bounds, ("collect", "few_to_recalibrate"): _not_tried,
+    ("collect", "few_to_recalibrate"): _not_tried,
     ("use", "steps"): _steps, ("refit", "no_gain"): _no_gain,
     ("collect", "coverage"): _collect, ("use", "coverage"): _use}

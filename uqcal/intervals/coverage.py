@@ -409,7 +409,8 @@ def _swapped(y_intervals):
 def _candidates(bounds, level, columns):
     "What could correct intervals, by name."
     found = {"shift": ConformalBounds(level)}
-    widths = eleven_digits(bounds[:, 1] - bounds[:, 0])
+    is_wide = np.isfinite(bounds).all() and bool((bounds[:, 1] > bounds[:, 0]).all())
+    widths = eleven_digits(bounds[:, 1] - bounds[:, 0]) if is_wide else np.zeros(1)
     if widths.min() > 0:
         found["scale"] = ConformalBounds(level, per_width=True)
     if widths.min() > 0 and np.ptp(widths) > 0:
@@ -513,8 +514,8 @@ class IntervalReport(Report):
         The best, fitted to all rows: `.predict(y_intervals, features)` corrects others;
         None where none helps.
     unchanged : str | None
-        The code of why there is none: "label_sets", "no_fault", "row_decides",
-        "infinite_bounds", "few_rows", "few_for_level" or "no_gain".
+        The code of why there is none: "label_sets", "no_fault", "row_decides", "few_rows",
+        "few_for_level" or "no_gain".
     """
     n: int  # number of rows
     coverage: float  # the coverage that was claimed
@@ -537,7 +538,7 @@ class IntervalReport(Report):
     mend: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
     # rows: `.predict(y_intervals, features)` corrects others; None where none helps
     unchanged: str | None = None  # the code of why there is none: "label_sets", "no_fault",
-    # "row_decides", "infinite_bounds", "few_rows", "few_for_level" or "no_gain"
+    # "row_decides", "few_rows", "few_for_level" or "no_gain"
 
     @property
     def verdict(self) -> str:
@@ -663,7 +664,6 @@ def _correction(report):
     "What to do about intervals in which a fault is shown."
     reasons = _reasons(report) | {"code": report.unchanged}
     if report.mend is not None: return _recalibration(report)
-    if report.n_open: return Step(verb="recalibrate", why="finite_bounds", facts=reasons)
     if report.mends is None: return Step(verb="collect", why="few_to_recalibrate", facts=reasons)
     whole = report["coverage"]
     if whole.status == "invalid" and whole.facts["at_bound"] is not None:
@@ -680,7 +680,8 @@ def _recalibration(report):
         "candidate": "shift by" if by is not None else best["name"], "by": by,
         "level": report.coverage, "coverage": float(best["coverage"]), "before": float(first),
         "after": float(best["score"]), "gain": float(best["gain"]),
-        "gain_error": float(best["gain_error"]), "is_correlated": is_correlated})
+        "gain_error": float(best["gain_error"]), "is_correlated": is_correlated,
+        "has_infinite": report.n_open > 0})
 
 # %% ../../nbs/intervals/55_coverage.ipynb #reasons
 def _reasons(report):
@@ -689,7 +690,7 @@ def _reasons(report):
                 if caution.code == "row_decides_score"), {"row": 0})
     is_scaled = report.mends is not None and bool(report.mends["name"].isin(
         ["scale", "power"]).any())
-    return {"n": report.n, "infinite": report.n_open, "level": report.coverage,
+    return {"level": report.coverage,
             "by_cluster": report.n_groups is not None, "scaled": is_scaled,
             "row": row["row"], "name": row.get("name")}
 
@@ -701,7 +702,6 @@ def _why_unchanged(report):
     if report.verdict != "invalid": return "no_fault"
     if any(caution.code == "row_decides_score" for caution in report.cautions):
         return "row_decides"
-    if report.n_open: return "infinite_bounds"
     if report.n < 50: return "few_rows"
     return "few_for_level" if report.mends is None else "no_gain"
 
@@ -932,7 +932,7 @@ def _judged(given, y_intervals, checked, n_crossed, setup):
     n_empty = int(np.sum(size == 0)) if checked.n_classes else 0
     is_far = any(caution.code == "row_decides_score" for caution in cautions)
     mends, held_out, mend = None, None, None
-    if bounds is not None and not is_far and not n_open:
+    if bounds is not None and not is_far:
         mends, held_out, mend = _tried(findings, y, bounds, questions, rows, setup)
     if n_empty: cautions.append(Caution(code="empty_sets",
                                         facts={"empty": n_empty, "n": covered.size}))
@@ -1013,9 +1013,7 @@ def _tried(findings, y, bounds, questions, rows, setup):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032b
 def _far_row(y, bounds, level):
     "A caution where one row decides the mean score."
-    if np.isinf(bounds).any(): return []
-    out = np.maximum(np.maximum(bounds[:, 0] - y, y - bounds[:, 1]), 0)
-    score = bounds[:, 1] - bounds[:, 0] + 2 / (1 - level) * out
+    score = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], level)
     share = score.max() / score.sum() if score.any() else 0
     if y.size < 10 or share <= 0.5: return []
     return [Caution(code="row_decides_score",
