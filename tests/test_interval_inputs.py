@@ -153,7 +153,7 @@ def test_intervals_some_of_which_are_infinite_are_corrected_where_they_are_finit
     y, bounds, _ = drawn(3)
     some = opened(bounds / 2, low, up)
     report = interval_report(y, some, 0.9, **FEW)
-    assert report.verdict == "invalid" and report.mend is not None and "(`.mend`)" in report.next_step and "the score of finite bounds from" in report.next_step
+    assert report.verdict == "invalid" and report.mend is not None and (report.step.verb, report.step.why) == ("recalibrate", "score") and "the score of finite bounds from" in report.step.sentence
     made = report.mend.predict(some)
     np.testing.assert_array_equal(np.isinf(made), np.isinf(some))
     np.testing.assert_array_equal(np.isinf(report.held_out), np.isinf(some))
@@ -177,7 +177,7 @@ def test_the_command_line_judges_infinite_bounds_and_moves_those_that_are_finite
     said = ["--observed", "y", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--jobs", "1", "--n-resamples", "49"]
     files = {name: str(tmp_path / name) for name in ("in.csv", "out.json", "page.html", "out.csv", "mend.json", "made.csv")}
     done = CliRunner().invoke(app, ["intervals", files["in.csv"], *said, "--json", files["out.json"], "--report", files["page.html"], "--out", files["out.csv"], "--model", files["mend.json"]])
-    assert done.exit_code == 0 and "43 of 300 intervals have an infinite bound" in " ".join(done.stdout.split()) and "Mean width" not in done.stdout, done.output
+    assert done.exit_code == 0 and "Mean width" not in done.stdout, done.output
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["infinite"] == 43 and found["mean_size"] is found["winkler_score"] is None and found["covered"] == coverage_test(y, some, 0.9).covered
     assert found["mends"][1]["gain"] > 0 and "score of finite bounds" in " ".join(done.stdout.split())
