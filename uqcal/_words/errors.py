@@ -77,10 +77,10 @@ def _also(finding):
     "Sentences behind the main one: the answer with the bias, and without a few rows."
     text, facts = "", finding.facts
     if facts.get("as_is"):
-        text += f" With the bias left in: {small(facts['as_is'].line)}."
+        text += f" With the bias left in: {small(facts['as_is'].sentence)}"
     if facts.get("without_rows"):
         who = row_names(facts["moved_by"], facts["row_names"])
-        text += f" Without {who}: {facts['without_rows'].line}."
+        text += f" Without {who}: {small(facts['without_rows'].sentence)}"
     return text
 
 # %% ../../nbs/words/06_errors.ipynb #cell-020
@@ -120,7 +120,7 @@ def _u(size):
 # %% ../../nbs/words/06_errors.ipynb #cell-025b
 def _up_to(finding):
     "What is not excluded of a bias."
-    if finding.excluded_beyond >= 999.5: return "a bias of any size"
+    if finding.excluded_beyond >= 999.5: return "any size"
     return f"up to {_u(finding.excluded_beyond)}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-026
@@ -247,7 +247,7 @@ def _unseen(facts):
     unseen = facts.get("unseen")
     if not unseen: return ""
     return (f" One in {1 / unseen['rate']:,.0f} {unseen['of']} with an error of "
-            f"{unseen['size']:.2g} u would make it right. None is here.")
+            f"{unseen['size']:.2g} u would make it right. No such error is here.")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-033
 def average_line(finding: Any,  # of kind "average"
@@ -694,8 +694,8 @@ def _local_clause(whole):
 # %% ../../nbs/words/06_errors.ipynb #cell-061
 def _ranking_clause(finding):
     if finding.kind == "scores": return _scores_clause(finding, "ranking")
-    if finding.direction == "reversed": return "u ranks the errors the wrong way round"
-    return "u hardly ranks the errors" if finding.status == "invalid" else ""
+    if finding.direction == "reversed": return "errors are ranked the wrong way round by u"
+    return "errors are hardly ranked by u" if finding.status == "invalid" else ""
 
 # %% ../../nbs/words/06_errors.ipynb #cell-062
 _CLAUSES = {"on average": _average_clause, "bias": _bias_clause, "along u": _size_clause,
@@ -721,6 +721,11 @@ def _columns_clause(findings):
     if wrong[3:]: clauses.append(f"{len(wrong) - 3} more along columns")
     return "; ".join(clauses)
 
+# %% ../../nbs/words/06_errors.ipynb #cell-063b
+def _as_sentence(clause):
+    "A clause as a sentence behind others; empty where there is none."
+    return f" {capital(clause)}." if clause else ""
+
 # %% ../../nbs/words/06_errors.ipynb #cell-064
 def errors_conclusion(findings: Iterable[Any],  # of one set of errors
                       ) -> str:  # one or two sentences
@@ -738,11 +743,12 @@ def errors_conclusion(findings: Iterable[Any],  # of one set of errors
     """
     findings = list(findings)
     whole = {finding.name: finding for finding in findings if finding.by is None}
-    clauses = [clause(whole[name]) for name, clause in _CLAUSES.items() if name in whole]
-    if text := _local_clause(whole): clauses = [clauses[0], text, *clauses[3:]]
-    text = f"{capital('; '.join(filter(None, clauses)))}." if any(clauses) else ""
+    clauses = {name: clause(whole[name]) for name, clause in _CLAUSES.items() if name in whole}
+    if local := _local_clause(whole): clauses |= {"bias": local, "along u": ""}
+    ranking = clauses.pop("ranking", "")
+    text = _as_sentence("; ".join(filter(None, clauses.values()))) + _as_sentence(ranking)
     along = [finding for finding in findings if finding.by is not None]
-    if columns := _columns_clause(along): text += f" {capital(columns)}."
+    text += _as_sentence(_columns_clause(along))
     unclear = dict.fromkeys(finding.by for finding in along if finding.status == "inconclusive")
     if unclear:
         text += f" Inconclusive along {_columns(list(unclear))}."

@@ -168,7 +168,7 @@ def limits_text(
     str
         "[0.93, 1.12]".
     """
-    if not np.isfinite(low) and not np.isfinite(high): return "[no limits]"
+    if np.isinf(high) and (np.isinf(low) or low == 0 and not sign): return "[no limits]"
     apart = max(decimals_apart((low, high), claimed), digits or 2)
 
     def _end(x):
