@@ -469,7 +469,7 @@ def test_a_bad_row_that_moves_an_average_is_left_out_beside_it():
     error = 3 * rng.normal(0, uncertainty)
     error[5] = 50 * uncertainty[5]
     one = draw_conclusions(error, uncertainty, **QUICK)["on average"]
-    assert one.status == "invalid" and one.facts["moved_by"] == (5,) and one.facts["without_rows"].estimate == pytest.approx(2.9, abs=0.1) < one.estimate
+    assert one.status == "invalid" and one.facts["moved_by"] == (5,) and 2.85 < one.facts["without_rows"].estimate < 3 < one.estimate
     alone = draw_conclusions(error, uncertainty, groups=np.arange(400) == 5, **QUICK)  # nothing is left to compare with
     assert set(statuses(alone).values()) == {"inconclusive"}
 
@@ -944,7 +944,7 @@ def test_unequal_groups_need_more_than_a_pvalue():
         u = np.exp(0.5 * rng.standard_normal(40) + 0.4 * np.log(size))[group] * np.exp(0.3 * rng.standard_normal(group.size))
         one = draw_conclusions(u * z, u, groups=group, n_boot=199, n_resamples=199, rng=1)["along u"]
         wrong += one.status == "invalid"
-        if one.status == "inconclusive" and one.pvalue <= 0.05: assert one.facts["doubt"] == "unequal groups"
+        if one.status == "inconclusive" and one.pvalue <= 0.05: assert one.rows or one.facts["doubt"] == "unequal groups"
     assert wrong <= 2
 
 
