@@ -176,7 +176,7 @@ def test_rows_that_decide_are_named_with_what_is_found_without_them():
 # --- statistics alone, and the conclusion
 
 def statistics(name, status, direction=None, reason=None, **more):
-    return Finding(name=name, kind="scores", status=status, direction=direction, reason=reason, estimate=1.3 if direction else None, test=(),
+    return Finding(name=name, kind="scores", status=status, direction=direction, reason=reason, estimate=1.3 if direction else None, test=(SimpleNamespace(status=status, reason=reason),),
                    facts={"statistics": {"ZMS": status, "RCE": "valid"}}, **more)
 
 

@@ -615,7 +615,7 @@ def scores_sentence(finding: Any,  # of kind "scores"
         return (f"The statistics of {what} differ from those of perfect uncertainties "
                 f"({_statistics(finding)}).")
     text = f"The statistics of {what} decide nothing ({_statistics(finding)})."
-    if finding.reason != "distribution": return text
+    if not any(score.reason == "distribution" for score in finding.test): return text
     return (f"{text} What perfect uncertainties would give depends on the distribution of the "
             "errors.")
 
