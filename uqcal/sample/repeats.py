@@ -429,6 +429,8 @@ def _block(code):
 def related_cases(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,), in the order of the file
     p: np.ndarray,  # stated probabilities, shape (n,)
+    copies: tuple[np.ndarray | None, str] | None = None,  # what `repeated_cases` says of them, where
+                                                          # it was asked already
 ) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they count together, None
                                      # where nothing is known; and a sentence, "" without a sign
     """Cases that repeat each other, or stretches of the file where neighbours are alike.
@@ -439,6 +441,8 @@ def related_cases(
         Outcomes, 0.0 or 1.0, shape (n,), in the order of the file.
     p : np.ndarray
         Stated probabilities, shape (n,).
+    copies : tuple[np.ndarray | None, str] | None, optional
+        What `repeated_cases` says of them, where it was asked already.
 
     Returns
     -------
@@ -446,7 +450,7 @@ def related_cases(
         A label for each case, equal where they count together, None where nothing is known;
         and a sentence, "" without a sign.
     """
-    labels, note = repeated_cases(y, p)
+    labels, note = repeated_cases(y, p) if copies is None else copies
     if labels is not None: return labels, note
     if np.unique(p).size < 20: note = ""  # can't be told, as is usual
     if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, note
