@@ -487,6 +487,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                           'uqcal._chance.resampling.under_shuffles': ( 'chance/resampling.html#under_shuffles',
                                                                                        'uqcal/_chance/resampling.py')},
             'uqcal._words.errors': { 'uqcal._words.errors._also': ('words/errors.html#_also', 'uqcal/_words/errors.py'),
+                                     'uqcal._words.errors._as_sentence': ('words/errors.html#_as_sentence', 'uqcal/_words/errors.py'),
                                      'uqcal._words.errors._average_clause': ('words/errors.html#_average_clause', 'uqcal/_words/errors.py'),
                                      'uqcal._words.errors._bias_besides': ('words/errors.html#_bias_besides', 'uqcal/_words/errors.py'),
                                      'uqcal._words.errors._bias_clause': ('words/errors.html#_bias_clause', 'uqcal/_words/errors.py'),
