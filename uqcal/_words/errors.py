@@ -50,8 +50,8 @@ def _not_asked_sentence(finding):
         return (f"Signs seem to be lost: {facts['share']} errors are {facts['sign']} and many lie "
                 "near 0. A bias cannot be tested. Sizes are tested as they are.")
     if finding.reason == "shuffles":
-        return (f"None of {facts['n_shuffles']:,} shuffles was as extreme as the data. Adjusted for "
-                f"the number of columns, the p-value cannot fall below {finding.pvalue:.2g}. Name "
+        return (f"None of {facts['n_shuffles']:,} shuffles was as extreme as the data. Adjusted "
+                f"for the number of columns, the p-value cannot fall below {finding.pvalue:.2g}. Name "
                 "fewer columns.")
     return ""
 
@@ -176,7 +176,8 @@ def _bias_shown(finding):
         return (f"The mean error differs between groups of {by} ({_p(finding)}). No single group "
                 "is surely biased.")
     if facts["place_unknown"]:
-        return f"The mean error changes along {by} ({_p(finding)}). No single range is surely biased."
+        return (f"The mean error changes along {by} ({_p(finding)}). No single range is surely "
+                "biased.")
     limits = _limits_sentence(finding, finding.low, finding.high, sign=True)
     mean, _ = _mean(finding.estimate, finding.low, finding.high)
     size = _too(finding.estimate, finding.low, finding.high)
@@ -606,8 +607,8 @@ def scores_sentence(finding: Any,  # of kind "scores"
     what = _QUESTIONS[finding.name]
     if finding.direction:
         kind = "overconfident" if finding.direction == "too small" else "underconfident"
-        return (f"{capital(kind)} on average: errors {two_digits(finding.estimate)} × the predicted "
-                f"std ({_statistics(finding)}).")
+        return (f"{capital(kind)} on average: errors {two_digits(finding.estimate)} × the "
+                f"predicted std ({_statistics(finding)}).")
     if finding.status == "valid":
         return (f"The statistics of {what} agree with perfect uncertainties "
                 f"({_statistics(finding)}).")
@@ -860,8 +861,8 @@ def _recalibrate(step):
 def _recalibrate_ranking(step):
     by = step.facts["by"]
     along = f" by {_columns(by)}" if by else ""
-    return (f"Recalibrate{along}, then validate on rows not used for it. Do not rank or select by u "
-            "until then.")
+    return (f"Recalibrate{along}, then validate on rows not used for it. Do not rank or select by "
+            "u until then.")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-076
 def _rows_decide(step):

@@ -108,8 +108,8 @@ def _reliability_picture(validation):
         ax.set(xlabel="predicted: root mean variance of the bin",
                ylabel="observed: root mean squared error")
 
-    return draw_picture(_draw, f"Reliability diagram: observed against predicted dispersion. {says}",
-                        caption=says, height=4.4)
+    about = "Reliability diagram: observed against predicted dispersion."
+    return draw_picture(_draw, f"{about} {says}", caption=says, height=4.4)
 
 # %% ../../nbs/command/60_report.ipynb #cell-025b
 def _link_picture(validation):

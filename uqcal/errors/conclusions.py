@@ -78,7 +78,8 @@ class _Setup:
         *shares
         """
         is_early = self.is_auto and sample.n > 10_000
-        return self.shuffles | {"levels": [self.level * share for share in shares] if is_early else ()}
+        levels = [self.level * share for share in shares] if is_early else ()
+        return self.shuffles | {"levels": levels}
 
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-050b
@@ -464,7 +465,8 @@ def _without_bias(as_is, centred, setup):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-034
 def _unless_rows_decide(sample, findings, without, rows, is_apart):
     "Findings, inconclusive where they change without a few rows, which are out of line or not."
-    named = {"row_names": tuple(_row_name(sample, row) for row in rows[:5]), "moved_by": tuple(rows.tolist())}
+    named = {"row_names": tuple(_row_name(sample, row) for row in rows[:5]),
+             "moved_by": tuple(rows.tolist())}
 
     def _either(finding, other):
         statuses = (finding.status, other.status)
