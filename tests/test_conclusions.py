@@ -961,7 +961,7 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     assert found["bias by observed"].reason == found["size by observed"].reason == "outcome"
     assert found["on average"].status == "valid" and found["bias by predicted"].status != "invalid"
     mended = mend(sign * error, u, **asked)
-    assert not mended.model.shifts and mended.sentence.endswith("Left out, since what was observed seems to be in it: observed.")
+    assert not mended.model.shifts and mended.cautions[-1].facts == {"columns": ("observed",)}
     biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(features={"predicted": predicted}))
     assert biased["bias by predicted"].status == "invalid" and next_step(biased.values()).arguments == {"by": ("predicted",)}
 
