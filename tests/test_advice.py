@@ -224,9 +224,8 @@ def test_what_validate_offers_is_for_a_fault_that_it_shows(some):
     for seed in some:
         error, u = errors_of(seed)
         found = validate(error, u, rng=seed, statistics=["zms"], **QUICK)
-        wrong = {one.question for one in found.answers if one.status == "invalid"} - {"error-uncertainty link"}
-        if found.mends: assert wrong and not any(one.reason in ("rows", "signs") for one in found.answers)
-        assert bool(found.mends) == bool(found.mend_call)
+        wrong = {one.name for one in found.findings if one.status == "invalid"} - {"ranking"}
+        if found.step.verb == "recalibrate": assert wrong and not any(one.reason in ("rows", "signs") for one in found.findings)
 
 
 @pytest.mark.parametrize("some", sets(50, 50))
@@ -266,23 +265,22 @@ def test_without_conclusions_nothing_is_said_of_what_columns_cannot_tell(seed, n
     u = np.exp(rng.normal(0, 0.4, n))
     error = u * rng.standard_normal(n)
     found = validate(error, u, rng=0, conclusions=False, n_boot=199)
-    assert not found.conclusions and all(one.status != "invalid" for one in found.answers)
-    assert "switched off" in found.next_step and "cannot tell" not in found.next_step and not found.mends
-    assert "switched off" not in validate(error, u, rng=0, statistics=["zms"], **QUICK).next_step
+    assert all(one.kind == "scores" and one.status != "invalid" for one in found.findings)
+    assert (found.step.verb, found.step.why) == ("validate", "conclusions")
+    assert validate(error, u, rng=0, statistics=["zms"], **QUICK).step.why != "conclusions"
 
 
 @pytest.mark.parametrize("seed", [5, 6, 8])
-def test_the_headline_gives_the_limit_of_the_mean_before_that_of_a_fifth(seed):
+def test_a_bias_that_is_not_found_has_the_limits_of_the_mean_and_of_a_fifth(seed):
     rng = np.random.default_rng(seed)
     u = np.exp(rng.normal(0, 0.4, 600))
     error = u * rng.standard_normal(600)
-    bias = validate(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999).conclusions["bias"]
-    test = bias.result
+    bias = validate(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999)["bias"]
+    test = bias.test
     whole, local = (max(-one.low, one.high) for one in (test.confidence_interval, test.stretch_interval))
     assert bias.status == "inconclusive" and whole < local
-    said = [float(one) for one in re.findall(r"([\d.]+) u\b", bias.short)]
-    np.testing.assert_allclose(said, [whole, local], atol=0.011)
-    assert bias.short.index("average") < bias.short.index("a fifth of the points")
+    assert max(-bias.low, bias.high) == whole and bias.excluded_beyond == local and bias.facts["covers"]["kind"] == "fifths"
+    assert bias.line.index("mean error") < bias.line.index("in any fifth of the rows")
 
 
 @pytest.mark.parametrize("sizes", [{"steel": 1.5, "glass": 1.3, "wood": 1.9}, {"a": 1.0, "b": 1.0, "c": 3.0}, {k: 1 + k / 10 for k in range(12)}])

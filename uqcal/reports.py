@@ -16,7 +16,7 @@ from ._base.page import Card, Verdict
 from ._base.results import Interval, Result, json_plain
 from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
                           streams)
-from ._words.text import capital
+from ._words.text import capital, short_name
 
 # %% auto #0
 __all__ = ['Place', 'Finding', 'Caution', 'Step', 'Report']
@@ -458,8 +458,8 @@ def _screen(report, title, command):
 def _lines(findings, room):
     "Lines of findings within a number of lines, those that matter most kept."
     width = min(max((len(one.label) for one in findings), default=0) + 2, 20)
-    blocks = [_paragraph(f"  {_MARKS[one.status]} {one.label:<{width}}", one.line,
-                         4 + width) for one in findings]
+    blocks = [_paragraph(f"  {_MARKS[one.status]} {short_name(one.label):<{width}}",
+                         one.line, 4 + width) for one in findings]
     kept = set(range(len(blocks)))
     by_need = sorted(kept, key=lambda k: (_URGENCY.index(findings[k].status), k), reverse=True)
     left = 0
