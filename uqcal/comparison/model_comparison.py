@@ -821,10 +821,10 @@ def _repeated(models, table, scoring):
                 "Rows that share an uncertainty are alike and count together.",)
         if repeats.groups is not None and np.unique(repeats.groups).size >= 6:
             said = (again(repeats.repeated, repeats.n, repeats.repeats) if repeats.repeats
-                    else f"{repeats.found[0]} Such rows count together.")
+                    else f"{repeats.sentence} Such rows count together.")
             return table.with_groups(repeats.groups), (said,)
         if repeats.repeats is None: return table, (_NEAR,)
-        return table, (f"{repeats.found[0]} If they belong together, give groups.",)
+        return table, (f"{repeats.sentence} If they belong together, give groups.",)
     return table, ()
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c

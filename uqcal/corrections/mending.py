@@ -318,7 +318,7 @@ def _independent(sample):
     if repeats.groups is not None:
         said = (f"{repeats.repeated:,} of {repeats.n:,} {repeats.repeats} repeat an earlier one "
                 "and stay in one fold." if repeats.repeats
-                else f"{repeats.found[0]} Such rows stay in one fold.")
+                else f"{repeats.sentence} Such rows stay in one fold.")
         return sample.with_groups(repeats.groups), (said,)
     return sample, ("Rows resemble others; if they belong together, give groups.",)
 

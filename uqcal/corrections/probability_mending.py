@@ -329,8 +329,8 @@ def mend_probabilities(
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
     y, p, _ = check_binary(y_true, y_prob)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    labels, note = repeated_cases(y, p) if cluster is None else (
-        read_labels(cluster, y.size, "cluster"), "")
+    labels, caution = repeated_cases(y, p) if cluster is None else (
+        read_labels(cluster, y.size, "cluster"), None)
     unit = np.arange(y.size) if labels is None else np.unique(labels, return_inverse=True)[1]
     options = dict(tolerance=tolerance, confidence=confidence, n_resamples=n_resamples,
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -342,7 +342,7 @@ def mend_probabilities(
     before = judged(y, p, labels)
     _check_enough(y, unit)
     return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
-                   tuple(filter(None, [note])))
+                   () if caution is None else (caution.sentence,))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020s
 def _with_cluster_errors(model, y, p, unit):

@@ -1083,7 +1083,8 @@ def _cautions(report):
 def _counted_together(y, p, cluster, method):
     "Clusters as they are given, or as the file shows them, and a sentence on these."
     if cluster is not None: return read_labels(cluster, y.size, "cluster"), ""
-    labels, note = related_cases(y, p)
+    labels, caution = related_cases(y, p)
+    note = "" if caution is None else caution.sentence
     if labels is None: return None, note
     if method != "auto":
         return None, "Cases seem to belong together: name them by cluster, with method='auto'."
