@@ -426,8 +426,8 @@ def test_cases_that_follow_each_other_are_no_independent_cases(kind, most, named
     for seed in range(30):
         report = calibration_report(*in_time(kind, seed), n_resamples=199, n_boot=99, rng=1)
         wrong += report.verdict == "invalid"
-        told += "are taken for what varies" in report.headline
-        assert ("taken for what varies" in report.headline) == (report.walk.n_clusters is not None)
+        told += "are treated as clusters" in report.headline
+        assert ("are treated as clusters" in report.headline) == (report.walk.n_clusters is not None)
     assert wrong <= most and named[0] <= told <= named[1], (wrong, told)
 
 

@@ -345,7 +345,7 @@ def test_blocks_of_resembling_rows_are_not_said_to_repeat_as_none():
     rng = np.random.default_rng(1)
     y = np.tile(rng.standard_normal(100), 3) + 0.2 * rng.standard_normal(300)
     report = interval_report(y, np.tile([-1.7, 1.7], (300, 1)), 0.9, **QUICK)
-    assert report.n_groups == 100 and report.cautions[0].startswith("Rows that lie 100 apart resemble each other") and "None" not in report.cautions[0]
+    assert report.n_groups == 100 and report.cautions[0].startswith("Rows 100 apart have correlated errors") and "None" not in report.cautions[0]
     assert report.next_step.startswith("See first whether the file holds points more than once")
 
 

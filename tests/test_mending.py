@@ -537,7 +537,7 @@ def test_blocks_of_a_stacked_file_stay_in_one_fold_and_are_called_that():
     u = np.tile(np.exp(0.5 * rng.standard_normal(200)), 3)
     z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
     found = mend(2 * u * z, u, rng=0, **QUICK)
-    assert "Rows that lie 200 apart resemble each other" in found.sentence and found.sentence.endswith("Such rows stay in one fold.") and "None" not in found.sentence
+    assert "Rows 200 apart have correlated errors" in found.sentence and found.sentence.endswith("Such rows stay in one fold.") and "None" not in found.sentence
 
 
 @pytest.mark.parametrize("order", [slice(None, None, -1), [1, 0, *range(2, 40)]])

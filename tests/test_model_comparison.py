@@ -597,7 +597,7 @@ def test_rows_of_one_uncertainty_and_blocks_of_a_stack_count_together_and_are_ca
     rng = np.random.default_rng(0)
     y, u = rng.standard_normal(600), np.exp(0.5 * rng.standard_normal(200))
     z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
-    for order, said in ((np.arange(600), "Rows that lie 200 apart resemble each other"), (rng.permutation(600), "Rows that share an uncertainty are alike and count together.")):
+    for order, said in ((np.arange(600), "Rows 200 apart have correlated errors"), (rng.permutation(600), "Rows that share an uncertainty are alike and count together.")):
         spread = np.tile(u, 3)
         a = y - (spread * z)[order]
         found = compare_models(y, {"a": (a, spread[order]), "b": (a + 0.3 * rng.standard_normal(600), spread[order])}, rng=0)
