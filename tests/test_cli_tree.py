@@ -78,7 +78,8 @@ def base(command, way):
     "The words of a way, with cheap settings where the command has them."
     words = shlex.split(WAYS[command][way])
     if "--apply" in words or "--dask" in words: return [*command.split(), *words]
-    more = [word for name, cheap in CHEAP.items() if name in options(command) for word in (options(command)[name].opts[0], cheap)]
+    cheap_ones = {name: cheap for name, cheap in CHEAP.items() if name in options(command) and not (name == "n_resamples" and "--no-conclusions" in words)}
+    more = [word for name, cheap in cheap_ones.items() for word in (options(command)[name].opts[0], cheap)]
     return [*command.split(), *words, *more]
 
 
@@ -269,6 +270,12 @@ def test_what_does_nothing_beside_apply_is_refused_by_its_name(run, command, way
 def test_options_that_do_nothing_in_other_ways_are_refused(run):
     for args, said in ((["validate", "--demo", "--where", "E > 0"], "--demo brings its own data: leave out --where"),
                        (["validate", "t.csv", "--error", "E", "--uncertainty", "u", "--no-conclusions", "--tolerance", "2"], "--no-conclusions draws none: leave out --tolerance"),
+                       (["validate", "t.csv", "--error", "E", "--uncertainty", "u", "--no-conclusions", "--n-resamples", "99"], "--no-conclusions draws none: leave out --n-resamples"),
+                       (["validate", "--demo", "--no-conclusions", "--n-calibration", "50", "--tolerance", "2"], "--no-conclusions draws none: leave out --tolerance and --n-calibration"),
+                       *((["compare-models", "nowhere.csv", "--observed", "y", "--model", "one=f,u", "--model", "two=f2,u2", *more.split()], said) for more, said in (
+                           ("--level 0.9", "--level is for --score interval: log has no use for it"), ("--score brier --level 0.9", "--level is for --score interval: brier has no use for it"),
+                           ("--score interval", "--score interval needs --level, the coverage that intervals state, such as 0.9"), ("--score interval --level 90", "--level must"),
+                           ("--score log-loss --dof 5", "--dof is for --score log and crps: log-loss has no use for it"))),
                        (["validate", "part-*.csv", "--error", "E", "--uncertainty", "u", "--dask", "--seed", "2"], "--seed can't be had with --dask"),
                        (["compare", "part-*.csv", "--response", "o", "--score", "p", "--group", "g", "--dask", "--seed", "2"], "--seed can't be had with --dask"),
                        (["recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--seed", "2"], "--seed is for the draws of hops and hobs: mixture draws nothing"),

@@ -89,12 +89,12 @@ def test_a_report_on_infinite_bounds_says_the_same_of_the_coverage_and_that_the_
     ours, far = (interval_report(y, one, 0.9, y_pred=rng.normal(size=N), **FEW) for one in (some, np.clip(some, -1e9, 1e9)))
     assert ours.conclusions["coverage"].sentence == far.conclusions["coverage"].sentence and ours.covered == far.covered
     number = int(np.isinf(some).any(axis=1).sum())
-    assert ours.n_open == number and ours.mean_size == ours.score == np.inf and ours.mends is None
+    assert ours.n_open == number and ours.mean_size == ours.score == np.inf
     assert any(one.startswith(f"{number} of {N} intervals ha") and one.endswith("are infinite and not reported.") for one in ours.cautions)
     page = ours.to_html()
     assert "not reported" in page and "Winkler score</dt>" not in page and "nan" not in page.replace("financ", "")
     if 1 < number < N: assert ours.to_frame()["part"].str.endswith("∞").sum() == 1
-    if ours.verdict == "invalid": assert "ConformalBounds moves the bounds that are finite" in ours.next_step
+    if ours.mends is not None: assert list(ours.mends["name"])[:2] == ["as stated", "moved by the same length"] and not ours.mends["name"].str.startswith("stretched").any()
 
 
 def test_crossed_infinite_bounds_are_swapped_and_those_at_the_wrong_end_refused():
@@ -110,12 +110,56 @@ def test_crossed_infinite_bounds_are_swapped_and_those_at_the_wrong_end_refused(
         with pytest.raises(ValueError, match="not hold missing values.*write -inf or inf where there is no bound"): coverage_test(y[:2], [[gap, 1.0], [0.0, 2.0]], 0.9)
 
 
-def test_models_with_infinite_bounds_are_not_compared_by_an_infinite_score_and_the_message_says_what_to_do():
+def compared(y, **models):
+    return compare_models(y, {name: tuple(one.T) for name, one in models.items()}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+
+
+@pytest.mark.parametrize("low, up", [([5], []), ([], [5, 7]), (slice(0, None, 9), slice(0, None, 6))])
+def test_rows_in_which_models_have_other_bounds_are_left_out_counted_and_the_rest_compared_as_if_they_were_not_there(low, up):
     y, bounds, _ = drawn()
-    for low, up in (([5], []), ([], [5]), (slice(None), slice(None))):
-        some = opened(bounds, low, up)
-        with pytest.raises(ValueError, match=r"predictions\['b'\].*infinite.*leave (these rows out for all models|this model out), or compare coverages by coverage_test"):
-            compare_models(y, {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+    some = opened(bounds / 2, low, up)
+    kept = np.isfinite(some).all(axis=1)
+    found, truth = compared(y, a=bounds, b=some), compared(y[kept], a=bounds[kept], b=some[kept])
+    assert found.n == truth.n == kept.sum() and found.bound is None and found.tolerance == truth.tolerance
+    pd.testing.assert_frame_equal(found.models, truth.models)
+    pd.testing.assert_frame_equal(found.pairs, truth.pairs)
+    assert list(found.points.index) == list(np.flatnonzero(kept)) and found.cautions[0].startswith(f"Left out: {(~kept).sum()} of 300 rows, where infinite bounds ({(~kept).sum()} of b)")
+    none = opened(bounds, np.flatnonzero(~kept), np.flatnonzero(~kept))                        # no model has a bound there: nothing to compare
+    pd.testing.assert_frame_equal(compared(y, a=none, b=opened(bounds / 2, np.flatnonzero(~kept), np.flatnonzero(~kept))).models, truth.models)
+    named = compare_models(pd.Series(y, index=pd.Index(np.arange(300) + 2, name="line")), {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+    pd.testing.assert_frame_equal(named.models, truth.models)
+
+
+@pytest.mark.parametrize("rows", [[5], [5, 7, 8], slice(0, None, 3)])
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_row_with_one_bound_is_scored_as_the_quantile_that_it_claims(rows, end):
+    y, bounds, _ = drawn()
+    low, up = (rows, []) if end == 0 else ([], rows)
+    a, b = opened(bounds, low, up), opened(bounds / 2, low, up)
+    found, at = compared(y, a=a, b=b), np.isinf(a).any(axis=1)
+    sides = [np.full(at.sum(), np.inf)] * 2
+    sides[0] = -sides[0]
+    for name, one in (("a", a), ("b", b)):
+        beyond = (y - one[:, 1] if end == 0 else one[:, 0] - y)[at]
+        np.testing.assert_allclose(found.points[name][at], np.maximum(beyond, 0) / (1 - 0.9) - beyond, rtol=1e-12)
+        np.testing.assert_allclose(found.points[name][~at], interval_score(y, *one.T, 0.9)[~at], rtol=1e-12)
+    assert found.n == 300 and found.bound == "either" and "bound score" in found.sentence and "as a quantile with 90 % of values on its finite side" in found.sentence
+    assert found.tolerance > 0 and "mend" not in found.models
+    with pytest.raises(ValueError, match="nothing is recalibrated where single bounds alone are scored"): found.plot()
+
+
+@pytest.mark.parametrize("low, up", [(slice(0, None, 7), []), ([], slice(0, None, 7)), (slice(0, None, 7), slice(0, None, 5))])
+def test_intervals_some_of_which_are_infinite_are_corrected_where_they_are_finite(low, up):
+    y, bounds, _ = drawn(3)
+    some = opened(bounds / 2, low, up)
+    report = interval_report(y, some, 0.9, **FEW)
+    assert report.verdict == "invalid" and report.mend is not None and "(`.mend`)" in report.next_step and "the score of finite bounds from" in report.next_step
+    made = report.mend.predict(some)
+    np.testing.assert_array_equal(np.isinf(made), np.isinf(some))
+    np.testing.assert_array_equal(np.isinf(report.held_out), np.isinf(some))
+    kept = np.isfinite(some)
+    assert (made[:, 0] < some[:, 0])[kept[:, 0]].all() and (made[:, 1] > some[:, 1])[kept[:, 1]].all()
+    assert np.isfinite(report.mends[["width", "score", "gain", "gain_error"]]).all(axis=None)
 
 
 def test_partitions_count_infinite_bounds():
@@ -136,8 +180,8 @@ def test_the_command_line_judges_infinite_bounds_and_moves_those_that_are_finite
     assert done.exit_code == 0 and "43 of 300 intervals have no bound on one side or both" in " ".join(done.stdout.split()) and "Mean width" not in done.stdout, done.output
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["infinite"] == 43 and found["mean_size"] is found["winkler_score"] is None and found["covered"] == coverage_test(y, some, 0.9).covered
-    assert "Model: none, since 43 of 300 intervals have an infinite bound and no score" in " ".join(done.stdout.split())
-    np.testing.assert_array_equal(pd.read_csv(files["out.csv"])[["mended_lower", "mended_upper"]], some)  # as they were
+    assert found["mends"][1]["gain"] > 0 and "score of finite bounds" in " ".join(done.stdout.split())
+    np.testing.assert_array_equal(np.isinf(pd.read_csv(files["out.csv"])[["mended_lower", "mended_upper"]]), np.isinf(some))
     finite = pd.DataFrame({"y": y, "lo": bounds[:, 0] / 2, "hi": bounds[:, 1] / 2})
     finite.to_csv(tmp_path / "finite.csv", index=False)
     assert CliRunner().invoke(app, ["intervals", str(tmp_path / "finite.csv"), *said, "--model", files["mend.json"]]).exit_code == 0
@@ -391,8 +435,8 @@ def test_a_narrow_bound_that_no_value_has_passed_yet_is_not_called_better():
 
 
 @pytest.mark.parametrize("low, up, said", [
-    ([5], [], r"^predictions\['b'\]: 1 of 300 rows has an infinite bound, .* leave these rows out for all models.* compare the upper bounds alone: give \(np.full\(n, -np.inf\), upper\) for every"),
-    ([], [5, 7], r"^predictions\['b'\]: 2 of 300 rows .* compare the lower bounds alone: give \(lower, np.full\(n, np.inf\)\) for every"),
+    (slice(2, None), [], r"^predictions\['b'\]: 298 of 300 rows have an infinite bound, .* leave these rows out for all models.* compare the upper bounds alone: give \(np.full\(n, -np.inf\), upper\) for every"),
+    ([], slice(1, None), r"^predictions\['b'\]: 299 of 300 rows .* compare the lower bounds alone: give \(lower, np.full\(n, np.inf\)\) for every"),
     (slice(None), [], r"300 of 300 rows .* leave this model out, or compare coverages by coverage_test; or compare the upper bounds alone"),
     (slice(None), [4], r"300 of 300 rows .* compare coverages by coverage_test$")])
 def test_bounds_that_some_rows_or_models_lack_are_refused_with_what_to_type(low, up, said):
@@ -400,7 +444,7 @@ def test_bounds_that_some_rows_or_models_lack_are_refused_with_what_to_type(low,
     some = opened(bounds, low, up)
     with pytest.raises(ValueError, match=said): compare_models(y, {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
     with pytest.raises(ValueError, match=r"predictions\['a'\].*; predictions\['b'\]"):
-        compare_models(y, {"a": tuple(opened(bounds, [], slice(0, 9)).T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+        compare_models(y, {"a": tuple(opened(bounds, slice(0, 9), slice(0, 9)).T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
 
 
 @pytest.mark.parametrize("end", ["upper", "lower"])
@@ -411,7 +455,7 @@ def test_the_command_line_compares_bounds_of_one_side_and_its_advice_for_others_
     models = {"a": one_sided(end, 1, u), "b": one_sided(end, 0.5, u)}
     table = pd.DataFrame({"y": y} | {f"{side} {name}": pair[k] for name, pair in models.items() for k, side in enumerate(("lo", "up"))})
     table.to_csv(tmp_path / "in.csv", index=False)
-    table.assign(**{"lo a": -u, "up a": u, "lo b": np.where(np.arange(300) < 3, -np.inf, -u), "up b": u}).to_csv(tmp_path / "some.csv", index=False)
+    table.assign(**{"lo a": -u, "up a": u, "lo b": np.where(np.arange(300) < 298, -np.inf, -u), "up b": u}).to_csv(tmp_path / "some.csv", index=False)
     said = ["--observed", "y", "--score", "interval", "--level", "0.9", "--model", "a=lo a,up a", "--model", "b=lo b,up b", "--n-boot", "99", "--jobs", "1"]
     done = CliRunner().invoke(app, ["compare-models", str(tmp_path / "in.csv"), *said, "--json", str(tmp_path / "out.json"), "--report", str(tmp_path / "page.html")])
     assert done.exit_code == 0 and f"{end.capitalize()}-bound score: lower is better" in done.stdout, done.output
@@ -419,5 +463,7 @@ def test_the_command_line_compares_bounds_of_one_side_and_its_advice_for_others_
     assert found["bound"] == end and {one["model"]: one["score"] for one in found["models"]} == pytest.approx(same.models["score"].to_dict(), rel=1e-9)
     wrong = CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said])
     text = str(wrong.exception) + wrong.output
-    assert wrong.exit_code != 0 and "model 'b' has an infinite bound in 3 of 300 rows" in text and "--where 'abs(`lo b`) < 1e150'" in text and "the upper bounds alone: give every model a column of -inf" in " ".join(text.split())
-    assert CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said, "--where", "abs(`lo b`) < 1e150"]).exit_code == 0
+    assert wrong.exit_code != 0 and "model 'b' has an infinite bound in 298 of 300 rows" in text and "--where 'abs(`lo b`) < 1e150'" in text and "the upper bounds alone: give every model a column of -inf" in " ".join(text.split())
+    table.assign(**{"lo a": -u, "up a": u, "lo b": np.where(np.arange(300) < 3, -np.inf, -u), "up b": u}).to_csv(tmp_path / "some.csv", index=False)
+    done = [CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said, *more]) for more in ([], ["--where", "abs(`lo b`) < 1e150"])]
+    assert [one.exit_code for one in done] == [0, 0] and "Left out: 3 of 300 rows" in " ".join(done[0].stdout.split()) and "Left out" not in done[1].stdout

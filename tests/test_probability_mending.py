@@ -77,8 +77,11 @@ def test_an_impossible_event_is_named_and_many_are_mended():
 def test_clusters_stay_in_one_fold_and_widen_the_errors():
     y, p = made(150, 5, 1.6)
     y, p, who = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200), np.repeat(np.arange(150), 8)  # no two are equal
-    plain, known = (mend_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
-    assert known.scores.loc["Platt scaling", "gain_error"] > 2 * plain.scores.loc["Platt scaling", "gain_error"]
+    in_order, known = (mend_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
+    mixed = np.random.default_rng(0).permutation(1200)
+    plain = mend_probabilities(y[mixed], p[mixed], rng=1, **QUICK)
+    error = [one.scores.loc["Platt scaling", "gain_error"] for one in (known, plain, in_order)]
+    assert error[0] > 2 * error[1] and 0.7 < error[2] / error[0] < 1.5 and "stretches of 8" in in_order.sentence and "stretches" not in plain.sentence
     assert all(np.ptp(known.mended[who == k]) < 1e-4 for k in range(150))
 
 
@@ -213,3 +216,39 @@ def test_outcomes_that_are_coded_the_other_way_are_told():
     y, p = made(600, 3)
     swapped, right = mend_probabilities(1 - y, p, rng=1, **QUICK), mend_probabilities(y, p, rng=1, **QUICK)
     assert swapped.sentence.endswith("More was stated where less happened: check first how the outcomes are coded.") and "coded" not in right.sentence
+
+
+@pytest.mark.parametrize("kind", ["apart", "copies", "neighbours"])
+def test_repeats_are_looked_for_once(kind, monkeypatch):
+    "Mutation: once more by each report, before and after."
+    from uqcal.sample import repeats
+    times, look = [], repeats.repeated_cases
+    def counted(*columns):
+        times.append(1)
+        return look(*columns)
+    for name in ("uqcal.sample.repeats", "uqcal.corrections.probability_mending"): monkeypatch.setattr(f"{name}.repeated_cases", counted)
+    y, p = made(150, 5, 1.6)
+    if kind == "copies": y, p = np.tile(y, 3), np.tile(p, 3)
+    if kind == "neighbours": y, p = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200)
+    found = mend_probabilities(y, p, rng=1, **QUICK)
+    assert len(times) == 1 and ("cases 3 times" in found.sentence) == (kind == "copies") and ("stretches" in found.before.headline) == (kind == "neighbours")
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 9])
+def test_dots_of_tied_rows_do_not_depend_on_their_order(decimals):
+    y, p = made(900, 3, 1.6)
+    p, mixed = p.round(decimals), np.random.default_rng(0).permutation(900)
+    dots = [mend_probabilities(a, b, rng=1, **QUICK).plot().lines[2].get_xydata() for a, b in ((y, p), (y[mixed], p[mixed]))]
+    np.testing.assert_allclose(*dots, rtol=1e-12)
+    import matplotlib.pyplot as plt
+    plt.close("all")
+
+
+def test_the_table_of_a_correction_says_which_way_its_score_is_good(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    y, p = made(400, 7, 1.6)
+    pd.DataFrame({"y": y, "p": p, "E": np.random.default_rng(0).normal(size=400) * (p + 0.1), "u": p + 0.1}).to_csv("cases.csv", index=False)
+    for words in (("--outcome", "y", "--score", "p", "--n-boot", "99"), ("--error", "E", "--uncertainty", "u")):
+        assert run(monkeypatch, "mend", "cases.csv", *words) == 0
+        assert "Log score: lower is better; a gain is above zero.\n" in capsys.readouterr().out
+    assert "<p>Log score: lower is better; a gain is above zero.</p>" in mend_probabilities(y, p, rng=1, **QUICK)._repr_html_()

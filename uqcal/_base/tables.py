@@ -33,8 +33,9 @@ from tqdm import tqdm
 from .inputs import printable, widen
 
 # %% auto #0
-__all__ = ['Table', 'UnknownColumn', 'NumberReader', 'open_table', 'read_table', 'encoding_of', 'check_encoding', 'display_name',
-           'read_errors', 'read_probabilities', 'read_intervals', 'check_new_columns', 'rows_again', 'exact_encoding']
+__all__ = ['Table', 'UnknownColumn', 'NumberReader', 'are_rows', 'ends_open', 'open_table', 'read_table', 'names_csv',
+           'names_text', 'encoding_of', 'check_encoding', 'display_name', 'read_errors', 'read_probabilities',
+           'read_intervals', 'check_new_columns', 'rows_again', 'exact_encoding', 'open_bytes']
 
 # %% ../../nbs/base/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
@@ -483,27 +484,15 @@ class _Unreadable(ValueError):
 class _Block(NamedTuple):
     "Lines of a file that follow each other."
     text: str
-    lines: list
+    n: int  # lines
     delimiter: str
     cells: list | None  # of each row, where some are in quotation marks
-
-    def is_plain(self, width):  # of the header
-        """Whether each line is a row of that width, and none too long.
-
-        Parameters
-        ----------
-        width
-            Of the header.
-        """
-        if max(map(len, self.lines)) > _LONGEST or "\0" in self.text: return False
-        if self.cells is not None: return set(map(len, self.cells)) == {width}
-        marks = set(map(str.count, self.lines, itertools.repeat(self.delimiter)))
-        return marks == {width - 1} and '"' not in self.text
 
     def rows(self):
         "The cells of each row."
         if self.cells is not None: return self.cells
-        return (line.rstrip("\r").split(self.delimiter) for line in self.lines)
+        return (line.rstrip("\r").split(self.delimiter)
+                for line in self.text.removesuffix("\n").split("\n"))
 
     def columns(self, wanted,  # by the position of each column, whether it holds numbers
                 numbers):  # the reader of numbers
@@ -526,12 +515,25 @@ class _Block(NamedTuple):
         return found
 
 
+# %% ../../nbs/base/03_tables.ipynb #cell-038e
+def _plain_rows(text, delimiter, width):
+    "The number of lines without quotation marks; 0 where one is no row of that width, or too long."
+    found = np.frombuffer((text.removesuffix("\n") + "\n").encode(), np.uint8)
+    marks = np.flatnonzero((found == ord(delimiter)) | (found == ord("\n")))
+    if marks.size % width: return 0
+    is_end = (found[marks] == ord("\n")).reshape(-1, width)
+    if not is_end[:, -1].all() or is_end[:, :-1].any(): return 0
+    ends = marks[width - 1::width]
+    return ends.size if np.diff(ends, prepend=-1).max() <= _LONGEST else 0
+
 # %% ../../nbs/base/03_tables.ipynb #cell-038d
-def _quoted_rows(lines, delimiter):
-    "The cells of lines of which each is a row; None where one is not."
+def _quoted_rows(text, delimiter, width):
+    "The cells of lines of which each is a row of that width; None where one is not, or too long."
+    lines = text.removesuffix("\n").split("\n")
+    if max(map(len, lines)) > _LONGEST: return None
     try: rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
     except csv.Error: return None
-    return rows if len(rows) == len(lines) else None
+    return rows if len(rows) == len(lines) and set(map(len, rows)) == {width} else None
 
 
 # %% ../../nbs/base/03_tables.ipynb #cell-038b
@@ -566,12 +568,12 @@ class _Lines:
         text = self.text.read(1 << 22)
         if text and text[-1] != "\n": text += self.text.readline(_LONGEST + 1)
         self.seen()
-        lines = text.removesuffix("\n").split("\n")
-        cells = _quoted_rows(lines, delimiter) if '"' in text else None
-        block = _Block(text, lines, delimiter, cells)
-        if width > 1 and text.count("\r") == text.count("\r\n") and block.is_plain(width):
-            self.number += len(lines)
-            return block
+        returns = text.count("\r\n") if "\r" in text else 0
+        if width > 1 and text.count("\r") == returns and "\0" not in text:
+            cells = _quoted_rows(text, delimiter, width) if '"' in text else None
+            n = _plain_rows(text, delimiter, width) if '"' not in text else len(cells or ())
+            self.number += n
+            if n: return _Block(text, n, delimiter, cells)
         self.ahead, self.left = io.StringIO(text, newline=""), len(text)
 
 
@@ -613,7 +615,7 @@ def _quoted(number, text, lines, delimiter, width):
         if not taken and "unexpected end of data" not in str(error):
             raise _Unreadable(number, f"can't be read as CSV: {error}") from None
         cells = None
-    if cells is None or _are_rows(taken[:-1], delimiter, width):
+    if cells is None or are_rows(taken[:-1], delimiter, width):
         raise _Unreadable(number, "a quotation mark opens a cell and nothing closes it before "
                           "the next rows; leave it out, or double the marks within a cell")
     return cells, text + "".join(taken)
@@ -630,13 +632,57 @@ def _from_here(text, lines, taken):
         if size > _LONGEST: return
         yield line
 
+# %% ../../nbs/base/03_tables.ipynb #cell-055c
+def are_rows(lines: Sequence[str],  # of text within a cell in quotation marks
+             delimiter: str,  # between cells
+             width: int | None,  # cells in a row
+             ) -> bool:  # True where a mark that nothing closes has probably swallowed rows
+    """Whether three lines or more look like rows of a table with numbers.
 
-def _are_rows(lines, delimiter, width):
-    "Whether three lines or more within a cell look like rows of a table with numbers."
+    Parameters
+    ----------
+    lines : Sequence[str]
+        Of text within a cell in quotation marks.
+    delimiter : str
+        Between cells.
+    width : int | None
+        Cells in a row.
+
+    Returns
+    -------
+    bool
+        True where a mark that nothing closes has probably swallowed rows.
+    """
     return len(lines) >= 3 and all(
         line.count(delimiter) + 1 == width and any(map(_is_number, line.split(delimiter)))
         for line in lines)
 
+# %% ../../nbs/base/03_tables.ipynb #cell-055d
+def ends_open(line: str,  # of CSV, with or without its end
+              delimiter: str,  # between cells
+              is_open: bool = False,  # whether the line before ended within such a cell
+              ) -> bool:  # True where the row goes on in the next line
+    """Whether a line ends within a cell in quotation marks.
+
+    Parameters
+    ----------
+    line : str
+        Of CSV, with or without its end.
+    delimiter : str
+        Between cells.
+    is_open : bool, default False
+        Whether the line before ended within such a cell.
+
+    Returns
+    -------
+    bool
+        True where the row goes on in the next line.
+    """
+    if '"' not in line: return is_open
+    try: next(csv.reader(['"' * is_open + line], delimiter=delimiter, skipinitialspace=True,
+                         strict=True))
+    except csv.Error as error: return "unexpected end of data" in str(error)
+    return False
 
 # %% ../../nbs/base/03_tables.ipynb #cell-011
 @dataclass
@@ -722,7 +768,7 @@ def _one_by_one(records, marks, positions, columns, places):
         if read is None: yield from zip(itertools.count(number), row.rows())
         else:
             for name, at in positions.items(): columns[name].extend(read[at])
-            places.extend(range(number, number + len(row.lines)))
+            places.frombytes(np.arange(number, number + row.n, dtype=np.int64).tobytes())
 
 
 # %% ../../nbs/base/03_tables.ipynb #cell-053b
@@ -1152,8 +1198,43 @@ def _unpacked(file, path):
         else: binary, ending = _plain_bytes(file, packed, name), Path(path.stem).suffix.lower()
         yield io.BytesIO(binary.read()) if ending in _ARROW + _SHEETS else binary, ending
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        if getattr(error, "errno", None) is not None: raise  # the system's, of whichever file
         raise ValueError(f"{name} can't be read as {_PACKED[packed]}: {error}") from None
 
+
+# %% ../../nbs/base/03_tables.ipynb #cell-048c
+def names_csv(name: str,  # of a file that is to be written
+              ) -> bool:  # False where the ending stands for another format
+    """Whether a file of this name may hold CSV as plain text.
+
+    Parameters
+    ----------
+    name : str
+        Of a file that is to be written.
+
+    Returns
+    -------
+    bool
+        False where the ending stands for another format.
+    """
+    return not name.lower().endswith((*_ARROW, *_SHEETS, *_JSON, *_PACKED))
+
+# %% ../../nbs/base/03_tables.ipynb #cell-048d
+def names_text(ending: str,  # as `open_bytes` gives it
+               ) -> bool:  # False for sheets, columns and lines of JSON
+    """Whether bytes of this ending are read as CSV.
+
+    Parameters
+    ----------
+    ending : str
+        As `open_bytes` gives it.
+
+    Returns
+    -------
+    bool
+        False for sheets, columns and lines of JSON.
+    """
+    return ending not in (*_ARROW, *_SHEETS, *_JSON)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-048b
 def _plain_bytes(file, packed, name):
@@ -1461,7 +1542,7 @@ def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given
     """
     check_new_columns(table, list(added))
     if isinstance(source, bytes): return _text_again(source, table, added, encoding)
-    with open_table(source) as file, _unpacked(file, Path(source)) as (_, ending): pass
+    with open_bytes(source) as (_, ending): pass
     if ending in _ARROW: return _arrow_again(source, table, added)
     if ending in _SHEETS + _JSON: return _cells_again(source, table, added, encoding)
     return _text_again(source, table, added, encoding)
@@ -1484,7 +1565,7 @@ def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
     str
         A codec that neither adds nor drops a mark; UTF-8 for other files.
     """
-    with _bytes_of(source) as (binary, ending):
+    with open_bytes(source) as (binary, ending):
         if ending in _ARROW + _SHEETS + _JSON: return "utf-8"
         first = binary.read(4)
     name = codecs.lookup(encoding or encoding_of(first)).name
@@ -1494,8 +1575,29 @@ def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
 
 # %% ../../nbs/base/03_tables.ipynb #cell-062b
 @contextlib.contextmanager
-def _bytes_of(source):
-    "The bytes of a file, uncompressed, and the ending that says what they are."
+def open_bytes(source: str | os.PathLike | bytes,  # as in `rows_again`
+               ) -> Iterator[tuple[BinaryIO, str]]:  # for a with statement: bytes, and the ending
+                                                     # that says what they are, in small letters
+    """The bytes of a file, uncompressed.
+
+    Parameters
+    ----------
+    source : str | os.PathLike | bytes
+        As in `rows_again`.
+
+    Yields
+    ------
+    Iterator[tuple[BinaryIO, str]]
+        For a with statement: bytes, and the ending that says what they are, in small
+        letters.
+
+    Raises
+    ------
+    ValueError
+        Where they are not what the name says.
+    OSError
+        As `open_table`.
+    """
     if isinstance(source, bytes): yield io.BytesIO(source), ""
     else:
         with open_table(source) as file, _unpacked(file, Path(source)) as opened: yield opened
@@ -1516,7 +1618,7 @@ def _new_cells(table, added, delimiter, start, stop):
 # %% ../../nbs/base/03_tables.ipynb #cell-063b
 def _text_again(source, table, added, encoding):
     "The rows of a text, new cells behind each."
-    with _bytes_of(source) as (binary, _):
+    with open_bytes(source) as (binary, _):
         text = io.TextIOWrapper(binary, encoding=exact_encoding(source, encoding), newline="")
         lines = enumerate(text, 1)
         number, line = next((number, line) for number, line in lines
@@ -1547,7 +1649,7 @@ def _rows_at(places, lines, delimiter, width):
 # %% ../../nbs/base/03_tables.ipynb #cell-065
 def _arrow_again(source, table, added):
     "The rows of a parquet, feather or arrow file as CSV."
-    with _bytes_of(source) as (binary, ending):
+    with open_bytes(source) as (binary, ending):
         schema, read = _arrow_file(binary, ending)
         whole = read(schema.names)
     for start in range(0, table.places.size, _PIECE):
@@ -1565,7 +1667,7 @@ def _cells_again(source, table, added, encoding):
         csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue()
     kept, columns = set(table.places.tolist()), zip(*(v.tolist() for v in added.values()))
-    with _bytes_of(source) as (binary, ending):
+    with open_bytes(source) as (binary, ending):
         records = (_sheet_records(binary, table.source) if ending in _SHEETS
                    else _json_records(_decoded(binary, encoding), table.source))
         next(records)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['locked', 'Storable', 'Ticket', 'check_keys', 'Settled', 'Desk', 'OnlineForecaster']
+__all__ = ['locked', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-007
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -108,7 +108,7 @@ def _home_of(name):
         if f"{module}.{name}" in defined: return module
     return None
 
-
+# %% ../../nbs/base/18_tickets.ipynb #cell-019b-b
 def _object(content):
     "An object with its parameters and what it learnt."
     name = content["class"]
@@ -133,6 +133,37 @@ def _stored_name(cls):
 # %% ../../nbs/base/18_tickets.ipynb #cell-010
 class Storable(BaseEstimator):
     "What can be written as JSON: its parameters, and attributes that end in an underscore."
+
+    obeyed: tuple[str, ...] | None = ()  # settings that are obeyed whenever they are set; None: all
+
+    def set_params(self, **settings: Any,  # new values of settings, by name
+                   ) -> Self:  # the object itself
+        """Set settings before anything is learnt or forecast.
+
+        Parameters
+        ----------
+        **settings : Any
+            New values of settings, by name.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            Afterwards, when they would be shown and not obeyed.
+        """
+        begun = any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        late = []
+        if begun and self.obeyed is not None:
+            late = [name for name in settings if name not in self.obeyed]
+        if late:
+            raise ValueError(f"{late[0]} can't be set after the start, when it would not be "
+                             f"obeyed: make a new {type(self).__name__} or a clone, and set it "
+                             "there")
+        return super().set_params(**settings)
 
     @locked
     def _content(self):
@@ -268,42 +299,8 @@ def _check_number(keys, n, what):
     if len(keys) != n:
         raise ValueError(f"key must hold one key for each of the {n} {what}, got {len(keys)}")
 
-# %% ../../nbs/base/18_tickets.ipynb #dea59788
-class Settled(Storable):
-    "What takes its settings when it begins."
-
-    obeyed: tuple[str, ...] = ()  # settings that are obeyed whenever they are set
-
-    def set_params(self, **settings: Any,  # new values of settings, by name
-                   ) -> Self:  # the object itself
-        """Set settings before anything is learnt or forecast.
-
-        Parameters
-        ----------
-        **settings : Any
-            New values of settings, by name.
-
-        Returns
-        -------
-        Self
-            The object itself.
-
-        Raises
-        ------
-        ValueError
-            Afterwards, when they would be shown and not obeyed.
-        """
-        begun = any(name.endswith("_") and not name.startswith("_") for name in vars(self))
-        late = [name for name in settings if begun and name not in self.obeyed]
-        if late:
-            raise ValueError(f"{late[0]} can't be set after the start, when it would not be "
-                             f"obeyed: make a new {type(self).__name__} or a clone, and set it "
-                             "there")
-        return super().set_params(**settings)
-
-
 # %% ../../nbs/base/18_tickets.ipynb #cell-016
-class Desk(Settled):
+class Desk(Storable):
     "Where forecasts lie whose outcomes are still out, each under its key."
 
     @property

@@ -35,7 +35,8 @@ from ..online.monitor import Alarm, CalibrationMonitor, RestartingForecaster
 from .._base.page import write_whole
 from ..online.online import OnlineBetaScaling, OnlinePlattScaling
 from .._base.results import Result, gain_text
-from .._base.tables import NumberReader, check_encoding, encoding_of
+from .._base.tables import (NumberReader, are_rows, check_encoding, encoding_of,
+                                 ends_open)
 from .._base.tickets import Storable, check_keys, locked
 
 if TYPE_CHECKING:
@@ -905,6 +906,8 @@ class StreamTally(Storable):
         Of the monitor.
     """
 
+    obeyed = None  # all settings, whenever they are set
+
     def __init__(self, run_length: int = 1_000_000,  # of the monitor
                  ): self.run_length, self.rang = run_length, []
 
@@ -1042,18 +1045,20 @@ _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1
 
 
 def _cells(line, delimiter, width):
-    "The cells of a line."
+    "The cells of a row."
     if '"' not in line: cells = line.split(delimiter)
     else:
-        try: cells = next(csv.reader([line], delimiter=delimiter, strict=True))
-        except csv.Error as error:
-            if "unexpected end" not in str(error): raise ValueError(str(error)) from None
-            raise _OpenCell("a cell in quotation marks doesn't end on its line; line breaks inside "
-                            "cells can't be read row by row") from None
+        try: cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True,
+                                     strict=True))
+        except csv.Error as error: raise ValueError(f"can't be read as CSV: {error}") from None
     if len(cells) != width: raise ValueError(f"{len(cells)} cells where the header has {width}")
     return cells
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-032b
+_UNCLOSED = ("a quotation mark opens a cell and nothing closes it before the next rows; leave it "
+             "out, or double the marks within a cell")
+
+
 class _OpenCell(ValueError):
     "What comes next is no row, so that this one can't be skipped."
 
@@ -1095,11 +1100,17 @@ def _check_new(name, header):
         f"a column can't be called {name!r}")
     raise ValueError(f"{there}; choose another name for the forecasts")
 
+# %% ../../nbs/adapters/53_streams.ipynb #cell-022d
+def _delimiter(line):
+    "What separates the cells of a table with this first line."
+    return max(",;\t", key=line.count)
+
 # %% ../../nbs/adapters/53_streams.ipynb #cell-022b
 def _header(line, names, roles, added, decimal, thousands):
     "How a table is laid out whose first line this is."
-    delimiter = max(",;\t", key=line.count)
-    try: header = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+    delimiter = _delimiter(line)
+    try: header = [cell.strip() for cell in next(csv.reader(
+        [line], delimiter=delimiter, skipinitialspace=True))]
     except csv.Error as error: raise ValueError(f"line 1: no column names: {error}") from None
     for name in names: _check_there(name, header)
     if len(set(names)) < len(names):
@@ -1125,6 +1136,8 @@ class RowStream(Storable):
     A kind of statement fills in what is its own: the words below, `begin`, `read`, `learn`, `cells`
     and `summary`.
     """
+
+    obeyed = None  # all settings, whenever they are set
 
     what: str = "probabilities"  # what rows state
     roles: tuple[str, ...] = ("score", "outcome", "key")  # the columns that are read
@@ -1593,7 +1606,8 @@ class _Reader:
     "What becomes of a line."
 
     def __init__(self, **settings):
-        vars(self).update(settings, number=0, layout=None, unsaved=0, kept=[], rows=[])
+        vars(self).update(settings, number=0, layout=None, unsaved=0, kept=[], rows=[], open=[],
+                          began=0, held=0)
 
     def through(self, arrived):
         """The summary, once all that arrived is through; what stops it leaves the state until then.
@@ -1608,8 +1622,9 @@ class _Reader:
                 self._save()
                 raise
             if lines is None: break
-            for line in lines: self._take(line.rstrip("\r"))
+            for line in lines: self._arrive(line)
             self._emit()
+        if self.open: self._broken(_OpenCell(_UNCLOSED))
         if self.layout is None:
             raise ValueError(
                 "line 1: there must be a line with the names of the columns, got nothing")
@@ -1619,19 +1634,40 @@ class _Reader:
         self._save()
         return self.passed.summary()
 
-    def _take(self, line):
+    def _arrive(self, line):
+        "A line is a row, or the part of one in which a cell in quotation marks goes on."
         self.number += 1
-        try: self._line(line)
-        except ValueError as error:
-            said = f"line {self.number}: {error}"
-            if self.complain is None or self.layout is None or isinstance(error, _OpenCell):
-                self._emit()
-                self._save()
-                raise ValueError(said) from None
-            self.passed.tally_.skipped_ += 1
-            self._taken()
-            self.complain(said)
+        if not self.open: self.began, self.held = self.number, 0
+        self.open.append(line)
+        self.held += len(line) + 1
+        if not self._goes_on(line): self._take("\n".join(self.open).rstrip("\r"))
+
+    def _goes_on(self, line):
+        "Whether the row has more lines; a mark that nothing closes is found before many are held."
+        mark = self.layout.delimiter if self.layout else _delimiter(self.open[0])
+        if not ends_open(line, mark, len(self.open) > 1): return False
+        is_lost = len(self.open) == 4 and self.layout and are_rows(
+            self.open[1:], mark, self.layout.width)
+        if is_lost or self.held > _LONGEST: self._broken(_OpenCell(_UNCLOSED))
+        return True
+
+    def _take(self, row):
+        self.open = []
+        try: self._line(row)
+        except ValueError as error: self._broken(error)
         if len(self.rows) >= self.every: self._emit()
+
+    def _broken(self, error):
+        "Stop at a row that can't be used, or leave it out."
+        where = (f"line {self.began}" if self.began == self.number or isinstance(error, _OpenCell)
+                 else f"lines {self.began} to {self.number}")
+        if self.complain is None or self.layout is None or isinstance(error, _OpenCell):
+            self._emit()
+            self._save()
+            raise ValueError(f"{where}: {error}") from None
+        self.passed.tally_.skipped_ += 1
+        self._taken()
+        self.complain(f"{where}: {error}")
 
     def _taken(self): self.passed.taken_, self.unsaved = self.passed.taken_ + 1, self.unsaved + 1
 
@@ -1661,7 +1697,7 @@ class _Reader:
         if self.layout is None:
             self.layout = _header(line, self.names, self.passed.roles, self.added, *self.marks)
             mark = self.layout.delimiter
-            self.kept.append(mark.join([line, *(_cell(new, mark) for new in self.added)]))
+            self.write(mark.join([line, *(_cell(new, mark) for new in self.added)]) + "\n")
             return
         if self.skip:
             self.skip -= 1

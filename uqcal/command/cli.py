@@ -24,8 +24,8 @@ from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissi
                                      Report, Seed, Thousands, Verbose, Where, aligned, as_json,
                                      as_keywords, as_labels, asked_facts, check_features,
                                      check_outputs, check_sizes, cores, deliver, differing,
-                                     first_words, how_read, in_python, is_mended, mend_command,
-                                     new_app, on_lines, on_one_line, open_parts, option,
+                                     first_words, how_read, in_python, is_mended, label_in_parts,
+                                     mend_command, new_app, on_lines, on_one_line, open_parts, option,
                                      options_in_parts, outcomes_of, outside_words, points_of,
                                      read_model, refuse_idle, restored, row_details, run_command,
                                      screen_text, shows_bar, source_facts, source_twice, span_of,
@@ -130,8 +130,8 @@ def _uqcal(context: typer.Context, show_version: Annotated[
 # %% ../../nbs/command/70_cli.ipynb #cell-028
 _VALIDATE = """Judge the standard uncertainties of a regression model.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. The errors are a column, or the difference of two. With --dask FILE
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. The errors are a column, or the difference of two. With --dask FILE
 may be a pattern in quotes, for many files.
 
 \b
@@ -226,7 +226,8 @@ def _validated(read, names, feature, groups, **options):
 def _refuse_idle_here(context, demo, no_conclusions):
     "Refuse options that do nothing with --demo, which reads no file, or without conclusions."
     if demo: refuse_idle(context, "--demo brings its own data", ROWS)
-    if no_conclusions: refuse_idle(context, "--no-conclusions draws none", ["tolerance"])
+    if no_conclusions: refuse_idle(context, "--no-conclusions draws none",
+                                   ["tolerance", "n_resamples", "n_calibration"])
 
 # %% ../../nbs/command/70_cli.ipynb #cell-031
 def _source(command, file, demo, *columns):
@@ -399,8 +400,8 @@ def _new_study(name: Annotated[str, typer.Argument(
 # %% ../../nbs/command/70_cli.ipynb #cell-094
 _MEND = """Mend standard uncertainties, and predictions where they are biased; or probabilities.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
 other folds, and --out adds it in that form to the columns that are there. --model keeps the
 mend that all rows make, and --apply brings it to the rows of another table.
 
@@ -513,6 +514,7 @@ _SIGN = ("Errors are taken for observed minus predicted. Where they are predicte
 
 def _mending_text(found, table):
     "What was done, before and after, the candidates, and how to judge it later."
+    from uqcal.corrections.mending import ORIENTATION
     from uqcal.errors.conclusions import headline_of
     rows = [("", "gain in log score", "± ", "near the best", "faults left")]
     rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
@@ -523,7 +525,8 @@ def _mending_text(found, table):
     if found.is_mended:
         parts.append(wrapped("After, each row mended by others: "
                              f"{headline_of(found.after.values())}", rest="  "))
-    parts += [aligned(rows, (1, 2)), wrapped(f"Next: {found.next_step}", rest="  ")]
+    parts += [f"{ORIENTATION}\n{aligned(rows, (1, 2))}",
+              wrapped(f"Next: {found.next_step}", rest="  ")]
     if found.still_open: parts.append(wrapped(f"Still open: {found.still_open}."))
     return "\n\n".join(parts)
 
@@ -642,6 +645,7 @@ def _mend_scores(source, columns, out, model, how, options):
     y, p, _, table = _read_scores(source, outcome, score, None, cluster, how, positive)
     if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal._base.page import write_whole
+    from uqcal.corrections.mending import ORIENTATION
     from uqcal.corrections.probability_mending import mend_probabilities
     try:
         found = mend_probabilities(y, p, cluster=as_labels(table.columns.get(cluster)), **options)
@@ -665,7 +669,7 @@ def _mend_scores(source, columns, out, model, how, options):
                             score=score, kind=type(found.model).__name__,
                             range=[p.min(), p.max()], mend=state), model)
         kept.append(f"Model: {display_name(model)}")
-    _end_mend("\n\n".join([*parts, aligned(rows, (1, 2))]), kept, out)
+    _end_mend("\n\n".join([*parts, f"{ORIENTATION}\n{aligned(rows, (1, 2))}"]), kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-098d
 def _applied_scores(context, source, state, how):
@@ -692,8 +696,8 @@ def _applied_scores(context, source, state, how):
 # %% ../../nbs/command/70_cli.ipynb #cell-035
 _CALIBRATION = """Judge the probabilities that a classifier states.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. With --dask it may be a pattern in quotes, for many files.
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. With --dask it may be a pattern in quotes, for many files.
 
 \b
 Examples:
@@ -843,13 +847,15 @@ def _write_calibration(result, data, seed, report, json_file, points, step):
 # %% ../../nbs/command/70_cli.ipynb #cell-116c
 def _calibration_in_parts(context, columns):
     "Judge probabilities of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "outcome", "score", "n_bins", "n_boot", "seed")
+    params = options_in_parts(context, "outcome", "score", "positive", "n_bins", "n_boot", "seed")
     columns = differing(columns)
     from uqcal.probabilities.calibration import shown_numbers
     from uqcal.parts.partitions import calibration_of_partitions
-    with open_parts(params, list(filter(None, columns))) as table:
+    texts = [columns[0]] if params["positive"] is not None else []
+    with open_parts(params, list(filter(None, columns)), texts) as table:
         result = calibration_of_partitions(
             table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],
+            pos_label=label_in_parts(table, columns[0], params["positive"]),
             progress=shows_bar(params["progress"]), **{name: params[name] for name in (
                 "n_bins", "n_boot", "tolerance", "confidence")})
     frame = result.to_frame()

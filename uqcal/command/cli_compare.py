@@ -18,7 +18,8 @@ from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Gro
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
                                      Thousands, Where, aligned, as_json, as_labels, check_outputs,
                                      check_sizes, cores, deliver, differing, first_words, how_read,
-                                     in_python, is_mended, new_app, on_lines, on_one_line,
+                                     in_python, is_mended, label_in_parts, new_app,
+                                     on_lines, on_one_line,
                                      open_parts, option, options_in_parts, outcomes_of, points_of,
                                      refuse_crossed, row_details, shows_bar, source_facts,
                                      tell_of_parts, typed, wrapped)
@@ -33,8 +34,8 @@ comparison_commands = new_app()
 
 _COMPARE = """Compare groups at like scores, by cumulative differences.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Without --a and --b all pairs of groups are compared. With --dask
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Without --a and --b all pairs of groups are compared. With --dask
 FILE may be a pattern in quotes, for many files.
 
 \b
@@ -343,7 +344,7 @@ def _comparison_numbers(result, apart=None):
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-057d
 def _comparison_in_parts(context):
     "Compare groups of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "response", "score", "group", "a", "b", "everyone")
+    params = options_in_parts(context, "response", "score", "group", "positive", "a", "b", "everyone")
     columns = differing([params[name] for name in ("response", "score", "group", "weight")])
     sides = params["a"], params["b"]
     _check_sides(*sides, params["everyone"])
@@ -351,7 +352,9 @@ def _comparison_in_parts(context):
                                                       comparisons_of_partitions)
     named = dict(zip(("response", "score", "group", "weight"), columns),
                  progress=shows_bar(params["progress"]))
-    with open_parts(params, list(filter(None, columns)), [columns[2]]) as table:
+    texts = [columns[2], *([columns[0]] if params["positive"] is not None else [])]
+    with open_parts(params, list(filter(None, columns)), texts) as table:
+        named["pos_label"] = label_in_parts(table, columns[0], params["positive"])
         found = (comparisons_of_partitions(table, against="all" if params["everyone"] else "pairs",
                                            **named) if sides[0] is None
                  else comparison_of_partitions(table, *sides, **named))
@@ -442,8 +445,8 @@ def _bins_picture(frame, sides):
 # %% ../../nbs/command/69_cli_compare.ipynb #df97f35e
 _COMPARE_MODELS = """Say which model states the better uncertainties, by how much and why.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Each --model names its columns: prediction and uncertainty, error
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Each --model names its columns: prediction and uncertainty, error
 and uncertainty without --observed, lower and upper bound with --score interval, or a
 probability with --score brier or log-loss.
 
@@ -476,7 +479,7 @@ def _compare_models(
     observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
     score: Annotated[str, _SCORE] = "log", dof: Annotated[float | None, _DOF] = None,
     level: Annotated[float | None, _LEVEL] = None,
-    groups: Groups = None,
+    groups: Groups = None, positive: Positive = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
     n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     seed: Seed = 0, jobs: Jobs = -1,
@@ -486,9 +489,10 @@ def _compare_models(
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     check_outputs(file, jobs, report=report, json=json_file)
     check_sizes(n_boot=n_boot)
-    score = score.replace("-", " ")
+    score = _check_scoring(score.replace(" ", "-"), level, dof)
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
-    table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how)
+    table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how,
+                                              positive)
     from uqcal.comparison.model_comparison import compare_models
     found = compare_models(
         y_true, predictions, score=score, dof=np.inf if dof is None else dof,
@@ -505,13 +509,28 @@ def _compare_models(
         **_models_numbers(found)), report, json_file,
         lambda path: _write_models_report(found, details, path))
 
-# %% ../../nbs/command/69_cli_compare.ipynb #2a3b5396
-def _read_models(file, options, observed, score, groups, how):
-    "The table of a file, what was observed by line, and what each model states."
-    from uqcal._base.inputs import check_choice
+# %% ../../nbs/command/69_cli_compare.ipynb #check-scoring
+def _check_scoring(score, level, dof):
+    "Refuse, before anything is read, options that the score does not use; its name in Python."
+    from uqcal._base.inputs import check_choice, check_fraction
     from uqcal.comparison.model_comparison import SCORES
-    check_choice(score.replace(" ", "-"), "--score", [name.replace(" ", "-") for name in SCORES])
+    check_choice(score, "--score", [name.replace(" ", "-") for name in SCORES])
+    if score == "interval" and level is None:
+        raise ValueError("--score interval needs --level, the coverage that intervals state, such "
+                         "as 0.9")
+    if score != "interval" and level is not None:
+        raise ValueError(f"--level is for --score interval: {score} has no use for it")
+    if score not in ("log", "crps") and dof is not None:
+        raise ValueError(f"--dof is for --score log and crps: {score} has no use for it")
+    if level is not None: check_fraction(level, "--level")
+    return score.replace("-", " ")
+
+# %% ../../nbs/command/69_cli_compare.ipynb #2a3b5396
+def _read_models(file, options, observed, score, groups, how, positive=None):
+    "The table of a file, what was observed by line, and what each model states."
     of_one = score in ("brier", "log loss")
+    if positive is not None and not of_one:
+        raise ValueError("--positive is for --score brier and log-loss")
     if observed is None and score not in ("log", "crps"):
         raise ValueError(f"--observed must name a column for --score {score.replace(' ', '-')}")
     models = {}
@@ -529,8 +548,13 @@ def _read_models(file, options, observed, score, groups, how):
         own = ["probability"] if of_one else ["bound", "bound"] if score == "interval" else [
             "error", "uncertainty"]
         kinds |= dict(zip(parts, own))
-    table = read_table(file, list(kinds), groups=[groups] if groups else [], kinds=kinds | (
-        {groups: "number"} if groups else {}), **how)
+    labels = [*([observed] if positive is not None else []), *([groups] if groups else [])]
+    try:
+        table = read_table(file, [name for name in kinds if name not in labels], groups=labels,
+                           kinds=kinds | ({groups: "number"} if groups else {}), **how)
+    except ValueError as error:
+        hint = "; --positive names the label of 1" if "say that it came true" in str(error) else ""
+        raise type(error)(f"{error}{hint}") from None
     if score == "interval":
         refuse_crossed(table, *models.values())
         _refuse_open(table, models)
@@ -538,15 +562,17 @@ def _read_models(file, options, observed, score, groups, how):
     lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
     stated = {name: [pd.Series(table.columns[part], index=lines) for part in parts]
               for name, parts in models.items()}
-    return table, None if observed is None else pd.Series(table.columns[observed], index=lines), {
+    seen = table.columns.get(observed)
+    if positive is not None: seen = outcomes_of(seen, observed, positive)
+    return table, None if seen is None else pd.Series(seen, index=lines), {
         name: parts[0] if of_one else tuple(parts) for name, parts in stated.items()}
 
 # %% ../../nbs/command/69_cli_compare.ipynb #refuse-open
 def _refuse_open(table, models):
-    "Refuse bounds that are infinite in some rows, unless it is one side of all models in all rows."
+    "Refuse bounds that leave fewer than three rows in which all models have the same ones."
     from uqcal.comparison.scores import scored_ends
     bounds = {name: [table.columns[part] for part in parts] for name, parts in models.items()}
-    if scored_ends([*bounds.values()]): return
+    if np.count_nonzero(scored_ends([*bounds.values()]).any(axis=1)) >= 3: return
     n = len(table.places)
     open_ = {name: int(np.isinf(pair).any(axis=0).sum()) for name, pair in bounds.items()}
     said = "; ".join(f"model {name!r} has an infinite bound in {count:,} of {n:,} rows"
@@ -630,6 +656,8 @@ def _model_call(name, k, score, context):
     if kind == "interval":
         named.append(f"--level {params['level']}")
         cells = [cells[0], f"table[{json.dumps(own, ensure_ascii=False)}]", f"{params['level']}"]
+    if params["positive"] is not None:
+        cells[0] += f".astype(str) == {json.dumps(params['positive'], ensure_ascii=False)}"
     if kind == "log": cells = [" - ".join(cells[:-1]), cells[-1]]
     if params["groups"]:
         together = "cluster" if kind == "brier" else "groups"
@@ -639,7 +667,7 @@ def _model_call(name, k, score, context):
                   "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
     more = f"_{k}" if k > 1 else ""
     return (on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *named,
-                      *typed(context, *ROWS, "seed"),
+                      *typed(context, *ROWS, "positive", "seed"),
                       f"--out mended{more}.csv --model mend{more}.json"]),
             f"uqcal.{call.format(', '.join(cells))}")
 

@@ -30,8 +30,8 @@ __all__ = ['interval_commands']
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-085
 _INTERVALS = """Judge the intervals, or sets of labels, that a model states.
 
-FILE is a table with a line of column names: .csv, .csv.gz, .parquet, .feather or .xlsx, or -
-for CSV on standard input. Intervals are two columns. Sets of labels are a column of 0 and 1
+FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Intervals are two columns. Sets of labels are a column of 0 and 1
 for each label, named like it (--set), or one column of JSON lists such as ["cat", "dog"]
 (--sets).
 

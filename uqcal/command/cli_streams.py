@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import gzip
 import io
 import os
 import sys
-import zlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .. import __version__
-from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, check_outputs,
-                                     new_app, option, refuse_idle, rows_to, shows_bar)
-from .._base.tables import NumberReader, check_encoding, display_name, encoding_of, open_table
+from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, check_csv_name,
+                                     check_outputs, new_app, option, refuse_idle, rows_to, shows_bar)
+from .._base.tables import (NumberReader, check_encoding, display_name, encoding_of, ends_open,
+                                names_csv, names_text, open_bytes)
 
 # %% auto #0
 __all__ = ['stream_commands']
@@ -28,9 +27,9 @@ __all__ = ['stream_commands']
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-041
 _RECALIBRATE = """Keep probabilities, uncertainties or intervals right on a stream.
 
-FILE is a CSV file (.csv or .csv.gz) with a line of column names, oldest row first, or - for
-standard input. Each row is written again, in the same encoding and with the same decimal mark,
-with a forecast that was made before its outcome was used. A row without an
+FILE is a CSV file with a line of column names, oldest row first, as it is or in .gz, .bz2,
+.xz, .zst or .zip, or - for standard input. Each row is written again, in the same encoding and
+with the same decimal mark, with a forecast that was made before its outcome was used. A row without an
 outcome gets a forecast and teaches nothing. With --key its case is remembered:
 a later row with the same key brings the outcome, and gets the forecast that was
 stated. With --state what was learnt, and what is still out, outlives the run.
@@ -134,7 +133,7 @@ def _recalibrate(
     NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
     check_outputs(file, report=report, out=None if out == "-" else out, state=state)
     label = "standard input" if file == "-" else display_name(Path(file).name)
-    with _as_gzip(label), contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as opened:
         source = _stream(file, opened)
         found = encoding or encoding_of(source.peek(4))
         write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
@@ -194,12 +193,7 @@ def _check_stream(file, out, where, encoding):
         raise ValueError("--where can't be used with recalibrate: a condition may compare a row "
                          "with all others, and here they come one after another; leave rows out "
                          "before")
-    whole = (".parquet", ".pq", ".feather", ".xlsx", ".xlsm")
-    if file != "-" and file.lower().endswith(whole) and os.path.isfile(file):
-        raise ValueError(f"{display_name(Path(file).name)} is not read row by row; recalibrate "
-                         "needs the table as CSV")
-    if out.lower().endswith((*whole, ".gz")):
-        raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
+    check_csv_name(out)
     if file == "-" and sys.stdin is None: raise ValueError("standard input is closed")
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-043b
@@ -213,17 +207,12 @@ def _check_state(state, every, resume, on_error, run_length):
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-043s
 def _stream(file, opened):
     "The bytes of a CSV table."
-    binary = sys.stdin.buffer if file == "-" else opened.enter_context(open_table(file))
-    if file.lower().endswith(".gz"): binary = gzip.open(binary)
+    if file == "-": binary, ending = sys.stdin.buffer, ""
+    else: binary, ending = opened.enter_context(open_bytes(file))
+    if not names_text(ending):
+        raise ValueError(f"{display_name(Path(file).name)} is not read row by row; recalibrate "
+                         "needs the table as CSV")
     return binary if hasattr(binary, "peek") else io.BufferedReader(binary)
-
-# %% ../../nbs/command/68_cli_streams.ipynb #cell-043s-b
-@contextlib.contextmanager
-def _as_gzip(label):
-    "Say of which file the bytes are damaged."
-    try: yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"{label} can't be read as gzip: {error}") from None
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-043s-c
 def _writer(encoding, name):
@@ -256,8 +245,7 @@ class _Watched:
 def _watched(source, file, label, progress):
     "The bytes of a file, with a bar that tells how many of them were read."
     from tqdm import tqdm
-    plain = file != "-" and not file.lower().endswith(".gz")
-    size = os.path.getsize(file) if plain else None
+    size = os.path.getsize(file) if file != "-" and names_csv(file) else None
     with tqdm(total=size, desc=label, unit="B", unit_scale=True, delay=1,
               disable=not shows_bar(progress)) as bar: yield _Watched(source, bar)
 
@@ -288,19 +276,30 @@ def _rows_behind(out, encode):
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-020s-c
 def _continued(file, text, encode, out):
-    "What to add of the first lines, to a file that ends with a whole line."
+    "What to add of a header, to a file that is to end with a whole row."
+    header = encode(text)
     file.seek(0)
-    there = file.readline()
-    end = file.seek(0, os.SEEK_END)
-    file.seek(max(0, end - (1 << 21)))
-    tail = file.read()
-    file.truncate(end - (len(tail) - 1 - tail.rfind(b"\n")))  # a line that was cut short
-    if not there.endswith(b"\n"): return text
-    line, _, rest = text.partition("\n")
-    if encode(line + "\n") != there:
+    there = file.read(len(header))
+    if not header.startswith(there):
         raise ValueError(f"--out {out} begins with other column names than these rows would have; "
                          "name another file")
-    return rest
+    file.truncate(_end_of_rows(file, max(",;\t", key=text.count)) if there == header else 0)
+    return "" if there == header else text
+
+# %% ../../nbs/command/68_cli_streams.ipynb #cell-020s-d
+def _end_of_rows(file, delimiter):
+    "Where the last whole row of a file ends; one that was cut short may stand behind it."
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - (1 << 23)))  # longer than any row
+    tail = file.read()
+    if b'"' not in tail: return end - (len(tail) - 1 - tail.rfind(b"\n"))
+    file.seek(0)
+    whole, place, is_open = 0, 0, False
+    for line in file:
+        place += len(line)
+        is_open = ends_open(line.decode("latin-1"), delimiter, is_open)
+        if not is_open and line.endswith(b"\n"): whole = place
+    return whole
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213
 def _through(kind):

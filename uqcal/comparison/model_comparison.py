@@ -184,9 +184,9 @@ SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
           "brier": "Brier score", "log loss": "log loss"}
 
 
-def _read_model(y_true, stated, score):
+def _read_model(y_true, stated, score, pos_label):
     "What one model states, checked: (error, width), (y, lower, upper) or (outcome, probability)."
-    if score in ("brier", "log loss"): return check_binary(y_true, stated)[:2]
+    if score in ("brier", "log loss"): return check_binary(y_true, stated, pos_label=pos_label)[:2]
     if isinstance(stated, Sample): stated = (stated.error, stated.uncertainty)
     what = "(lower, upper)" if score == "interval" else (
         "(error, uncertainty)" if y_true is None else "(y_pred, uncertainty)")
@@ -205,7 +205,7 @@ def _read_model(y_true, stated, score):
 
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-046
-def _read_models(y_true, predictions, score):
+def _read_models(y_true, predictions, score, pos_label):
     "What each model states by its name, all of the same points."
     if not isinstance(predictions, Mapping):
         raise TypeError("predictions must be a dict of a model's name → what it states, got "
@@ -219,7 +219,7 @@ def _read_models(y_true, predictions, score):
         raise TypeError(f"y_true must be given for score={score!r}, got None")
     models, shown = {}, _names(map(str, predictions))
     for name, stated in predictions.items():
-        try: models[str(name)] = _read_model(y_true, stated, score)
+        try: models[str(name)] = _read_model(y_true, stated, score, pos_label)
         except (ValueError, TypeError) as error:
             raise type(error)(f"predictions[{shown[str(name)]!r}]: {error}") from None
     sizes = {shown[name]: columns[0].size for name, columns in models.items()}
@@ -233,16 +233,35 @@ def _read_models(y_true, predictions, score):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #in-ends
 def _of_ends(scoring, models):
-    """How bounds are scored, and by model distances from the middle and half-widths; or distances
-    beyond the one bound that there is in each row."""
+    """How bounds are scored, and by model distances from the middle and half-widths, or distances
+    beyond the bounds that there are; the rows that are scored, and what is said of the others."""
     ends = scored_ends([columns[1:] for columns in models.values()])
-    if len(ends) == 2:
+    rows = np.flatnonzero(ends.any(axis=1))
+    if rows.size < 3: _refuse_open(models)
+    ends, told = ends[rows], _left_out(models, rows)
+    models = {name: [column[rows] for column in columns] for name, columns in models.items()}
+    if ends.all():
         return scoring, {name: (y - (low + up) / 2, (up - low) / 2)
-                         for name, (y, low, up) in models.items()}
-    if len(ends) == 1:
-        return BoundScoring(ends[0], scoring.level), {
-            name: (y - up if ends == ("upper",) else low - y,)
-            for name, (y, low, up) in models.items()}
+                         for name, (y, low, up) in models.items()}, rows, told
+    end = "upper" if not ends[:, 0].any() else "either" if ends[:, 1].any() else "lower"
+    return BoundScoring(end, scoring.level), {
+        name: (low - y, y - up) for name, (y, low, up) in models.items()}, rows, told
+
+
+def _left_out(models, rows):
+    "A sentence on rows in which models do not state the same bounds, or none."
+    n = next(iter(models.values()))[0].size
+    if rows.size == n: return ()
+    rest, shown = np.delete(np.arange(n), rows), _names(models)
+    open_ = [f"{int(np.isinf(up - low)[rest].sum()):,} of {shown[name]}"
+             for name, (_, low, up) in models.items() if np.isinf(up - low)[rest].any()]
+    return (f"Left out: {rest.size:,} of {n:,} rows, where infinite bounds ({enumerated(open_)}) "
+            "are not those of every model, or no bound is finite. The comparison holds for the "
+            "other rows; an infinite width makes the mean score of all rows infinite.",)
+
+
+def _refuse_open(models):
+    "Refuse bounds that leave fewer than three rows to score."
     shown, said, whole = _names(models), [], False
     for name, (y, low, up) in models.items():
         if count := int(np.isinf(up - low).sum()):
@@ -259,8 +278,9 @@ def _of_ends(scoring, models):
     raise ValueError(f"{'; '.join(said)}, and the score of such a row is infinite; {remedy}")
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047
-def _row_table(y_true, predictions, groups, n):
-    "The rows, with the labels that came with pandas columns, and their groups."
+def _row_table(y_true, predictions, groups, n, rows=None):
+    """The rows, or those that are scored, with the labels that came with pandas columns, and their
+    groups."""
     columns, shown = {"y_true": y_true, "groups": groups}, _names(map(str, predictions))
     for name, stated in predictions.items():
         parts = stated if isinstance(stated, (tuple, list)) else (stated,)
@@ -268,8 +288,11 @@ def _row_table(y_true, predictions, groups, n):
                     for k, part in enumerate(parts)}
     check_labels_agree(**columns)
     index = next((one.index for one in columns.values() if isinstance(one, pd.Series)), None)
+    is_part = rows is not None and rows.size < n
+    if index is None and is_part: index = pd.RangeIndex(n, name="row of the input")
     nothing = np.zeros(n) if index is None else pd.Series(0.0, index=index)
     table = Sample(nothing, np.ones(n), groups)
+    if is_part: table = table.keep(rows)
     check_group_number(table.groups)
     return table
 
@@ -300,6 +323,22 @@ _TOLERANCE = {"error": "uncertainties wrong by a factor of 1.25",
               "outcome": "probabilities wrong by {}"}
 
 
+def _harmless_bounds(scoring, below, above):
+    "A difference that does no harm in the score of bounds, over rows with one and rows with both."
+    has_low, has_up, total = np.isfinite(below), np.isfinite(above), 0.0
+    for beyond, there in ((below, has_low & ~has_up), (above, has_up & ~has_low)):
+        if not there.any(): continue
+        beyond = beyond[there]
+        beyond = beyond - np.quantile(beyond, scoring.level, method="inverted_cdf")
+        gap, none = np.median(beyond), np.full(beyond.size, -np.inf)
+        as_is, *off = (scoring.points(beyond + x * gap, none).mean() for x in (0, 0.25, -0.2))
+        total += max(np.mean(off) - as_is, 0.0) * beyond.size
+    if (both := has_low & has_up).any():
+        columns = (above - below)[both] / 2, -(above + below)[both] / 2
+        total += _harmless(ErrorScoring("interval", level=scoring.level), columns)[0] * both.sum()
+    return float(total / below.size)
+
+
 def _harmless(scoring, columns):
     "A difference in score that does no harm, and what it stands for."
     if isinstance(scoring, OutcomeScoring):
@@ -308,10 +347,7 @@ def _harmless(scoring, columns):
         size = (0.2 * base)**2 / (1 if scoring.name == "brier" else 2 * base)
         return size, f"what {_TOLERANCE['outcome'].format(three_digits(0.2 * base))} would cost"
     if isinstance(scoring, BoundScoring):
-        beyond = columns[0] - np.quantile(columns[0], scoring.level, method="inverted_cdf")
-        gap = np.median(beyond)
-        as_is, *off = (scoring.points(beyond + x * gap).mean() for x in (0, 0.25, -0.2))
-        return float(max(np.mean(off) - as_is, 0.0)), f"what {_TOLERANCE['bound']} would cost"
+        return _harmless_bounds(scoring, *columns), f"what {_TOLERANCE['bound']} would cost"
     error, width = columns
     error = error - best_shift(scoring, error, width)
     width = best_factor(scoring, error, width) * width
@@ -351,8 +387,12 @@ def _stakes(scoring, first, second):
         paid = (first[0] == 1) == (more > 0)
         return (np.abs(more), paid), (np.abs(more), ~paid)
     if isinstance(scoring, BoundScoring):
-        lead, missed = first[0] - second[0], (first[0] > 0) | (second[0] > 0)
-        return tuple((np.maximum(x, 0) / (1 - scoring.level), missed) for x in (lead, -lead))
+        first, second = np.array(first), np.array(second)
+        there = np.isfinite(first)
+        lead = np.where(there, first, 0.0) - np.where(there, second, 0.0)
+        per_unit = there.sum(axis=0) / (1 - scoring.level)
+        missed = ((first > 0) | (second > 0)).any(axis=0)
+        return tuple((per_unit * np.maximum(x, 0).max(axis=0), missed) for x in (lead, -lead))
     (error, width), (error_2, width_2) = first, second
     missed = (np.abs(error) > width) | (np.abs(error_2) > width_2)
     apart, wider = np.abs(error - error_2), width_2 - width
@@ -808,7 +848,7 @@ def _repeated(models, table, scoring):
     if table.groups is not None: return table, ()
     again = "{:,} of {:,} {} repeat an earlier one and count together with it.".format
     if scoring.name not in ("log", "crps"):
-        labels = _copied_rows(models, isinstance(scoring, OutcomeScoring))
+        labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
         kinds = 0 if labels is None else np.unique(labels).size
         if kinds < 6: return table, ()
         return table.with_groups(labels), (again(table.n - kinds, table.n, "rows"),)
@@ -828,6 +868,12 @@ def _repeated(models, table, scoring):
     return table, ()
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c
+def _finite(models):
+    "The columns of each model that hold numbers, with 0 in rows that have none."
+    return {name: [np.where(np.isfinite(one), one, 0.0) for one in columns if np.isfinite(one).any()]
+            for name, columns in models.items()}
+
+
 def _copied_rows(models, is_outcome):
     """A number for each row, equal where outcome and all statements are, if these must be copies;
     None if not."""
@@ -895,7 +941,12 @@ def _blank(models, shown):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #one-bound
 def _one_bound(scoring):
-    "What is scored where all bounds of one side are infinite."
+    "What is scored where bounds of one side are infinite."
+    if scoring.end == "either":
+        share = round(100 * scoring.level, 9)
+        return (f"A bound whose other side is infinite is scored alone, as a quantile with "
+                f"{share:g} % of values on its finite side: pinball loss divided by "
+                f"{1 - scoring.level:.3g}.")
     other = {"lower": "upper", "upper": "lower"}[scoring.end]
     share = round(100 * (scoring.level if scoring.end == "upper" else 1 - scoring.level), 9)
     return (f"All {other} bounds are infinite, so the {scoring.end} ones alone are scored, as "
@@ -954,7 +1005,8 @@ class ModelComparison(Result):
     score : str
         "log", "crps", "interval", "brier" or "log loss".
     bound : str | None
-        "lower" or "upper" where that bound alone is scored, as the others are infinite.
+        "lower" or "upper" where that bound alone is scored, as the others are infinite;
+        "either" where some rows have one alone.
     best : str
         The model with the smallest mean score, shown to be better than others or not.
     confidence : float
@@ -994,7 +1046,7 @@ class ModelComparison(Result):
     n_groups: int | None  # groups of rows that belong together; None where rows don't
     score: str  # "log", "crps", "interval", "brier" or "log loss"
     bound: str | None = None  # "lower" or "upper" where that bound alone is scored, as the others
-    # are infinite
+    # are infinite; "either" where some rows have one alone
     best: str  # the model with the smallest mean score, shown to be better than others or not
     confidence: float  # level of all intervals together
     tolerance: float  # a difference that does no harm, in the unit of the score
@@ -1022,6 +1074,7 @@ class ModelComparison(Result):
     @property
     def score_name(self) -> str:
         "The score in words; of one bound where one is scored."
+        if self.bound == "either": return "bound score"
         return f"{self.bound}-bound score" if self.bound else SCORES[self.score]
 
     @functools.cached_property
@@ -1102,8 +1155,9 @@ class ModelComparison(Result):
 def _plot_models(found, ax):
     table = found.models
     if found.bound and "mended" not in table:
-        raise ValueError(f"nothing is recalibrated where {found.bound} bounds alone are scored, so "
-                         "there are no parts of a score to show")
+        which = "single" if found.bound == "either" else found.bound
+        raise ValueError(f"nothing is recalibrated where {which} bounds alone are scored, so there "
+                         "are no parts of a score to show")
     if "mended" not in table:
         raise ValueError("nothing was learnt from fewer than 20 points, so there are no parts of a "
                          "score to show")
@@ -1131,9 +1185,8 @@ def compare_models(
                                # None where models are given by their errors
     predictions: Mapping[str, Any],  # by the model's name what it states of the same points: a pair
                                      # (y_pred, uncertainty), or (error, uncertainty) without
-                                     # y_true; a pair (lower, upper), of which one side may be
-                                     # infinite in all rows of all models; or probabilities of 1;
-                                     # shape (n,) for each column
+                                     # y_true; a pair (lower, upper), infinite where there is
+                                     # none; or probabilities of 1; shape (n,) for each column
     *,
     score: str = "log",  # "log" or "crps" of numbers ± uncertainties, "interval", or "brier" or
                          # "log loss" of probabilities
@@ -1146,6 +1199,8 @@ def compare_models(
     tolerance: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
                                      # score; None: what uncertainties wrong by a factor of 1.25
                                      # cost, or probabilities by a fifth of ȳ(1 − ȳ)
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, where probabilities are
+                            # compared; None where it holds 0 and 1
     confidence: float = 0.95,  # level of all intervals together, in (0, 1)
     n_boot: int = 5000,  # number of resamples, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -1161,9 +1216,8 @@ def compare_models(
         are given by their errors.
     predictions : Mapping[str, Any]
         By the model's name what it states of the same points: a pair (y_pred, uncertainty),
-        or (error, uncertainty) without y_true; a pair (lower, upper), of which one side may
-        be infinite in all rows of all models; or probabilities of 1; shape (n,) for each
-        column.
+        or (error, uncertainty) without y_true; a pair (lower, upper), infinite where there
+        is none; or probabilities of 1; shape (n,) for each column.
     score : str, default "log"
         "log" or "crps" of numbers ± uncertainties, "interval", or "brier" or "log loss" of
         probabilities.
@@ -1179,6 +1233,9 @@ def compare_models(
         A mean difference that does no harm, > 0, in the unit of the score; None: what
         uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
         ȳ).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, where probabilities are compared; None
+        where it holds 0 and 1.
     confidence : float, default 0.95
         Level of all intervals together, in (0, 1).
     n_boot : int, default 5000
@@ -1208,14 +1265,19 @@ def compare_models(
     confidence = check_fraction(confidence, "confidence")
     if tolerance is not None and read_number(tolerance, "tolerance", minimum=0) == 0:
         raise ValueError("tolerance must be above 0, got 0")
-    models = _read_models(y_true, predictions, score)
-    if score == "interval": scoring, models = _of_ends(scoring, models)
-    n = next(iter(models.values()))[0].size
-    table = _row_table(y_true, predictions, groups, n)
+    if pos_label is not None and score not in ("brier", "log loss"):
+        raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
+    models = _read_models(y_true, predictions, score, pos_label)
+    n, rows, told = next(iter(models.values()))[0].size, None, ()
+    if score == "interval": scoring, models, rows, told = _of_ends(scoring, models)
+    table = _row_table(y_true, predictions, groups, n, rows)
     table, cautions = _repeated(models, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress)
-    return _compared(scoring, models, table, tolerance, cautions, check_generator(rng), options)
+    found = _compared(scoring, models, table, tolerance, cautions, check_generator(rng), options)
+    if told: found = replace(found, cautions=(*told, *found.cautions),
+                             points=found.points.set_axis(rows))
+    return found
 
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071

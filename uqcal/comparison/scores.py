@@ -17,8 +17,8 @@ from sklearn.isotonic import isotonic_regression
 
 from .._base.inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
                                 read_vector)
-from ..intervals.intervals import check_order, read_bound
-from .._chance.logistic import fit_logistic, platt_features, sigmoid
+from ..intervals.intervals import check_order, read_bound, score_of_ends
+from ..probabilities.recalibration import PlattScaling
 from ..sample.sample import Ordering, Sample, bin_means
 from ..corrections.scaling import IsotonicScaling, log_density
 
@@ -244,10 +244,10 @@ def read_bounds(y_true: ArrayLike,  # true values, shape (n,)
 # %% ../../nbs/comparison/32_scores.ipynb #read-bounds
 def scored_ends(
     bounds: Sequence[tuple[np.ndarray, np.ndarray]],  # lower and upper ones of each model, (n,)
-) -> tuple[str, ...]:  # "lower", "upper" or both; none where only some rows have a bound
-    """Which bounds all models have in all rows, where they have no others.
+) -> np.ndarray:  # truth values, shape (n, 2): lower, upper; none in rows that can't be scored
+    """Which bounds of each row are scored: those that are finite, the same ones for all models.
 
-    Two where all bounds are finite; one where those of the other side are infinite in every row.
+    In other rows one model has a bound where another has none, or no model has any.
 
     Parameters
     ----------
@@ -256,48 +256,50 @@ def scored_ends(
 
     Returns
     -------
-    tuple[str, ...]
-        "lower", "upper" or both; none where only some rows have a bound.
+    np.ndarray
+        Truth values, shape (n, 2): lower, upper; none in rows that can't be scored.
     """
-    finite = {end: np.isfinite([pair[k] for pair in bounds])
-              for k, end in enumerate(("lower", "upper"))}
-    if any(one.any() != one.all() for one in finite.values()): return ()
-    return tuple(end for end, one in finite.items() if one.all())
+    finite = np.isfinite(np.array(bounds)).transpose(0, 2, 1)
+    agree = (finite == finite[0]).all(axis=(0, 2))
+    return finite[0] & agree[:, None]
 
 # %% ../../nbs/comparison/32_scores.ipynb #bound-scoring
 @dataclass(frozen=True)
 class BoundScoring:
-    """How bounds of one side are scored, as quantiles, by Eq. 5a.
+    """How bounds are scored where some rows have one alone: this one as a quantile, by Eq. 5a.
 
     Parameters
     ----------
     end : str
-        "lower" or "upper".
+        "lower" or "upper" where that one is all that rows have, "either" where some do.
     level : float, default 0.9
         Coverage that the bounds state: the share of values on their finite side.
     name : str, default "interval"
         Of the score.
     """
 
-    end: str  # "lower" or "upper"
+    end: str  # "lower" or "upper" where that one is all that rows have, "either" where some do
     level: float = 0.9  # coverage that the bounds state: the share of values on their finite side
     name: str = "interval"  # of the score
 
-    def points(self, beyond: np.ndarray,  # how far values lie beyond their bound, shape (n,)
+    def points(self, below: np.ndarray,  # how far values lie below the lower bound, shape (n,)
+               above: np.ndarray,  # how far above the upper one; −∞ where there is none
                ) -> np.ndarray:  # penalties ≥ 0, shape (n,)
         """The score of each point.
 
         Parameters
         ----------
-        beyond : np.ndarray
-            How far values lie beyond their bound, shape (n,).
+        below : np.ndarray
+            How far values lie below the lower bound, shape (n,).
+        above : np.ndarray
+            How far above the upper one; −∞ where there is none.
 
         Returns
         -------
         np.ndarray
             Penalties ≥ 0, shape (n,).
         """
-        return np.maximum(beyond, 0) / (1 - self.level) - beyond
+        return score_of_ends(below, above, self.level)
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none
@@ -634,9 +636,8 @@ class OutcomeScoring:
         dict[str, Callable]
             By step: a map of (outcome, probability) to a mended pair.
         """
-        coef = fit_logistic(platt_features(probability), outcome, start=np.array([1.0, 0.0])).coef
-        maps = {"line": lambda y, p: (y, np.clip(sigmoid(platt_features(p) @ coef), 1e-12,
-                                                 1 - 1e-12))}
+        platt = PlattScaling().fit(probability, outcome)
+        maps = {"line": lambda y, p: (y, platt.predict(p))}
         if "curve" in steps:
             first, level = _isotonic_steps(outcome, probability)
             maps["curve"] = lambda y, p: (y, level[np.maximum(
@@ -654,7 +655,8 @@ def _isotonic_steps(outcome, probability):
     best = isotonic_regression(mean, sample_weight=along.counts)
     begin = np.flatnonzero(np.r_[True, best[1:] != best[:-1]])
     count, ones = (np.add.reduceat(x, begin) for x in (along.counts, along.counts * mean))
-    base = np.clip(outcome.mean(), 1e-12, 1 - 1e-12)
+    least = 0.5 / (outcome.size + 1)  # of an outcome that never came
+    base = np.clip(outcome.mean(), least, 1 - least)
     return along.labels[begin].astype(float), (ones + base) / (count + 1)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-059

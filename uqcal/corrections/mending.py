@@ -23,7 +23,7 @@ from .._base.inputs import check_count, check_generator, printable
 from ..sample.repeats import repeats_of
 from .._base.results import (Result, as_text, enumerated, html_table, new_axes, plain_ticks,
                                  plus_minus, three_digits)
-from ..sample.sample import Ordering, Sample, bin_means, bin_starts
+from ..sample.sample import Ordering, Sample, bin_means, whole_run_bins
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling,
                                        IsotonicScaling, LinearShift, LogLinearScaling, Mend,
                                        StepShift, likely_dof, log_density, read_columns)
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['make_folds', 'random_folds', 'cross_fitted', 'score_table', 'Mending', 'mend_of', 'mend']
+__all__ = ['ORIENTATION', 'make_folds', 'random_folds', 'cross_fitted', 'score_table', 'Mending', 'mend_of', 'mend']
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-048
 def make_folds(sample: Sample,  # errors and uncertainties, with groups where rows belong together
@@ -136,6 +136,9 @@ def _spread_of_mean(values, group):
     return float(unit * np.sqrt(square) / values.size)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-052b
+ORIENTATION = "Log score: lower is better; a gain is above zero."
+
+
 def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out point, lower is
                                                  # better, shape (n,), by candidate
                 first: np.ndarray,  # that of uncertainties as stated, shape (n,)
@@ -429,7 +432,7 @@ def _worth(z, groups):
 def _plot_mending(found, ax):
     ax, u = new_axes(ax, 5.5, 5.2), found.sample.uncertainty
     along = found.sample.by_uncertainty
-    start = bin_starts(found.n, int(np.clip(found.n // 40, 1, 20)))
+    start = whole_run_bins(along, int(np.clip(found.n // 40, 1, 20)))
     at, square = (bin_means(values[along.order], start) for values in (np.log(u),
                                                                        found.sample.error**2))
     ax.plot(np.exp(at), np.sqrt(square), "o", color="#D55E00", ms=6)
@@ -564,7 +567,7 @@ class Mending(Result):
         parts = [f"<p><b>{escape(self.sentence)}</b></p><p>Next: {escape(self.next_step)}</p>"]
         for name, those in (("Before", self.before), ("After", self.after)):
             parts.append(f"<p>{name}: {escape(headline_of(those.values()))}</p>")
-        return "".join(parts) + html_table(self.scores)
+        return "".join(parts) + f"<p>{ORIENTATION}</p>" + html_table(self.scores)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-068
 def mend_of(

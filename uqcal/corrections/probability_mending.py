@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..probabilities.calibration import CalibrationReport, calibration_report
-from .._base.inputs import (check_binary, check_count, check_generator, check_labels_agree,
-                                check_probabilities, read_labels)
+from ..probabilities.calibration import CalibrationReport, report_of, with_note
+from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
+                                check_labels_agree, check_probabilities, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
-from .mending import random_folds, score_table
+from .mending import ORIENTATION, random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
-from ..sample.repeats import repeated_cases
+from ..sample.repeats import related_cases, repeated_cases
 from .._base.results import Result, as_text, enumerated, html_table, new_axes, plus_minus
-from ..sample.sample import Ordering, bin_means, bin_starts
+from ..sample.sample import Ordering, bin_means, whole_run_bins
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ def _told_rows(rows):
     "A warning where impossible events occurred."
     named = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
     where = f"row{'s' * (len(rows) > 1)} {enumerated(named)} (counted from 0)"
-    return (f"What was stated to be impossible happened in {where}: look there first.",)
+    return (f"What was stated to be impossible happened in {where}: look there first.",
+            "As predicted, the log score is infinite there; gains take 0 and 1 for the outermost "
+            "other probability, or for 1e-5 from there.")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015
 def _told(found):
@@ -249,9 +251,10 @@ class ProbabilityMending(Result):
         Axes
             The same axes.
         """
-        ax, order = new_axes(ax, 5.2, 5.2), np.argsort(self.score, kind="stable")
-        start = bin_starts(self.n, int(np.clip(self.n // 40, 1, 20)))
-        at, share = (bin_means(values[order], start) for values in (self.score, self.outcome))
+        ax, along = new_axes(ax, 5.2, 5.2), Ordering.of(self.score)
+        start = whole_run_bins(along, int(np.clip(self.n // 40, 1, 20)))
+        at, share = (bin_means(values[along.order], start)
+                     for values in (self.score, self.outcome))
         grid = np.linspace(0, 1, 1001)
         ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
         ax.plot(grid, self.predict(grid), color="#0072B2", lw=2)
@@ -266,7 +269,8 @@ class ProbabilityMending(Result):
 
     def _repr_html_(self) -> str:
         told = [self.sentence, f"Before: {self.before.headline}", f"After: {self.after.headline}"]
-        return "".join(f"<p>{escape(one)}</p>" for one in told) + html_table(self.scores)
+        return "".join(f"<p>{escape(one)}</p>" for one in [*told, ORIENTATION]) + html_table(
+            self.scores)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-018
 def mend_probabilities(
@@ -281,6 +285,7 @@ def mend_probabilities(
     n_boot: int = 5000,  # sets of noise drawn for the errors' intervals, ≥ 1
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
+    pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     progress: bool = False,  # show bars on standard error
 ) -> ProbabilityMending:  # `.sentence`, `.model`, `.predict()`, `.before`, `.after`, `.plot()`
     """Recalibrate probabilities by what cross-validation favours, and judge before and after.
@@ -309,6 +314,8 @@ def mend_probabilities(
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
     n_jobs : int, default 1
         Parallel jobs, −1 for all cores.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     progress : bool, default False
         Show bars on standard error.
 
@@ -327,22 +334,27 @@ def mend_probabilities(
     One-standard-error rule of Breiman et al. (1984), § 3.4.3.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
-    y, p, _ = check_binary(y_true, y_prob)
+    y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    labels, caution = repeated_cases(y, p) if cluster is None else (
-        read_labels(cluster, y.size, "cluster"), None)
+    if cluster is None:
+        copies = repeated_cases(y, p)
+        labels, caution = related_cases(y, p, copies)
+        caution = caution or copies[1]
+    else: labels, caution = read_labels(cluster, y.size, "cluster"), None
+    note = "" if caution is None else caution.sentence
     unit = np.arange(y.size) if labels is None else np.unique(labels, return_inverse=True)[1]
-    options = dict(tolerance=tolerance, confidence=confidence, n_resamples=n_resamples,
+    options = dict(tolerance=check_fraction(tolerance, "tolerance"),
+                   confidence=check_fraction(confidence, "confidence"), n_resamples=n_resamples,
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
 
     def judged(outcome, probability, together):
         "A report on rows with this `outcome` and `probability`, of clusters `together`."
-        return calibration_report(outcome, probability, cluster=together, **options)
+        return report_of(outcome, probability, np.ones(outcome.size), together, **options)
 
-    before = judged(y, p, labels)
+    before = with_note(judged(y, p, labels), note)
     _check_enough(y, unit)
     return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
-                   () if caution is None else (caution.sentence,))
+                   tuple(filter(None, [note])))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020s
 def _with_cluster_errors(model, y, p, unit):

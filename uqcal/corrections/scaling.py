@@ -137,6 +137,8 @@ def read_columns(features: Any,  # DataFrame or dict of name → column, shape (
 class _Fitted(Storable):
     "What learns from errors and their uncertainties, and reads columns by the names it learnt."
 
+    obeyed = None  # all settings, whenever they are set
+
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit

@@ -137,6 +137,9 @@ def as_decimals(
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-016
 class _Told(Storable):
     "What was learnt, in words."
+
+    obeyed = None  # all settings, whenever they are set
+
     copies_ = (0, 0)  # rows that must be copies of others, and all rows
 
     def _units_of(self, sample):

@@ -28,7 +28,7 @@ from .._chance.groups import sum_variance
 from .._base.inputs import (check_column, check_count, check_fraction, check_generator,
                                 check_labels_agree, plain_array, printable, read_vector)
 from .intervals import (check_bounds, check_no_sets, check_statement, read_bound,
-                                       regression_mwi_score)
+                                       regression_mwi_score, score_of_ends)
 from ..sample.repeats import repeats_of
 from .._chance.resampling import affordable, as_observed, holm, monte_carlo_pvalue
 from .._base.results import (Interval, Result, SignificanceTest, as_text, enumerated,
@@ -416,7 +416,8 @@ def _swapped(y_intervals):
 def _candidates(bounds, level, columns):
     "What could mend intervals, by name."
     found = {"moved by the same length": ConformalBounds(level)}
-    widths = eleven_digits(bounds[:, 1] - bounds[:, 0])
+    is_wide = np.isfinite(bounds).all() and bool((bounds[:, 1] > bounds[:, 0]).all())
+    widths = eleven_digits(bounds[:, 1] - bounds[:, 0]) if is_wide else np.zeros(1)
     if widths.min() > 0:
         found["stretched by the same factor"] = ConformalBounds(level, per_width=True)
     if widths.min() > 0 and np.ptp(widths) > 0:
@@ -447,7 +448,7 @@ def _mends(y, bounds, level, columns, group, in_stretches, rng):
     for name, model in models.items():
         try: found = _held_out(y, bounds, model, columns, group, fold)
         except ValueError: continue  # too few points, or groups, for this one
-        if np.isfinite(found).all(): made[name] = found
+        if np.array_equal(np.isfinite(found), np.isfinite(bounds)): made[name] = found
     if len(made) == 1: return None, None, None
     table = _scored(y, made, level, unit)
     best = table.loc[table["score"].idxmin()]
@@ -459,8 +460,9 @@ def _scored(y, made, level, unit):
     "Coverage, width, score and gain of each candidate's held-out bounds."
     rows, first = [], None
     for name, one in made.items():
-        width, out = one[:, 1] - one[:, 0], np.maximum(one[:, 0] - y, y - one[:, 1])
-        score = width + 2 / (1 - level) * np.maximum(out, 0)
+        width, below, above = one[:, 1] - one[:, 0], one[:, 0] - y, y - one[:, 1]
+        out, score = np.maximum(below, above), score_of_ends(below, above, level)
+        width = width[np.isfinite(width)] if np.isfinite(width).any() else np.array([np.inf])
         first = score if first is None else first
         gain = np.bincount(unit, first - score)[np.unique(unit)] * np.unique(unit).size / y.size
         rows.append({"name": name, "coverage": float(np.mean(out <= 0)), "width": width.mean(),
@@ -700,12 +702,10 @@ def _mending(report):
         alike = any(one.startswith(_ALIKE) for one in report.cautions)
         return (f"Mend them: bounds {best['name']} (`.mend`) cover "
                 f"{_percent(best['coverage'], report.coverage)} % of held-out points and bring "
-                f"the Winkler score from {three_digits(first)} to {three_digits(best['score'])}, "
+                f"the {'score of finite bounds' if report.n_open else 'Winkler score'} from "
+                f"{three_digits(first)} to {three_digits(best['score'])}, "
                 f"a gain of {gain}. Then judge again, on other points."
                 + " What the mend promises takes rows for unrelated." * alike)
-    if report.n_open: return (
-        f"No correction was tried, since {report.no_mend}. On separate calibration rows, "
-        "ConformalBounds moves the bounds that are finite.")
     if report.mends is None: return (
         f"No mend was tried, since {report.no_mend}. Judge them on more points, or have the model "
         "state its quantiles anew.")
@@ -722,9 +722,6 @@ def _no_mend(report):
     if report.n_classes: return "sets are made anew from probabilities"
     if report.verdict != "invalid": return "no fault is shown that one could mend"
     if far := _decisive(report): return f"{far} decides the score"
-    if report.n_open: return (f"{report.n_open:,} of {report.n:,} intervals "
-                              f"{'has' if report.n_open == 1 else 'have'} an infinite bound and no "
-                              "score")
     if report.n < 50: return "there are fewer than fifty points"
     if report.mends is None:
         rows = "points" if report.n_groups is None else "groups of rows"
@@ -965,7 +962,7 @@ def _judged(y_true, stated, level, checked, given, options):
         conclusions[answer.question] = answer
     is_far = any("alone makes up" in one for one in cautions)
     n_open = int(np.isinf(size).sum())
-    mends, held_out, mend = (None, None, None) if bounds is None or is_far or n_open else _tried(
+    mends, held_out, mend = (None, None, None) if bounds is None or is_far else _tried(
         conclusions, y, bounds, level, asked, group, options)
     if empty:
         cautions.append(f"{empty:,} of {covered.size:,} sets are empty; they count as missed, and "
@@ -1024,9 +1021,7 @@ def _tried(conclusions, y, bounds, level, asked, group, options):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032b
 def _far_row(y, bounds, level):
     "A warning where one row decides the mean score."
-    if np.isinf(bounds).any(): return []
-    out = np.maximum(np.maximum(bounds[:, 0] - y, y - bounds[:, 1]), 0)
-    score = bounds[:, 1] - bounds[:, 0] + 2 / (1 - level) * out
+    score = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], level)
     share = score.max() / score.sum() if score.any() else 0
     if y.size < 10 or share <= 0.5: return []
     return [f"Row {int(score.argmax()):,} (counted from 0) alone makes up {100 * share:.0f} % of "

@@ -34,7 +34,7 @@ __all__ = ['read_bound', 'check_order', 'check_bounds', 'check_no_sets', 'regres
            'check_statement', 'CoverageTest', 'coverage_test', 'coverage_of_counts', 'regression_ssc_score',
            'regression_ssc', 'classification_ssc_score', 'classification_ssc', 'StratifiedCoverage',
            'size_stratified_coverage', 'feature_stratified_coverage', 'hsic', 'HsicTest', 'hsic_test',
-           'coverage_width_based', 'regression_mwi_score']
+           'coverage_width_based', 'regression_mwi_score', 'score_of_ends']
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
@@ -1731,3 +1731,33 @@ def regression_mwi_score(
                          f"{low.shape[1]} levels of y_intervals, got {level.size}")
     missed_by = np.maximum(0.0, np.maximum(low - y[:, None], y[:, None] - up))
     return _mean(up - low + 2 / (1 - level) * missed_by, sample_weight, single)
+
+# %% ../../nbs/intervals/30_intervals.ipynb #cell-062o
+def score_of_ends(
+    below: np.ndarray,  # how far values lie below the lower bound, shape (n,); −∞ where it is none
+    above: np.ndarray,  # how far they lie above the upper one, shape (n,); −∞ where it is none
+    level: float,  # the coverage that was stated, in (0, 1)
+) -> np.ndarray:  # penalties ≥ 0, shape (n,)
+    """The score of the bounds that there are: of two the Winkler score, of one the pinball loss of the quantile that it claims, over 1 − level, of none zero.
+
+    It compares bounds that are finite in the same rows and at the same ends.
+
+    Parameters
+    ----------
+    below : np.ndarray
+        How far values lie below the lower bound, shape (n,); −∞ where it is none.
+    above : np.ndarray
+        How far they lie above the upper one, shape (n,); −∞ where it is none.
+    level : float
+        The coverage that was stated, in (0, 1).
+
+    Returns
+    -------
+    np.ndarray
+        Penalties ≥ 0, shape (n,).
+    """
+    has_low, has_up = np.isfinite(below), np.isfinite(above)
+    per_unit = np.where(has_low & has_up, 2.0, 1.0) / (1 - level)
+    return sum(np.where(there, per_unit * np.maximum(beyond, 0) - np.where(there, beyond, 0.0), 0.0)
+               for beyond, there in ((below, has_low), (above, has_up)))
+

@@ -18,7 +18,7 @@ from .._base.inputs import (boxed, check_count, check_errors, check_fraction,
 from ..intervals.intervals import check_bounds, check_no_sets
 from .._base.kernels import kernel
 from .._base.results import three_digits
-from .._base.tickets import Desk, Settled, locked
+from .._base.tickets import Desk, Storable, locked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,7 +55,7 @@ def _quantile_run(stated, scores, alpha, step, place, told, out):
         _count(told, missed, g)
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-010
-class _Streamed(Settled):
+class _Streamed(Storable):
     "The ways to run a tracker."
 
     def _now(self):

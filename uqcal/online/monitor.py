@@ -327,6 +327,8 @@ class Detector(Storable):
     `right`, what is so where no alarm is due.
     """
 
+    obeyed = None  # all settings, whenever they are set
+
     outcomes_: int = 0  # how many were watched
     alarms_: int = 0  # how often it rang
     first_: Any = None  # what was found at the first alarm and at the latest

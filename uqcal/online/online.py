@@ -25,7 +25,7 @@ from .._base.kernels import kernel
 from .._chance.logistic import (beta_features, fit_logistic, inner_ends, inner_scores,
                                     map_scores, platt_features, sigmoid)
 from ..probabilities.recalibration import plot_map
-from .._base.tickets import OnlineForecaster, Settled, locked
+from .._base.tickets import OnlineForecaster, Storable, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def _linear_forecast(features, theta):
     return out
 
 # %% ../../nbs/online/45_online.ipynb #cell-055
-class _Optimizer(Settled):
+class _Optimizer(Storable):
     "What the optimisers of the online logistic loss share: checks, state, ways to run them."
 
     @property

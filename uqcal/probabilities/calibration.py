@@ -25,7 +25,7 @@ from ..errors.conclusions import Conclusion
 from .._base.inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
-from .._chance.logistic import CLIP
+from .._chance.logistic import inner_ends, inner_scores
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              calibration_error_interval, ece_test,
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDifference', 'largest_difference',
-           'largest_difference_of', 'EventRatio', 'event_ratio_of', 'CalibrationReport', 'calibration_report',
-           'shown_numbers']
+           'largest_difference_of', 'EventRatio', 'event_ratio_of', 'CalibrationReport', 'report_of', 'with_note',
+           'calibration_report', 'shown_numbers']
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
@@ -734,6 +734,102 @@ class CalibrationReport(Result):
         return (f"<p><b>{escape(self.headline)}</b></p><p>Next: {escape(self.next_step)}</p>{call}"
                 + html_table(shown_numbers(self.to_frame())))
 
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012r
+def report_of(
+    y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
+    p: np.ndarray,  # stated probabilities, shape (n,)
+    w: np.ndarray,  # weights, shape (n,)
+    cluster: np.ndarray | None,  # labels of rows that belong together, shape (n,); None: none do
+    *,
+    tolerance: float,  # mean difference over a fifth of the points that does no harm
+    confidence: float,  # level of the intervals and of the verdict
+    n_bins: int = 15,  # bins, as for `reliability_diagram`
+    strategy: str = "uniform",  # how they are placed
+    method: str = "auto",  # of the p-values
+    n_resamples: int = 9999,  # sets of outcomes drawn for the tests
+    n_boot: int = 5000,  # sets of noise drawn for the errors' intervals
+    rng: np.random.Generator,  # moves on
+    n_jobs: int = 1,  # parallel jobs
+    progress: bool = False,  # show a bar on standard error
+) -> CalibrationReport:
+    """The report of `calibration_report` on checked columns; looks for no repeats.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Stated probabilities, shape (n,).
+    w : np.ndarray
+        Weights, shape (n,).
+    cluster : np.ndarray | None
+        Labels of rows that belong together, shape (n,); None: none do.
+    tolerance : float
+        Mean difference over a fifth of the points that does no harm.
+    confidence : float
+        Level of the intervals and of the verdict.
+    n_bins : int, default 15
+        Bins, as for `reliability_diagram`.
+    strategy : str, default "uniform"
+        How they are placed.
+    method : str, default "auto"
+        Of the p-values.
+    n_resamples : int, default 9999
+        Sets of outcomes drawn for the tests.
+    n_boot : int, default 5000
+        Sets of noise drawn for the errors' intervals.
+    rng : np.random.Generator
+        Moves on.
+    n_jobs : int, default 1
+        Parallel jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationReport
+    """
+    walk = walk_of(y, p, w, cluster)
+    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
+    drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
+    tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
+    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, **drawn, **bins)
+    null = ece_test(y, p, n_resamples=n_resamples, **drawn, **bins)
+    adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
+    largest = largest_difference_of(walk, confidence=confidence)
+    ratio = event_ratio_of(walk, confidence=confidence)
+    conclusion = _concluded(walk, min(adjusted), error, null, largest, ratio, tolerance,
+                            np.flatnonzero((p == 1 - y) & (w > 0)))
+    diagram = reliability_diagram(y, p, confidence=confidence, **bins)
+    return CalibrationReport(
+        conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
+        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence, tolerance=tolerance,
+        mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
+        and not conclusion.rows and not _too_few(walk) else None, diagram=diagram, null=null)
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012w
+def with_note(report: CalibrationReport,  # as `report_of` returns it
+              note: str,  # a sentence on rows that repeat each other; "" for none
+              ) -> CalibrationReport:  # the same, with the sentence at the end of its headline
+    """A report that says what was found of rows that belong together.
+
+    Parameters
+    ----------
+    report : CalibrationReport
+        As `report_of` returns it.
+    note : str
+        A sentence on rows that repeat each other; "" for none.
+
+    Returns
+    -------
+    CalibrationReport
+        The same, with the sentence at the end of its headline.
+    """
+    if not note: return report
+    said = replace(report.conclusion, sentence=f"{report.conclusion.sentence} {note}")
+    return replace(report, conclusion=said)
+
+
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-011
 def calibration_report(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -804,24 +900,11 @@ def calibration_report(
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     cluster, note = _counted_together(y, p, cluster, method)
-    tolerance, walk = check_fraction(tolerance, "tolerance"), walk_of(y, p, w, cluster)
-    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
-    drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
-    tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
-    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, **drawn, **bins)
-    null = ece_test(y, p, n_resamples=n_resamples, **drawn, **bins)
-    adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
-    largest = largest_difference_of(walk, confidence=confidence)
-    ratio = event_ratio_of(walk, confidence=confidence)
-    conclusion = _concluded(walk, min(adjusted), error, null, largest, ratio, tolerance,
-                            np.flatnonzero((p == 1 - y) & (w > 0)))
-    if note: conclusion = replace(conclusion, sentence=f"{conclusion.sentence} {note}")
-    diagram = reliability_diagram(y, p, confidence=confidence, **bins)
-    return CalibrationReport(
-        conclusion=conclusion, tests=tests, adjusted=adjusted, largest=largest, error=error,
-        brier=brier_of(walk), ratio=ratio, walk=walk, confidence=confidence, tolerance=tolerance,
-        mended_by=_mended_by(walk, diagram, 1 - confidence) if conclusion.status == "invalid"
-        and not conclusion.rows and not _too_few(walk) else None, diagram=diagram, null=null)
+    tolerance = check_fraction(tolerance, "tolerance")
+    return with_note(report_of(
+        y, p, w, cluster, n_bins=n_bins, strategy=strategy, method=method, tolerance=tolerance,
+        confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
+        progress=progress), note)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
 def _concluded(walk, pvalue, error, null, largest, ratio, tolerance, rows):
@@ -879,25 +962,30 @@ def _faults(walk, level):
                       else "too extreme (spread too far)")
     return faults, direction
 
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-035o
+def _log_odds(walk):
+    "Log-odds of what was stated, down to the least; 0 and 1 count as in the maps."
+    return special.logit(inner_scores(walk.score, inner_ends(walk.score), False))
+
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035c
 def _tilt(walk):
     "Score test of the slope, once an offset has set the mean right, by the scale that says less."
-    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
-    y, w = walk.outcome, walk.weight
+    at, y, w = _log_odds(walk), walk.outcome, walk.weight
     if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
-    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -60.0, 60.0)
+    reach = 60.0 + np.abs(at).max()
+    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -reach, reach)
     return _scored(walk, special.expit(at + offset), y - walk.score)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035e
 def _scored(walk, q, left):
     """Score test of a slope beside chances q with the right mean, along the log-odds, or along the
     probabilities with what is `left`: the smaller of both, 0 where they differ in sign."""
-    at = special.logit(np.clip(walk.score, CLIP, 1 - CLIP))
-    w, wide = walk.weight, widening(walk)
-    if not wide > 0: return 0.0
-    found = [(w * rest) @ lever / np.sqrt(w**2 * q * (1 - q) @ lever**2 * wide)
+    at, w, wide = _log_odds(walk), walk.weight, widening(walk)
+    noise = w * q * (1 - q)
+    if not wide > 0 or not noise.sum() > 0: return 0.0
+    found = [(w * rest) @ lever / np.sqrt(max((w * noise) @ lever**2 * wide, 1e-300))
              for rest, lever in (
-                 (walk.outcome - q, at - np.average(at, weights=w * q * (1 - q))),
+                 (walk.outcome - q, at - np.average(at, weights=noise)),
                  (left - np.average(left, weights=w),
                   walk.score - np.average(walk.score, weights=w)))]
     return float(min(found, key=abs)) if found[0] * found[1] > 0 else 0.0

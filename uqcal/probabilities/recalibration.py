@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-007
-def _weighted(y_true, y_prob, sample_weight):
+def _weighted(y_true, y_prob, sample_weight, pos_label):
     "Outcomes, scores and weights; those that are whole numbers keep their scale."
-    y, p, weights = check_binary(y_true, y_prob, sample_weight)
+    y, p, weights = check_binary(y_true, y_prob, sample_weight, pos_label)
     if sample_weight is not None: weights = read_vector(sample_weight, "sample_weight").copy()
     weights[weights > 0] = as_counts(weights[weights > 0])
     return y, p, weights
@@ -43,6 +43,8 @@ def _weighted(y_true, y_prob, sample_weight):
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-014
 class _Map(Storable):
     "What all maps of a score share once they are fitted."
+
+    obeyed = None  # all settings, whenever they are set
 
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
@@ -99,6 +101,9 @@ class _Scaling(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0, or
             # relative weights where one is no whole number, shape (n,); ones unless given
+            *,
+            pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                    # and 1
             ) -> Self:  # the estimator itself
         """Fit the map by maximum likelihood, or by Platt's targets where that has no maximum.
 
@@ -111,6 +116,8 @@ class _Scaling(_Map):
         sample_weight : ArrayLike | None, optional
             As how many points each one counts, ≥ 0, or relative weights where one is no whole
             number, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
         Returns
         -------
@@ -123,7 +130,7 @@ class _Scaling(_Map):
             For values outside [0, 1], outcomes other than 0 and 1, missing values, lengths that
             differ.
         """
-        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         self.ends_ = inner_ends(p[weights > 0])
         found = fit_logistic(self._features(inner_scores(p, self.ends_, False)), y, weights=weights,
                              start=np.array(self._identity), fitted=self._fitted())
@@ -252,6 +259,9 @@ class HistogramBinning(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # weights ≥ 0 of the points within their bins,
             # shape (n,); ones unless given
+            *,
+            pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                    # and 1
             ) -> HistogramBinning:  # the estimator itself
         """Find the bins and their mean outcomes.
 
@@ -263,6 +273,8 @@ class HistogramBinning(_Map):
             Outcomes, shape (n,), each 0 or 1.
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0 of the points within their bins, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
         Returns
         -------
@@ -274,7 +286,7 @@ class HistogramBinning(_Map):
         ValueError, TypeError
             As `PlattScaling.fit`.
         """
-        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         y, p, weights = y[weights > 0], p[weights > 0], weights[weights > 0]
         ordered = np.sort(p)
         groups = np.array_split(ordered, min(check_count(self.n_bins, "n_bins"), p.size))
@@ -318,6 +330,9 @@ class IsotonicCalibration(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0, or
             # relative weights where one is no whole number, shape (n,); ones unless given
+            *,
+            pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                    # and 1
             ) -> IsotonicCalibration:  # the estimator itself
         """Merge neighbouring scores until their mean outcomes rise.
 
@@ -330,6 +345,8 @@ class IsotonicCalibration(_Map):
         sample_weight : ArrayLike | None, optional
             As how many points each one counts, ≥ 0, or relative weights where one is no whole
             number, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
         Returns
         -------
@@ -341,7 +358,7 @@ class IsotonicCalibration(_Map):
         ValueError, TypeError
             As `PlattScaling.fit`.
         """
-        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         score, place = np.unique(p[weights > 0], return_inverse=True)
         weight = np.bincount(place, weights[weights > 0])
         ones = np.bincount(place, (weights * y)[weights > 0])
@@ -396,6 +413,8 @@ class TemperatureScaling(Storable):
     ----------
     Guo et al. (2017).
     """
+
+    obeyed = None  # all settings, whenever they are set
 
     def fit(self,
             y_prob: ArrayLike,  # probabilities of all classes, shape (n, K), rows sum to 1

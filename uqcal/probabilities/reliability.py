@@ -350,8 +350,9 @@ def _norm(sums, norm):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-018b
 def _is_matrix(y_prob):
-    shaped = y_prob if hasattr(y_prob, "shape") else plain_array(y_prob, "y_prob")
-    return len(shaped.shape) == 2
+    shape = getattr(y_prob, "shape", None)
+    if not isinstance(shape, tuple): shape = plain_array(y_prob, "y_prob").shape
+    return len(shape) == 2
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-020
 @kernel

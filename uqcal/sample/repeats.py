@@ -416,6 +416,8 @@ def _block(code):
 def related_cases(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,), in the order of the file
     p: np.ndarray,  # stated probabilities, shape (n,)
+    copies: tuple[np.ndarray | None, Caution | None] | None = None,  # what `repeated_cases` says of
+    # them, where it was asked already
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they count
     # together, None where nothing is known; and a caution, None without a sign
     """Cases that repeat each other, or blocks of the file where neighbours are correlated.
@@ -426,6 +428,8 @@ def related_cases(
         Outcomes, 0.0 or 1.0, shape (n,), in the order of the file.
     p : np.ndarray
         Stated probabilities, shape (n,).
+    copies : tuple[np.ndarray | None, Caution | None] | None, optional
+        What `repeated_cases` says of them, where it was asked already.
 
     Returns
     -------
@@ -433,7 +437,7 @@ def related_cases(
         A label for each case, equal where they count together, None where nothing is known;
         and a caution, None without a sign.
     """
-    labels, caution = repeated_cases(y, p)
+    labels, caution = repeated_cases(y, p) if copies is None else copies
     if labels is not None: return labels, caution
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
     if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
