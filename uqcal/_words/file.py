@@ -38,17 +38,18 @@ def _repeated_rows(repeats):
 
 # %% ../../nbs/words/37_file.ipynb #cell-104
 def _equal_rows(repeats):
-    return (f"{_repeated(repeats.facts)}. So few values occur that these may be copies or different "
-            "rows.")
+    return (f"{_repeated(repeats.facts)}. So few values occur that these may be copies or "
+            "different rows.")
 
 # %% ../../nbs/words/37_file.ipynb #cell-105
 def _repeated_errors(repeats):
-    return f"{_repeated(repeats.facts)}. The file seems to hold several predictions of the same rows."
+    return (f"{_repeated(repeats.facts)}. The file seems to hold several predictions of the same "
+            "rows.")
 
 # %% ../../nbs/words/37_file.ipynb #cell-106
 def _repeated_scaled_errors(repeats):
-    return (f"{_repeated(repeats.facts)}, though the errors differ. The file seems to hold the same "
-            "rows in two units.")
+    return (f"{_repeated(repeats.facts)}, though the errors differ. The file seems to hold the "
+            "same rows in two units.")
 
 # %% ../../nbs/words/37_file.ipynb #cell-107
 def _equal_uncertainties(repeats):
@@ -273,8 +274,8 @@ def _mixed_units(cause):
     if facts["unit_factor"] is not None:
         why = f"another unit (a factor of {_times(facts['unit_factor'])})"
     return (f"{_COLUMNS[facts['column']]} forms two clusters with nothing between. In "
-            f"{_share_of(facts)} it is about {value_text(facts['ratio'])} times as {size} as in the "
-            f"others. {_see(cause)} {_because(cause, why)}")
+            f"{_share_of(facts)} it is about {value_text(facts['ratio'])} times as {size} as in "
+            f"the others. {_see(cause)} {_because(cause, why)}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-136
 def _duplicate_rows(cause):
@@ -408,7 +409,8 @@ def _unrelated(cause):
     how = "barely ranks" if facts["is_weak"] else "does not rank"
     why = _because(cause, "rows of the two columns do not match, or u is mostly noise")
     return (f"u {how} the errors (rank correlation {two_digits(facts['correlation'])}; a "
-            f"calibrated u of this spread would reach about {two_digits(facts['expected'])}). {why}")
+            f"calibrated u of this spread would reach about {two_digits(facts['expected'])}). "
+            f"{why}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-159
 def _level(cause):

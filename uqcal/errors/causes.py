@@ -687,7 +687,8 @@ def _columnwise(sample):
         distance = (centre + np.log(one.factor))**2 / (se**2 + 0.05**2)
         is_plain = abs(np.log(one.factor)) > 0.75 or shape < 17
         if distance < 6.6 and is_plain:
-            candidates.append((distance + shape + 2 * one.rarity, one.name, one.reading, one.factor))
+            cost = distance + shape + 2 * one.rarity
+            candidates.append((cost, one.name, one.reading, one.factor))
     candidates = sorted(candidates, key=lambda one: one[0])
     if not candidates: return []
     cost, name, reading, factor = candidates[0]
