@@ -103,7 +103,7 @@ def test_compare_models(table, capsys, score, columns):
     found = numbers(capsys, "compare-models", "t.csv", "--observed", "y", "--score", score, "--model", "one=f,u", "--model", "two=f2,u2", "--groups", "c", "--n-boot", 199, "--seed", 5)
     result = compare_models(table["y"], {"one": (table["f"], table["u"]), "two": (table["f2"], table["u2"])}, score=score, groups=table["c"], n_boot=199, rng=5)
     assert [row["pvalue"] for row in found["pairs"]] == result.pairs["pvalue"].tolist() and [row["low"] for row in found["pairs"]] == result.pairs["low"].tolist()
-    assert [row["score"] for row in found["models"]] == result.models["score"].tolist() and found["sentence"] == result.sentence
+    assert [row["score"] for row in found["models"]] == result.models["score"].tolist() and found["conclusion"] == result.conclusion
 
 
 def test_recalibrate(capsys):

@@ -411,7 +411,7 @@ def test_models_with_bounds_of_one_side_are_compared_by_the_pinball_loss_of_thei
     tau, column = (level, 1) if end == "upper" else (1 - level, 0)
     for name, pair in models.items():
         assert found.models.at[name, "score"] == pytest.approx(mean_pinball_loss(y, pair[column], alpha=tau) / (1 - level), rel=1e-9)
-    assert found.bound == end and f"{end}-bound score" in found.sentence and f"the {end} ones alone are scored, as {100 * tau:g} % quantiles" in found.sentence
+    assert found.bound == end and found.cautions[0].code == "models_one_bound" and found.cautions[0].facts["scored"] == end and found.cautions[0].facts["share"] == pytest.approx(100 * tau)
     assert level != 0.9 or found.best == "right"
     assert found.tolerance > 0 and f"{end}-bound score" in repr(found)
     with pytest.raises(ValueError, match=f"where {end} bounds alone are scored"): found.plot()
@@ -422,9 +422,9 @@ def test_a_bound_that_covers_what_it_states_beats_one_that_covers_more_and_one_t
     y, ones = rng.standard_normal(4000), np.ones(4000)
     models = {name: (-np.inf * ones, quantile * ones) for name, quantile in (("85 %", 1.036), ("90 %", 1.2816), ("95 %", 1.645))}
     found = compare_models(y, models, score="interval", confidence_level=0.9, n_boot=199, rng=0)
-    assert found.best == "90 %" and set(found.pairs[found.pairs["a"] == "90 %"]["verdict"]) <= {"better", "alike"}
+    assert found.best == "90 %" and set(found.pairs[found.pairs["a"] == "90 %"]["verdict"]) <= {"better", "equivalent"}
     both = compare_models(y, {name: (-up, up) for name, (_, up) in models.items()}, score="interval", confidence_level=0.9, n_boot=199, rng=0)
-    assert both.bound is None and both.best == "95 %" and "interval score" in both.sentence
+    assert both.bound is None and both.best == "95 %" and both["90 %"].unit == "interval score"
 
 
 def test_a_narrow_bound_that_no_value_has_passed_yet_is_not_called_better():
@@ -458,7 +458,7 @@ def test_the_command_line_compares_bounds_of_one_side_and_its_advice_for_others_
     table.assign(**{"lo a": -u, "up a": u, "lo b": np.where(np.arange(300) < 298, -np.inf, -u), "up b": u}).to_csv(tmp_path / "some.csv", index=False)
     said = ["--observed", "y", "--score", "interval", "--level", "0.9", "--model", "a=lo a,up a", "--model", "b=lo b,up b", "--n-boot", "99", "--jobs", "1"]
     done = CliRunner().invoke(app, ["compare-models", str(tmp_path / "in.csv"), *said, "--json", str(tmp_path / "out.json"), "--report", str(tmp_path / "page.html")])
-    assert done.exit_code == 0 and f"{end.capitalize()}-bound score: lower is better" in done.stdout, done.output
+    assert done.exit_code == 0 and f"lowest {end}-bound score" in done.stdout, done.output
     found, same = json.loads((tmp_path / "out.json").read_text()), compare_models(y, models, score="interval", confidence_level=0.9, n_boot=99, rng=0)
     assert found["bound"] == end and {one["model"]: one["score"] for one in found["models"]} == pytest.approx(same.models["score"].to_dict(), rel=1e-9)
     wrong = CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said])

@@ -135,6 +135,11 @@ class Finding(Result):
         return None if self.low is None else Interval(self.low, self.high)
 
     @property
+    def label(self) -> str:
+        "What it is called where it is shown: its name, or what a model or group is called."
+        return _LABELS[self.kind](self) if self.kind in _LABELS else capital(self.name)
+
+    @property
     def line(self) -> str:
         "What a screen says of it: a fragment without a full stop."
         return _LINES[self.kind](self)
@@ -185,7 +190,7 @@ class Finding(Result):
         return getattr(self.test, "plot_graph", self.test.plot)(ax)
 
     def _repr_html_(self) -> str:
-        return (f"<p>{_MARKS[self.status]} <b>{escape(capital(self.name))}</b> "
+        return (f"<p>{_MARKS[self.status]} <b>{escape(self.label)}</b> "
                 f"{escape(self.line)}</p>")
 
 # %% ../nbs/reports/09_reports.ipynb #cell-019
@@ -273,9 +278,9 @@ def _joined(tables):
     return joined
 
 
-_LINES, _SENTENCES, _METHODS, _CAUTIONS, _STEPS = (
+_LABELS, _LINES, _SENTENCES, _METHODS, _CAUTIONS, _STEPS = (
     _joined(getattr(room, name, {}) for room in _ROOMS)
-    for name in ("LINES", "SENTENCES", "METHODS", "CAUTIONS", "STEPS"))
+    for name in ("LABELS", "LINES", "SENTENCES", "METHODS", "CAUTIONS", "STEPS"))
 _MARKS = {"valid": "✓", "minor": "~", "invalid": "✗", "inconclusive": "?"}
 _URGENCY = ("invalid", "inconclusive", "minor", "valid")
 
@@ -384,7 +389,7 @@ class Report(Result):
         list[str]
             Paragraphs.
         """
-        told = [f"{capital(one.name)}: {one.status}. {one.sentence}"
+        told = [f"{one.label}: {one.status}. {one.sentence}"
                 + (f" Test: {one.method}." if one.method else "") for one in self.findings]
         return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
 
@@ -410,7 +415,7 @@ class Report(Result):
             For `render_page`.
         """
         return Verdict(self.conclusion, tuple(
-            Card(capital(one.name), one.status, one.sentence) for one in self.findings),
+            Card(one.label, one.status, one.sentence) for one in self.findings),
             "" if self.step is None else self.step.sentence)
 
     def __str__(self) -> str: return self.screen()
@@ -421,7 +426,7 @@ class Report(Result):
         raise TypeError("a report is neither true nor false: ask report.verdict == \"valid\"")
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<li>{_MARKS[one.status]} <b>{escape(capital(one.name))}</b> "
+        rows = "".join(f"<li>{_MARKS[one.status]} <b>{escape(one.label)}</b> "
                        f"{escape(one.line)}</li>" for one in self.findings)
         step = f"<p>Next: {escape(self.step.sentence)}</p>" if self.step else ""
         return f"<p><b>{escape(self.conclusion)}</b></p><ul>{rows}</ul>{step}"
@@ -449,8 +454,8 @@ def _screen(report, title, command):
 
 def _lines(findings, room):
     "Lines of findings within a number of lines, those that matter most kept."
-    width = min(max((len(one.name) for one in findings), default=0) + 2, 20)
-    blocks = [_paragraph(f"  {_MARKS[one.status]} {capital(one.name):<{width}}", one.line,
+    width = min(max((len(one.label) for one in findings), default=0) + 2, 20)
+    blocks = [_paragraph(f"  {_MARKS[one.status]} {one.label:<{width}}", one.line,
                          4 + width) for one in findings]
     kept = set(range(len(blocks)))
     by_need = sorted(kept, key=lambda k: (_URGENCY.index(findings[k].status), k), reverse=True)
