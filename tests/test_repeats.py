@@ -162,7 +162,7 @@ def test_cases_that_share_probabilities_are_no_copies(kind):
         p = {"forest": (true * 100).round() / 100, "sure": np.clip(1.6 * (true - 0.5) + 0.5, 0, 1).round(3)}.get(kind, true)
         if kind == "isotonic": p = IsotonicRegression().fit_transform(true, y)
         labels, caution = repeated_cases(y, p)
-        assert labels is None and (caution is None or caution.code != "repeated_file")
+        assert labels is None and (caution is None or caution.code != "cases_in_blocks")
 
 
 def test_cases_that_are_copies_are_known():
@@ -172,8 +172,8 @@ def test_cases_that_are_copies_are_known():
     for rows in (np.tile(np.arange(400), 2), rng.permutation(np.repeat(np.arange(400), 3)), np.append(np.arange(400), rng.choice(400, 50, replace=False))):
         labels, caution = repeated_cases(y[rows], p[rows])
         assert np.unique(labels).size == 400 and np.unique(np.column_stack([labels, rows]), axis=0).shape[0] == 400 and caution.decides
-        if caution.code == "repeated_file": assert caution.facts == {"block": 400, "times": 2}
-        else: assert caution.code == "repeated_cases" and caution.facts == {"repeated": rows.size - 400, "n": rows.size}
+        if caution.code == "cases_in_blocks": assert caution.facts == {"rows": 400, "times": 2}
+        else: assert caution.code == "cases_copied" and caution.facts == {"again": rows.size - 400, "n": rows.size}
 
 
 def test_errors_over_many_decades_are_not_taken_for_repeats():
@@ -216,8 +216,8 @@ def test_members_that_resemble_their_neighbours_are_found_in_any_order_of_groups
         response, score, group = visits(rng, 5, is_binary)
         for rows in (np.arange(1000), np.argsort(group, kind="stable")):
             labels, caution = related_members(response[rows], score[rows], group[rows])
-            assert labels is not None and np.unique(labels).size == caution.facts["number"] >= 20
-            assert caution.code == "correlated_blocks" and caution.facts["what"] == "members"
+            assert labels is not None and np.unique(labels).size == caution.facts["blocks"] >= 20
+            assert caution.code == "members_correlated"
 
 
 @pytest.mark.parametrize("by", ["nothing", "group", "score", "response", "group and score", "group and response"])

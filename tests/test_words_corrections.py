@@ -49,7 +49,7 @@ def test_each_reason_to_change_nothing_has_its_words(reason):
 
 
 FACTS = {"recalibration_repeats": {"repeated": 200, "n": 300, "what": "rows"}, "recalibration_apart": {"lag": 200, "correlation": 0.4}, "recalibration_rows": {"rows": (17,), "row_names": ("17 (line 19)",)},
-         "recalibration_outcome": {"columns": ("observed",)}, "recalibration_impossible": {"rows": (7, 9), "row_names": ()}, "recalibration_cases": {"note": "800 of 1,000 rows repeat an earlier one."}}
+         "recalibration_outcome": {"columns": ("observed",)}, "recalibration_impossible": {"rows": (7, 9), "row_names": ()}}
 
 
 @pytest.mark.parametrize("code", CAUTIONS)

@@ -172,13 +172,7 @@ def test_every_sign_of_repeats_is_tried():
 
 
 CAUTIONS = [
-    (Caution(code="repeated_file", facts={"block": 600, "times": 3}), ["holds the same 600 cases 3 times. Copies count once."]),
-    (Caution(code="repeated_cases", facts={"repeated": 2700, "n": 3000}), ["2,700 of 3,000 cases repeat an earlier one"]),
-    (Caution(code="few_probabilities", facts={"distinct": 11}), ["only 11 different probabilities", "--cluster"]),
-    (Caution(code="few_probabilities", facts={"distinct": 1}), ["All cases have the same probability"]),
-    (Caution(code="agreeing_cases"), ["agree in their outcome more often than by chance"]),
-    (Caution(code="correlated_blocks", facts={"what": "cases", "number": 75, "length": 16, "is_correlated": False}), ["Adjacent cases have correlated outcomes", "Its 75 blocks of 16", "shuffle cases"]),
-    (Caution(code="correlated_blocks", facts={"what": "members", "number": 20, "length": 1024, "is_correlated": True}), ["Adjacent members have correlated responses", "1,024", "Even these blocks"]),
+    (Caution(code="members_correlated", facts={"blocks": 20, "length": 1024, "still": True}), ["Adjacent members have correlated responses", "1,024", "Even these blocks"]),
     (Caution(code="repeated_members", facts={"repeated": 800, "n": 1000}), ["800 of 1,000 members repeat an earlier one"]),
     (Caution(code="counted_once", facts={"repeated": 10, "n": 100, "of": "rows"}), ["10 of 100 rows repeat an earlier one and count once"]),
     (Caution(code="copies", facts={"repeated": 10, "n": 100, "of": "scaled errors"}), ["10 of 100 scaled errors repeat"]),
@@ -205,8 +199,8 @@ def test_cautions_on_cases_and_members_hold_what_was_counted():
     p = rng.uniform(0, 1, 400)
     y = (rng.random(400) < p) * 1.0
     assert repeated_cases(y, p) == (None, None) and related_cases(y, p) == (None, None)
-    assert repeated_cases(np.tile(y, 3), np.tile(p, 3))[1] == Caution(code="repeated_file", decides=True, facts={"block": 400, "times": 3})
-    assert repeated_cases(y, p.round(1))[1] == Caution(code="few_probabilities", facts={"distinct": 11})
+    assert repeated_cases(np.tile(y, 3), np.tile(p, 3))[1] == Caution(code="cases_in_blocks", decides=True, facts={"rows": 400, "times": 3})
+    assert repeated_cases(y, p.round(1))[1] == Caution(code="cases_few_values", facts={"values": 11})
     assert related_cases(y, p.round(1)) == (None, None)  # is usual, and not said
     rows = rng.permutation(np.repeat(np.arange(400), 2))
     labels, caution = related_members(y[rows], p[rows], np.zeros(800))

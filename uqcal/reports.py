@@ -61,7 +61,7 @@ class Finding(Result):
     kind : str
         What is asked: "bias", "average", "size", "ranking", "coverage", "calibration" ….
     status : str
-        "valid", "minor", "invalid" or "inconclusive".
+        "valid", "minor", "invalid", "inconclusive"; "fact": no question.
     reason : str | None
         Why it is inconclusive, such as "precision" or "tails".
     direction : str | None
@@ -106,7 +106,7 @@ class Finding(Result):
 
     name: str  # the question: "bias", "on average", "along u", "coverage", "size by material" …
     kind: str  # what is asked: "bias", "average", "size", "ranking", "coverage", "calibration" …
-    status: str  # "valid", "minor", "invalid" or "inconclusive"
+    status: str  # "valid", "minor", "invalid", "inconclusive"; "fact": no question
     reason: str | None = None  # why it is inconclusive, such as "precision" or "tails"
     direction: str | None = None  # which way, such as "too small", "too large" or "reversed"
     scope: str = "whole"  # "whole": all rows; "named": along a column that was given; "place"
@@ -281,8 +281,8 @@ def _joined(tables):
 _LABELS, _LINES, _SENTENCES, _METHODS, _CAUTIONS, _STEPS = (
     _joined(getattr(room, name, {}) for room in _ROOMS)
     for name in ("LABELS", "LINES", "SENTENCES", "METHODS", "CAUTIONS", "STEPS"))
-_MARKS = {"valid": "✓", "minor": "~", "invalid": "✗", "inconclusive": "?"}
-_URGENCY = ("invalid", "inconclusive", "minor", "valid")
+_MARKS = {"valid": "✓", "minor": "~", "invalid": "✗", "inconclusive": "?", "fact": "·"}
+_URGENCY = ("invalid", "inconclusive", "minor", "valid", "fact")
 
 # %% ../nbs/reports/09_reports.ipynb #cell-025
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -389,8 +389,11 @@ class Report(Result):
         list[str]
             Paragraphs.
         """
-        told = [f"{one.label}: {one.status}. {one.sentence}"
-                + (f" Test: {one.method}." if one.method else "") for one in self.findings]
+        told = []
+        for finding in self.findings:
+            status = "" if finding.status == "fact" else f"{finding.status}. "
+            test = f" Test: {finding.method}." if finding.method else ""
+            told.append(f"{finding.label}: {status}{finding.sentence}{test}")
         return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows

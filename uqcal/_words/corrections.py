@@ -115,7 +115,7 @@ def _answer_sentence(finding):
 # %% ../../nbs/words/33_corrections.ipynb #w-calibration
 def _short(report):
     "A calibration report in a few words, without a full stop."
-    return report.conclusion.short.removesuffix(".")
+    return report["calibration"].line
 
 
 def _calibration_line(finding):
@@ -267,7 +267,6 @@ CAUTIONS: dict[str, Any] = {
     "recalibration_repeats": _repeats, "recalibration_apart": _apart,
     "recalibration_similar": _similar, "recalibration_rows": _rows_decide,
     "recalibration_outcome": _outcome, "recalibration_impossible": _impossible,
-    "recalibration_cases": lambda caution: caution.facts["note"],
     "recalibration_reversed": lambda caution: (
         "More was predicted where less happened: check how the outcomes are coded.")}
 STEPS: dict[Any, Any] = {
@@ -277,7 +276,7 @@ STEPS: dict[Any, Any] = {
         "optimistic."),
     ("correct", "probabilities"): lambda step: (
         "No map corrects this. Look for a column that explains it, or refit the model."),
-    ("check", "impossible_rows"): _check_rows,
+    ("check", "recalibration_rows"): _check_rows,
     ("check", "coding"): lambda step: (
         "Check how the outcomes are coded: more was predicted where less happened."),
     ("use", "calibrated_probabilities"): lambda step: "Use the probabilities as they are."}

@@ -101,41 +101,15 @@ def _copies(caution):
     return (f"{_repeated(caution.facts)}. If they are copies, pass groups= (--groups); limits and "
             "p-values are too optimistic otherwise.")
 
-# %% ../../nbs/words/37_file.ipynb #cell-114
-def _repeated_file(caution):
-    facts = caution.facts
-    return (f"The file holds the same {facts['block']:,} cases {facts['times']} times. Copies "
-            "count once.")
-
-# %% ../../nbs/words/37_file.ipynb #cell-115
-def _repeated_cases(caution):
-    facts = caution.facts
-    return (f"{facts['repeated']:,} of {facts['n']:,} cases repeat an earlier one, with equal "
-            "outcome and probability. Copies count once.")
-
-# %% ../../nbs/words/37_file.ipynb #cell-116
-def _few_probabilities(caution):
-    few = f"There are only {caution.facts['distinct']} different probabilities"
-    if caution.facts["distinct"] == 1: few = "All cases have the same probability"
-    return (f"{few}, so copies of a case cannot be identified. If there are any, pass cluster= "
-            "(--cluster).")
-
-# %% ../../nbs/words/37_file.ipynb #cell-117
-def _agreeing_cases(caution):
-    return ("Cases of equal probability agree in their outcome more often than by chance. If they "
-            "form clusters, pass cluster= (--cluster).")
-
 # %% ../../nbs/words/37_file.ipynb #cell-118
-def _correlated_blocks(caution):
+def _correlated_members(caution):
     facts = caution.facts
-    where = {"cases": "outcomes, given their probabilities",
-             "members": "responses, given scores and groups"}[facts["what"]]
-    text = (f"Adjacent {facts['what']} have correlated {where}. They form clusters, or the file is "
-            f"sorted by something that matters. Its {facts['number']:,} blocks of "
-            f"{facts['length']:,} are treated as clusters.")
-    if facts["is_correlated"]:
+    text = ("Adjacent members have correlated responses, given scores and groups. They form "
+            "clusters, or the file is sorted by something that matters. Its "
+            f"{facts['blocks']:,} blocks of {facts['length']:,} are treated as clusters.")
+    if facts["still"]:
         text += " Even these blocks are correlated, so what is found may be chance."
-    return f"{text} Pass cluster= (--cluster), or shuffle {facts['what']} that are independent."
+    return f"{text} Pass cluster= (--cluster), or shuffle members that are independent."
 
 # %% ../../nbs/words/37_file.ipynb #cell-119
 def _repeated_members(caution):
@@ -160,9 +134,7 @@ def _check_file(step):
 CAUTIONS = {"correlated_rows": _correlated_rows, "shared_uncertainty": _shared_uncertainty,
             "counted_once": _counted_once, "copies": _copies,
             "cause": lambda caution: caution.facts["cause"].sentence,
-            "repeated_file": _repeated_file, "repeated_cases": _repeated_cases,
-            "few_probabilities": _few_probabilities, "agreeing_cases": _agreeing_cases,
-            "correlated_blocks": _correlated_blocks, "repeated_members": _repeated_members}
+            "members_correlated": _correlated_members, "repeated_members": _repeated_members}
 STEPS = {("check", "clusters"): _check_clusters, ("check", "drift"): _check_drift,
          ("check", "file"): _check_file}
 

@@ -739,7 +739,7 @@ def _calibration(
     confidence: Annotated[float, option("Level of the intervals and of the verdict.", "NUMBER",
                                         default=True)] = 0.95,
     seed: Seed = 0, jobs: Jobs = -1,
-    report: Report = None, in_parts: InParts = False,
+    report: Report = None, in_parts: InParts = False, verbose: Verbose = False,
     json_file: JsonFile = None, fail_on: _FailOnScores = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
@@ -759,9 +759,9 @@ def _calibration(
         confidence=confidence, n_jobs=cores(jobs), progress=shows_bar(progress))
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
-    _write_calibration(result, data | source_facts(table) | _contradicted(table, result), seed,
-                       report, json_file, first_words(table, points_of(y.size)),
-                       "" if is_mended(table) else _scores_step(result, context, roles))
+    data |= source_facts(table) | _contradicted(table, result)
+    command = "" if is_mended(table) else _scores_command(result.step, context, roles)
+    _write_calibration(result, table, data, seed, report, json_file, command, verbose)
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-037
@@ -790,8 +790,9 @@ def _read_scores(source, outcome, score, weight, cluster=None, how=None, positiv
 # %% ../../nbs/command/70_cli.ipynb #cell-037b
 def _contradicted(table, result):
     "Where in the file impossible events occurred."
-    if not result.conclusion.rows: return {}
-    places = table.places[list(result.conclusion.rows)].tolist()
+    rows = result["calibration"].rows
+    if not rows: return {}
+    places = table.places[list(rows)].tolist()
     return {"contradicted": {"by": table.place, "count": len(places), "first": places[:5]}}
 
 # %% ../../nbs/command/70_cli.ipynb #cell-037b-b
@@ -802,54 +803,50 @@ def _contradicted_places(found):
             f"{f' and {left:,} more' if left else ''}")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-236
-def _scores_step(result, context, columns):
-    "The next step as a command, where there is one, and as a line of Python."
-    named = [f"--{role} {shlex.quote(name)}" for role, name in columns.items() if name]
-    source, call, rows = (shlex.quote(context.params["file"]), result.next_call,
-                          result.conclusion.rows)
-    words, command = "In Python", ""
-    if call.startswith("mend_probabilities"):
-        words = "To mend it"
-        named = [one for one in named if not one.startswith("--weight ")]  # all are alike
-        command = mend_command(f"uqcal mend {source}", [*named, *typed(
+def _scores_command(step, context, columns):
+    "The next step as a command; empty where none takes it."
+    roles = {role: name for role, name in columns.items() if name}
+    source = shlex.quote(context.params["file"])
+    if step.arguments.get("function") == "mend_probabilities":
+        roles.pop("weight", None)  # all are equal
+        return mend_command(f"uqcal mend {source}", [*_named(roles), *typed(
             context, *ROWS, "positive", "tolerance", "seed")])
-    elif "tolerance=" in call:
-        words, given = "With another tolerance", call.split("tolerance=")[1].rstrip(")")
-        command = on_lines([f"uqcal calibration {source}", *named, *typed(
+    if "tolerance" in step.arguments:
+        return on_lines([f"uqcal calibration {source}", *_named(roles), *typed(
             context, *ROWS, "positive", "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
-            f"--tolerance {given}"])
-    elif call.startswith("screen"):
-        words = "To compare groups, with the column they are in"
-        named = [one.replace("--outcome ", "--response ", 1) for one in named]
-        command = on_lines([f"uqcal compare {source}", *named,
-                            *typed(context, *ROWS, "positive", "seed"), "--group COLUMN"])
-    if not call or rows: return ""
-    python = f"from uqcal import {call.split('(')[0]}\n{call}"
-    return f"\n\n{words}:\n{command}\n\nor in Python:\n{python}" if command else (
-        f"\n\n{words}:\n{python}")
+            f"--tolerance {step.arguments['tolerance']:.2g}"])
+    if step.verb == "use":
+        roles = {"response": roles.pop("outcome"), **roles}
+        return on_lines([f"uqcal compare {source}", *_named(roles),
+                         *typed(context, *ROWS, "positive", "seed"), "--group COLUMN"])
+    return ""
+
+# %% ../../nbs/command/70_cli.ipynb #cell-236b
+def _named(roles):
+    "Columns as options of a command."
+    return [f"--{role} {shlex.quote(name)}" for role, name in roles.items()]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-237c
-def _write_calibration(result, data, seed, report, json_file, points, step):
-    "The verdict and its numbers, on the terminal and in the files that were asked for."
+def _write_calibration(result, table, data, seed, report, json_file, command, verbose):
+    "The screen, on the terminal, and all numbers in the files that were asked for."
+    from uqcal._words.probabilities import python_line
     from uqcal.probabilities.calibration import shown_numbers
     frame = result.to_frame()
     numbers = {name: {key: value for key, value in row.items() if value is not None}
                for name, row in frame.astype(object).where(frame.notna(),
                                                            None).to_dict("index").items()}
-    n = result.walk.n
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
+    python, more = python_line(result.step), [aligned(rows, (1, 2, 3, 4, 5))]
+    if "(" in python: more.append(f"In Python:\nfrom uqcal import {python.split('(')[0]}\n{python}")
+    text = screen_text(result, table, command, verbose, more)
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
                "Seed": str(seed)} | row_details(data)
-    headline, cautions = wrapped(result.headline), "".join(
-        f"\n\n{wrapped(one)}" for one in result.cautions)
     if "contradicted" in data:
         details["Contradicted"] = _contradicted_places(data["contradicted"])
-        headline += "\n" + wrapped(f"In the file: {details['Contradicted']}.")
-    headline += "\n\n" + wrapped(f"Next: {result.next_step}", rest="  ")
-    deliver(f"{points}\n\n{headline}\n\n{aligned(rows, (1, 2, 3, 4, 5))}{cautions}{step}",
-            as_json(data=data, seed=seed, verdict=result.verdict, headline=result.headline,
-                    next_step=result.next_step, n=n, numbers=numbers),
+        text += "\n\n" + wrapped(f"In the file: {details['Contradicted']}.")
+    deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict(),
+                          numbers=numbers),
             report, json_file, lambda path: result.to_html(path, details=details))
 
 # %% ../../nbs/command/70_cli.ipynb #cell-116c

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..probabilities.calibration import CalibrationReport, report_of, with_note
+from ..probabilities.calibration import CalibrationReport, report_of, with_caution
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
@@ -87,7 +87,7 @@ def _log_losses(y, q):
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011
 def _impossible_rows(report):
     "Rows, from 0, in which happened what was predicted to be impossible."
-    return tuple(report.conclusion.rows)
+    return tuple(report["calibration"].rows)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011-b
 def _rests_on_rows(y, p, cluster, before, judged):
@@ -125,10 +125,10 @@ def _check_enough(y, unit):
                              f"them, got {there}")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-013b
-def _cautions(before, note):
+def _cautions(before, caution):
     "Cautions on cases that repeat, on events that were predicted to be impossible, on the coding."
     cautions, rows = [], _impossible_rows(before)
-    if note: cautions.append(Caution(code="recalibration_cases", facts={"note": note}))
+    if caution is not None: cautions.append(caution)
     if rows:
         cautions.append(Caution(code="recalibration_impossible", facts={"rows": rows, "row_names": ()},
                                 decides=True))
@@ -163,7 +163,7 @@ def _step(found):
     "What to do now."
     if found.before.is_reversed: return Step(verb="check", why="coding")
     if found.rests_on_rows:
-        return Step(verb="check", why="impossible_rows",
+        return Step(verb="check", why="recalibration_rows",
                     facts={"rows": _impossible_rows(found.before), "row_names": ()})
     if found.is_mended: return Step(verb="validate", why="recalibrated_probabilities")
     if found.before.verdict == "invalid": return Step(verb="correct", why="probabilities")
@@ -396,9 +396,8 @@ def mend_probabilities(
     if cluster is None:
         copies = repeated_cases(y, p)
         labels, caution = related_cases(y, p, copies)
-        caution = caution or copies[1]
+        if caution is None: caution = copies[1]
     else: labels, caution = read_labels(cluster, y.size, "cluster"), None
-    note = "" if caution is None else caution.sentence
     unit = np.arange(y.size) if labels is None else np.unique(labels, return_inverse=True)[1]
     options = dict(tolerance=check_fraction(tolerance, "tolerance"),
                    confidence=check_fraction(confidence, "confidence"), n_resamples=n_resamples,
@@ -408,10 +407,10 @@ def mend_probabilities(
         "A report on rows with this `outcome` and `probability`, of clusters `together`."
         return report_of(outcome, probability, np.ones(outcome.size), together, **options)
 
-    before = with_note(judged(y, p, labels), note)
+    before = with_caution(judged(y, p, labels), caution)
     _check_enough(y, unit)
     return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
-                   note, confidence)
+                   caution, confidence)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020s
 def _with_cluster_errors(model, y, p, unit):
@@ -427,7 +426,7 @@ def _with_cluster_errors(model, y, p, unit):
     model.standard_error_ = np.sqrt(np.diag(inverse @ spread @ inverse).clip(0))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020
-def _mended(y, p, labels, unit, fold, before, judged, note, confidence):
+def _mended(y, p, labels, unit, fold, before, judged, caution, confidence):
     "The result of `mend_probabilities` for checked columns."
     maps = _maps_for(y, p, None if labels is None else unit)
     crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
@@ -445,5 +444,5 @@ def _mended(y, p, labels, unit, fold, before, judged, note, confidence):
         model=model, chosen=chosen, before=before, after=after, y_true=y, y_prob=p,
         mended=crossed[chosen], gain=_gain_of(chosen, table, y.size), candidates=table,
         n_folds=int(fold.max()) + 1, confidence=confidence, rests_on_rows=rests_on_rows,
-        cautions=_cautions(before, note))
+        cautions=_cautions(before, caution))
     return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))

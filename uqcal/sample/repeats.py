@@ -389,19 +389,19 @@ def repeated_cases(
     kinds = int(y.max()) + 1
     cases, code, number = np.unique(kinds * at + y, return_inverse=True, return_counts=True)
     again = y.size - cases.size
-    copies = Caution(code="repeated_cases", decides=True, facts={"repeated": again, "n": y.size})
+    copies = Caution(code="cases_copied", decides=True, facts={"again": again, "n": y.size})
     if block := _block(code):
         return np.arange(y.size) % block, Caution(
-            code="repeated_file", decides=True, facts={"block": block, "times": y.size // block})
+            code="cases_in_blocks", decides=True, facts={"rows": block, "times": y.size // block})
     if cases.size >= 20 and np.gcd.reduce(number) > 1: return code, copies
     if again and values.size < 20:
-        return None, Caution(code="few_probabilities", facts={"distinct": values.size})
+        return None, Caution(code="cases_few_values", facts={"values": values.size})
     if again < max(2, y.size / 100): return None, None
     mean, pvalue = _rows_by_chance(Sample(y, at + 1.0), check_generator(1))
     if pvalue > 0.001 or mean - cases.size < y.size / 100: return None, None
     if np.mean(np.bincount((cases // kinds).astype(int))[count > 1] == 1) > 0.95:
         return code, copies
-    return None, Caution(code="agreeing_cases", decides=True)
+    return None, Caution(code="cases_agreeing", decides=True)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042b
 def _block(code):
@@ -442,7 +442,7 @@ def related_cases(
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
     if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
     labels, blocks = _stretches(_without_trend(y - p, Ordering.of(p)),
-                               min(y.sum(), y.size - y.sum()), "cases")
+                               min(y.sum(), y.size - y.sum()), "cases_correlated")
     return labels, blocks or caution
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042s
@@ -465,14 +465,14 @@ def _stretch_length(rest, rare):
         if not still or n < 40 * length: return length, still
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042t
-def _stretches(rest, rare, what):
+def _stretches(rest, rare, code):
     "A number for each row, of its block in a file whose neighbours are correlated, and a caution."
     length, still = _stretch_length(rest, rare)
     if not length: return None, None
     number = rest.size // length
-    facts = {"what": what, "number": number, "length": length, "is_correlated": bool(still)}
+    facts = {"blocks": number, "length": length, "still": bool(still)}
     return (np.minimum(np.arange(rest.size) // length, number - 1),
-            Caution(code="correlated_blocks", decides=True, facts=facts))
+            Caution(code=code, decides=True, facts=facts))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042v
 def repeated_members(
@@ -539,7 +539,7 @@ def related_members(
     value = response if is_binary else scipy.stats.rankdata(response)
     if _is_in_order(value, score, codes): return None, None
     ones = value.sum() if is_binary else value.size / 2
-    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members")
+    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members_correlated")
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x
 def _within_groups(value, score, codes):
