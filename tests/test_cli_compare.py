@@ -180,7 +180,7 @@ def test_members_of_a_file_that_belong_together_are_counted_as_stretches(tmp_pat
     frame.to_csv("visits.csv", index=False)
     for options in ((), ("--a", "1")):
         said = json.loads(run(capsys, "visits.csv", *options, "--n-resamples", "199", "--json", "-"))
-        assert said["members"].startswith("Neighbouring members of the file are alike") and said["kuiper_pvalue"] > 0.03
+        assert said["members"].startswith("Adjacent members have correlated responses") and said["kuiper_pvalue"] > 0.03
     assert "Neighbouring members" in run(capsys, "visits.csv", "--n-resamples", "199")
 
 

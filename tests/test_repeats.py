@@ -24,7 +24,7 @@ def test_repeated_rows_are_counted_and_labelled(n):
     cases = {"twice": np.tile(np.arange(n), 2), "ten times": np.repeat(np.arange(n), 10), "a tenth again": np.append(np.arange(n), again)[order]}
     for name, row in cases.items():
         found = find_repeats(e[row], u[row])
-        assert found.repeats == "rows" and found.repeated == row.size - n and found.is_suspect and len(found.found) == 1, name
+        assert found.repeats == "rows" and found.repeated == row.size - n and found.is_suspect and found.sign == "rows", name
         assert np.unique(found.groups).size == n and all(np.unique(found.groups[row == k]).size == 1 for k in range(0, n, 7))
     again = find_repeats(e[cases["twice"]], u[cases["twice"]])
     assert consistency_test(e[cases["twice"]], u[cases["twice"]], groups=again.groups, n_resamples=99, rng=1).n_groups == n
@@ -36,7 +36,7 @@ def test_repeats_in_other_columns_are_named(n):
     other = find_repeats(np.append(e, -e), np.append(u, u * np.exp(0.1 * rng.standard_normal(n))))
     assert other.repeats == "absolute errors" and other.repeated == n and np.array_equal(other.groups[:n], other.groups[n:])
     units = find_repeats(np.append(e, 27.2114 * e), np.append(u, 27.2114 * u))
-    assert units.repeats == "scaled errors" and units.repeated == n and "two units" in units.sentence
+    assert units.repeats == units.sign == "scaled errors" and units.repeated == units.facts["repeated"] == n
     assert np.array_equal(units.groups[:n], units.groups[n:])
 
 
@@ -83,9 +83,9 @@ def test_similar_neighbours_and_blocks_are_found():
     u, own = np.exp(0.5 * rng.standard_normal(1000)), rng.standard_normal(200)
     noise = rng.standard_normal(1000)
     beside = find_repeats(u * (np.repeat(own, 5) + noise), u)
-    assert beside.lag == 1 and beside.correlation > 0.2 and beside.pvalue < 1e-6 and beside.groups is None and "Neighbouring rows" in beside.sentence
+    assert beside.lag == 1 and beside.correlation > 0.2 and beside.pvalue < 1e-6 and beside.groups is None and beside.sign == "neighbours"
     blocks = find_repeats(u * (np.tile(own, 5) + noise), u)
-    assert blocks.lag % 200 == 0 and np.array_equal(blocks.groups, np.arange(1000) % blocks.lag) and f"{1000 // blocks.lag} times" in blocks.sentence
+    assert blocks.lag % 200 == 0 and np.array_equal(blocks.groups, np.arange(1000) % blocks.lag) and blocks.sign == "blocks" and blocks.facts["lag"] == blocks.lag
     sizes = find_repeats(u * noise * np.exp(np.repeat(own, 5)), u)  # only |Z| is alike
     assert sizes.lag == 1 and sizes.is_suspect
 
@@ -105,7 +105,7 @@ def test_the_demo_is_suspect_and_small_files_are_not_judged():
     assert found.lag == 1 and found.correlation == pytest.approx(0.09, abs=0.01) and found.pvalue < 0.001 and found.groups is None
     assert demo.groups is None and catalogue().loc["Diffusion_RF", "rows"].startswith("five for each of 408")
     assert not find_repeats([1.0], [1.0]).is_suspect and not find_repeats(np.zeros(50), np.ones(50)).is_suspect
-    assert "only their origin can tell" in find_repeats([1.0, 2], [1.0, 1]).sentence
+    assert find_repeats([1.0, 2], [1.0, 1]).sign is None
 
 
 def discrete(kind, n, rng):
@@ -128,7 +128,7 @@ def test_discrete_rows_that_coincide_are_not_counted_once(kind):
             e, u = discrete(kind, n, np.random.default_rng([n, k]))
             found = find_repeats(e, u)
             assert found.groups is None and "duplicate rows" not in [one.name for one in find_causes(e, u)], (n, k)
-            assert not found.is_suspect or found.repeats == "rows" and "other points, or copies" in found.sentence
+            assert not found.is_suspect or found.repeats == "rows" and found.sign == "equal rows"
             told.append(found.is_suspect)
             twice = find_repeats(np.tile(e, 2), np.tile(u, 2))
             assert twice.repeats == "rows" and np.array_equal(twice.groups[:n], twice.groups[n:])
@@ -161,8 +161,8 @@ def test_cases_that_share_probabilities_are_no_copies(kind):
         y = (rng.random(n) < true).astype(float)
         p = {"forest": (true * 100).round() / 100, "sure": np.clip(1.6 * (true - 0.5) + 0.5, 0, 1).round(3)}.get(kind, true)
         if kind == "isotonic": p = IsotonicRegression().fit_transform(true, y)
-        labels, told = repeated_cases(y, p)
-        assert labels is None and (told is None or told.code != "cases_in_blocks")
+        labels, caution = repeated_cases(y, p)
+        assert labels is None and (caution is None or caution.code != "cases_in_blocks")
 
 
 def test_cases_that_are_copies_are_known():
@@ -170,8 +170,10 @@ def test_cases_that_are_copies_are_known():
     p = rng.uniform(0, 1, 400)
     y = (rng.random(400) < p).astype(float)
     for rows in (np.tile(np.arange(400), 2), rng.permutation(np.repeat(np.arange(400), 3)), np.append(np.arange(400), rng.choice(400, 50, replace=False))):
-        labels, told = repeated_cases(y[rows], p[rows])
-        assert np.unique(labels).size == 400 and np.unique(np.column_stack([labels, rows]), axis=0).shape[0] == 400 and told.code in ("cases_in_blocks", "cases_copied")
+        labels, caution = repeated_cases(y[rows], p[rows])
+        assert np.unique(labels).size == 400 and np.unique(np.column_stack([labels, rows]), axis=0).shape[0] == 400 and caution.decides
+        if caution.code == "cases_in_blocks": assert caution.facts == {"rows": 400, "times": 2}
+        else: assert caution.code == "cases_copied" and caution.facts == {"again": rows.size - 400, "n": rows.size}
 
 
 def test_errors_over_many_decades_are_not_taken_for_repeats():
@@ -213,8 +215,9 @@ def test_members_that_resemble_their_neighbours_are_found_in_any_order_of_groups
         rng = np.random.default_rng([seed, 71])
         response, score, group = visits(rng, 5, is_binary)
         for rows in (np.arange(1000), np.argsort(group, kind="stable")):
-            labels, told = related_members(response[rows], score[rows], group[rows])
-            assert labels is not None and np.unique(labels).size >= 20 and told.startswith("Neighbouring members of the file are alike")
+            labels, caution = related_members(response[rows], score[rows], group[rows])
+            assert labels is not None and np.unique(labels).size == caution.facts["blocks"] >= 20
+            assert caution.code == "members_correlated"
 
 
 @pytest.mark.parametrize("by", ["nothing", "group", "score", "response", "group and score", "group and response"])
@@ -227,7 +230,7 @@ def test_members_that_are_unrelated_are_left_alone_however_the_file_is_sorted(by
         response = response + 2 * (group == 0) if seed % 2 else np.where(group == 0, 1.0 * (rng.random(1000) < 0.9), response)
         keys = {"group": group, "score": score, "response": response}
         rows = np.lexsort([keys[name] for name in reversed(by.split(" and "))]) if by != "nothing" else np.arange(1000)
-        found += related_members(response[rows], score[rows], group[rows]) != (None, "")
+        found += related_members(response[rows], score[rows], group[rows]) != (None, None)
     assert found <= 1
 
 
@@ -237,8 +240,8 @@ def test_rows_that_share_an_uncertainty_are_told_only_where_they_are_alike():
     molecule = rng.permutation(np.repeat(np.arange(200), 5))
     u, own, shared = np.exp(0.5 * rng.standard_normal(200))[molecule], rng.standard_normal(1000), rng.standard_normal(200)[molecule]
     found = find_repeats(u * (0.6 * shared + 0.8 * own), u)
-    assert found.repeats == "uncertainties" and found.groups is None and found.sentence.startswith("Rows that share an uncertainty resemble each other (rank correlation")
-    for z in (own, own + 0.5 * np.log(u)): assert not find_repeats(u * z, u).found
+    assert found.repeats == "uncertainties" and found.groups is None and found.sign == "uncertainties" and found.facts["correlation"] > 0.1 and found.facts["pvalue"] < 1e-3
+    for z in (own, own + 0.5 * np.log(u)): assert not find_repeats(u * z, u).is_suspect
 
 
 def test_two_files_of_unlike_errors_are_no_blocks_and_a_stack_is():
@@ -247,8 +250,8 @@ def test_two_files_of_unlike_errors_are_no_blocks_and_a_stack_is():
     for seed in range(40):
         e, u, _ = drawn(600, seed)
         found = find_repeats(np.where(np.arange(600) < 300, 1, 2) * e, u)
-        far += bool(found.found) and found.lag > 3
+        far += found.is_suspect and found.lag > 3
     assert far == 0
     e, u, rng = drawn(700)
     found = find_repeats(np.tile(u, 3) * (0.6 * rng.standard_normal(2100) + 0.8 * np.tile(e / u, 3)), np.tile(u, 3))
-    assert found.lag == 700 and "may hold the same points 3 times" in found.found[0]
+    assert found.lag == 700 and found.sign == "blocks"

@@ -240,10 +240,10 @@ def test_copies_of_members_count_once():
         differ += found.differ.any()
     assert differ <= 3
     both = np.tile(response, 2), np.tile(score, 2), np.repeat([0, 1], 200)
-    assert repeated_members(*both) == (None, "") and repeated_members(response, score, group) == (None, "")
+    assert repeated_members(*both) == (None, None) and repeated_members(response, score, group) == (None, None)
     value = rng.standard_normal(200)
-    labels, note = repeated_members(value[rows], score[rows], group[rows])
-    assert np.unique(labels).size == 200 and len({*zip(labels, rows)}) == 200 and "800 of 1,000" in note
+    labels, caution = repeated_members(value[rows], score[rows], group[rows])
+    assert np.unique(labels).size == 200 and len({*zip(labels, rows)}) == 200 and caution.facts == {"repeated": 800, "n": 1000}
 
 
 def test_members_that_belong_together_make_no_differences():
@@ -255,7 +255,7 @@ def test_members_that_belong_together_make_no_differences():
         group, score = rng.integers(2, size=200)[who], rng.random(1000)
         response = (rng.random(1000) < 1 / (1 + np.exp(-2 * score - 3 * rng.standard_normal(200)[who]))) * 1.0
         found = screen({"y": response, "x": score, "g": group}, response="y", score="x", groups="g", n_resamples=199, rng=1)
-        assert found.note.startswith("Neighbouring members of the file are alike") and found.sentence.endswith(found.note)
+        assert found.note.startswith("Adjacent members have correlated responses") and found.sentence.endswith(found.note)
         differ += found.differ.any()
     assert differ <= 3
     plain = screen({"y": response, "x": score, "g": group}, response="y", score="x", groups="g", method="asymptotic")

@@ -411,6 +411,10 @@ def _zero(caution): return f"All errors of {enumerated([*caution.facts['models']
 
 def _one_bound(caution):
     facts = caution.facts
+    if facts["scored"] == "either":
+        return (f"A bound whose other side is infinite is scored alone, as a {facts['share']:g} % "
+                "quantile of its finite side. The score is the pinball loss divided by "
+                f"{facts['divisor']:.3g}.")
     return (f"All {facts['infinite']} bounds are infinite, so the {facts['scored']} ones alone are "
             f"scored, as {facts['share']:g} % quantiles. The score is the pinball loss divided by "
             f"{facts['divisor']:.3g}.")

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .text import capital, p_text, two_digits
+from .text import (capital, counted, minus, p_text, row_names, signed, two_digits,
+                               value_text)
 
 LINES: dict[str, Any] = {}
 SENTENCES: dict[str, Any] = {}
 METHODS: dict[str, Any] = {}
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'REPEATS', 'CAUTIONS', 'STEPS', 'CAUSES']
 
 # %% ../../nbs/words/37_file.ipynb #cell-014
 def _repeated(facts):
@@ -28,6 +29,58 @@ def _distance(lag):
 
 # %% ../../nbs/words/37_file.ipynb #cell-015b
 _OTHERWISE = "Otherwise limits are too narrow and p-values too small."
+
+# %% ../../nbs/words/37_file.ipynb #cell-102
+def _correlation(facts):
+    "A rank correlation and its p-value, in brackets."
+    return f"(rank correlation {two_digits(facts['correlation'])}, {p_text(facts['pvalue'])})"
+
+# %% ../../nbs/words/37_file.ipynb #cell-103
+def _repeated_rows(repeats):
+    return f"{_repeated(repeats.facts)}, with equal error and u."
+
+# %% ../../nbs/words/37_file.ipynb #cell-104
+def _equal_rows(repeats):
+    return (f"{_repeated(repeats.facts)}. So few values occur that these may be copies or "
+            "different rows.")
+
+# %% ../../nbs/words/37_file.ipynb #cell-105
+def _repeated_errors(repeats):
+    return (f"{_repeated(repeats.facts)}. The file seems to hold several predictions of the same "
+            "rows.")
+
+# %% ../../nbs/words/37_file.ipynb #cell-106
+def _repeated_scaled_errors(repeats):
+    return (f"{_repeated(repeats.facts)}, though the errors differ. The file seems to hold the "
+            "same rows in two units.")
+
+# %% ../../nbs/words/37_file.ipynb #cell-107
+def _equal_uncertainties(repeats):
+    return (f"Rows with the same u have correlated errors {_correlation(repeats.facts)}. They may "
+            "form clusters.")
+
+# %% ../../nbs/words/37_file.ipynb #cell-108
+def _adjacent_rows(repeats):
+    return (f"Adjacent rows have correlated errors {_correlation(repeats.facts)}. They may form "
+            "clusters, or the file is sorted by something that matters.")
+
+# %% ../../nbs/words/37_file.ipynb #cell-109
+def _blocks(repeats):
+    facts = repeats.facts
+    return (f"Rows {facts['lag']:,} apart have correlated errors {_correlation(facts)}. The file "
+            f"may hold the same rows {facts['n'] // facts['lag']} times.")
+
+# %% ../../nbs/words/37_file.ipynb #cell-110
+def _no_repeats(repeats):
+    facts = repeats.facts
+    text = f"No sign of repeats or correlation among {counted(facts['n'])}."
+    if facts["lag"] is None: text += " Adjacent rows were not compared: rows are few or sorted."
+    return f"{text} Only their origin can show that rows are independent."
+
+# %% ../../nbs/words/37_file.ipynb #cell-111
+REPEATS = {"rows": _repeated_rows, "equal rows": _equal_rows, "absolute errors": _repeated_errors,
+           "scaled errors": _repeated_scaled_errors, "uncertainties": _equal_uncertainties,
+           "neighbours": _adjacent_rows, "blocks": _blocks, None: _no_repeats}
 
 # %% ../../nbs/words/37_file.ipynb #cell-016
 def _correlated_rows(caution):
@@ -52,6 +105,22 @@ def _copies(caution):
     return (f"{_repeated(caution.facts)}. If they are copies, pass groups= (--groups). "
             f"{_OTHERWISE}")
 
+# %% ../../nbs/words/37_file.ipynb #cell-118
+def _correlated_members(caution):
+    facts = caution.facts
+    text = ("Adjacent members have correlated responses, given scores and groups. They form "
+            "clusters, or the file is sorted by something that matters. Its "
+            f"{facts['blocks']:,} blocks of {facts['length']:,} are treated as clusters.")
+    if facts["still"]:
+        text += " Even these blocks are correlated, so what is found may be chance."
+    return f"{text} Pass cluster= (--cluster), or shuffle members that are independent."
+
+# %% ../../nbs/words/37_file.ipynb #cell-119
+def _repeated_members(caution):
+    facts = caution.facts
+    return (f"{facts['repeated']:,} of {facts['n']:,} members repeat an earlier one, with equal "
+            "response and score. Copies count once.")
+
 # %% ../../nbs/words/37_file.ipynb #cell-020
 def _check_clusters(step):
     return (f"Find out why {_distance(step.facts['lag'])} are so strongly correlated. If they form "
@@ -59,15 +128,365 @@ def _check_clusters(step):
 
 # %% ../../nbs/words/37_file.ipynb #cell-021
 def _check_drift(step):
-    return f"Find out what changes along the file. {step.facts['sentence']}"
+    return f"Find out what changes along the file. {step.facts['cause'].sentence}"
 
 # %% ../../nbs/words/37_file.ipynb #cell-022
 def _check_file(step):
-    return f"Check the file first. {step.facts['sentence']}"
+    return f"Check the file first. {step.facts['cause'].sentence}"
 
 # %% ../../nbs/words/37_file.ipynb #cell-023
 CAUTIONS = {"correlated_rows": _correlated_rows, "shared_uncertainty": _shared_uncertainty,
             "counted_once": _counted_once, "copies": _copies,
-            "cause": lambda caution: caution.facts["sentence"]}
+            "cause": lambda caution: caution.facts["cause"].sentence,
+            "members_correlated": _correlated_members, "repeated_members": _repeated_members}
 STEPS = {("check", "clusters"): _check_clusters, ("check", "drift"): _check_drift,
          ("check", "file"): _check_file}
+
+# %% ../../nbs/words/37_file.ipynb #cell-122
+_COLUMNS = {"error": "E", "uncertainty": "u"}
+_READINGS = {  # what a column may hold, by the key in `Constant.looks`
+    "expanded 2": "u is an expanded uncertainty (k = 2)",
+    "expanded 3": "u is an expanded uncertainty (k = 3)",
+    "half-width 90": "u is the half-width of a 90 % interval (1.645 standard deviations)",
+    "half-width 95": "u is the half-width of a 95 % interval (1.96 standard deviations)",
+    "half-width 99": "u is the half-width of a 99 % interval (2.58 standard deviations)",
+    "width 95": "u is the full width of a 95 % interval (3.92 standard deviations)",
+    "width at half maximum": "u is a full width at half maximum (2.355 standard deviations)",
+    "interquartile range": "u is an interquartile range (1.349 standard deviations)",
+    "median absolute deviation": "u is a median absolute deviation (0.674 standard deviations)",
+    "mean absolute deviation": "u is a mean absolute deviation (0.798 standard deviations)",
+    "standard error": "u is the standard error of a mean of {0} values",
+    "power of ten": "the units of the two columns differ by a factor of 10^{0}",
+    "units": "one column is in {0}, the other in {1} (a factor of {2:.6g})",
+    "variance": "u is a variance, or each u was estimated from a few values",
+    "root": "u is the square root of a standard deviation",
+    "precision": "u is a weight, one over the variance",
+    "inverse": "u is one over the standard deviation",
+    "log u": "u is the logarithm of a standard deviation",
+    "minus log u": "u is minus the logarithm of a standard deviation",
+    "log variance": "u is the logarithm of a variance",
+    "minus log variance": "u is minus the logarithm of a variance",
+    "log10 u": "u is the decimal logarithm of a standard deviation",
+    "minus log10 u": "u is minus the decimal logarithm of a standard deviation"}
+
+# %% ../../nbs/words/37_file.ipynb #cell-123
+def _reading(reading):
+    "What a column may hold."
+    looks, details = reading
+    return _READINGS[looks].format(*details)
+
+# %% ../../nbs/words/37_file.ipynb #cell-124
+def _because(cause, text):
+    "What may have happened, and how sure that is."
+    return f"{'Possible' if cause.strength == 'possible' else 'Likely'} cause: {text}."
+
+# %% ../../nbs/words/37_file.ipynb #cell-125
+def _share_of(facts):
+    "A number of rows and their share."
+    share = 100 * facts["count"] / facts["n"]
+    digits = 3 if share > 99 else 2
+    return f"{facts['count']:,} of {counted(facts['n'])} ({share:.{digits}g} %)"
+
+# %% ../../nbs/words/37_file.ipynb #cell-126
+def _see(cause):
+    "Which rows."
+    return f"See {row_names(cause.rows, cause.facts['row_names'])}."
+
+# %% ../../nbs/words/37_file.ipynb #cell-128
+def _values(row):
+    "A row's number and values."
+    return (f"row {row['name']} (E = {value_text(row['error'])}, "
+            f"u = {value_text(row['uncertainty'])}, Z = {value_text(row['scaled'])})")
+
+# %% ../../nbs/words/37_file.ipynb #cell-129
+def _times(factor):
+    "A factor, or one over it, whichever is above one."
+    size = max(factor, 1 / factor)
+    return f"{size:.4g}" if size < 999.5 else value_text(size)
+
+# %% ../../nbs/words/37_file.ipynb #cell-130
+def _looks(row):
+    "By what a column of a row looks multiplied or divided: the three likeliest factors."
+    factors = row["factors"][:3]
+    larger = [_times(factor) for factor in factors if factor > 1]
+    smaller = [_times(factor) for factor in factors if factor < 1]
+    ways = [f"multiplied by {' or '.join(larger)}"] * bool(larger)
+    ways += [f"divided by {' or '.join(smaller)}"] * bool(smaller)
+    return f"{_COLUMNS[row['column']]} looks {' or '.join(ways)}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-131
+def _far_rows(cause):
+    "That rows are far from all others."
+    if len(cause.rows) == 1:
+        return f"{capital(_values(cause.facts['shown'][0]))} is far from all other rows."
+    return f"{len(cause.rows):,} rows are far from all others. {_see(cause)}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-132
+def _outlier(cause):
+    if len(cause.rows) == 1: return _far_rows(cause)
+    shown = " ".join(f"For instance {_values(row)}." for row in cause.facts["shown"][:1])
+    return f"{_far_rows(cause)} {shown}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-133
+def _unit_in_a_row(cause):
+    if cause.facts["variant"] == "ratio": return _unit_of_rows(cause)
+    shown = cause.facts["shown"]
+    text = f"{_far_rows(cause)} {_because(cause, 'a wrong unit')}"
+    if len(cause.rows) == 1: return f"{text} Its {_looks(shown[0])}."
+    return f"{text} {' '.join(f'In {_values(row)} {_looks(row)}.' for row in shown)}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-134
+def _unit_of_rows(cause):
+    "Rows whose observed value is in another unit."
+    return (f"In {_share_of(cause.facts)} the observed value is about "
+            f"{value_text(cause.facts['ratio'])} times the predicted one. {_see(cause)} "
+            f"{_because(cause, _reading(cause.facts['reading']))}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-135
+def _mixed_units(cause):
+    facts = cause.facts
+    size = "large" if facts["is_high"] else "small"
+    why = "another unit or another kind of rows"
+    if facts["unit_factor"] is not None:
+        why = f"another unit (a factor of {_times(facts['unit_factor'])})"
+    return (f"{_COLUMNS[facts['column']]} forms two clusters with nothing between. In "
+            f"{_share_of(facts)} it is about {value_text(facts['ratio'])} times as {size} as in "
+            f"the others. {_see(cause)} {_because(cause, why)}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-136
+def _duplicate_rows(cause):
+    facts = cause.facts
+    often = f" Each row occurs {facts['times']} times." if facts["times"] else ""
+    return (f"{_share_of(facts)} repeat the error and u of an earlier row.{often} {_see(cause)} "
+            f"{_because(cause, 'tables were joined or stacked twice')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-137
+def _zero_errors(cause):
+    below = cause.facts["below"]
+    what = "exactly zero" if below is None else f"below {value_text(below)} u"
+    why = _because(cause, "training rows, interpolated values, or missing values filled with 0")
+    return (f"{_share_of(cause.facts)} have errors that are {what}, far more than a continuous "
+            f"distribution gives. {_see(cause)} {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-138
+def _code_for_missing(cause):
+    facts = cause.facts
+    size = "|E|" if facts["column"] == "error" else "u"
+    return (f"{_share_of(facts)} have {size} = {value_text(facts['value'])}, far from all others. "
+            f"{_see(cause)} {_because(cause, 'a code for missing values')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-140
+def _floored(cause):
+    why = _because(cause, "smaller u were raised to a floor, or missing ones were filled in")
+    return (f"{_share_of(cause.facts)} have u = {value_text(cause.facts['value'])}, the smallest "
+            f"value. {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-141
+def _capped(cause):
+    why = _because(cause, "larger u were cut to a cap, or missing ones were filled in")
+    return (f"{_share_of(cause.facts)} have u = {value_text(cause.facts['value'])}, the largest "
+            f"value. {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-142
+def _clipped(cause):
+    return (f"{_share_of(cause.facts)} have |E| = {value_text(cause.facts['value'])}, the largest "
+            f"value. {_because(cause, 'larger errors were clipped')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-143
+def _rounded_uncertainty(cause):
+    facts = cause.facts
+    how = "with one digit each"
+    if facts["step"] is not None: how = f"multiples of {value_text(facts['step'])}"
+    why = _because(cause, f"u was rounded, by up to {100 * facts['change']:.0f} % of its value")
+    return f"u takes only {counted(facts['distinct'], 'value')}, {how}. {why}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-144
+def _rounded_errors(cause):
+    facts = cause.facts
+    return (f"All errors are multiples of {value_text(facts['step'])}, which is "
+            f"{two_digits(facts['ratio'])} times the median u. "
+            f"{_because(cause, 'errors were rounded')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-145
+def _truncated(cause):
+    size = "|E|/u" if cause.facts["of"] == "scaled" else "|E|"
+    why = _because(cause, "rows with larger errors were left out, or errors are uniform")
+    return f"{size} ends at {value_text(cause.facts['end'])} without a tail. {why}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-147
+def _outcomes(cause):
+    why = _because(cause, "each error is an outcome, 0 or 1, minus its predicted probability")
+    return (f"In {_share_of(cause.facts)} u² equals |E| (1 − |E|). {why} Validate the "
+            "probabilities themselves (uqcal calibration).")
+
+# %% ../../nbs/words/37_file.ipynb #cell-148
+def _constant(cause):
+    facts = cause.facts
+    return (f"All {counted(facts['n'])} have u = {value_text(facts['value'])}. "
+            f"{_because(cause, 'one typical error stands for every row')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-149
+def _from_error(cause):
+    facts, why = cause.facts, "u was computed from the errors themselves"
+    if facts["variant"] == "multiple":
+        return (f"In {_share_of(facts)} u is {value_text(facts['ratio'])} × |E|. "
+                f"{_because(cause, why)}")
+    if facts["one_sided"]: why += ", or all predictions are off by the same multiple of u"
+    return (f"The middle 80 % of |E|/u lie within a factor of {two_digits(facts['spread'])}, much "
+            f"closer than in usual distributions. {_because(cause, why)}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-150
+def _sorted(cause):
+    what = "Errors and u are both in sorted order"
+    if cause.facts["variant"] == "ranks": what = "u ranks the errors perfectly"
+    return f"{what}. {_because(cause, 'each column was sorted by itself')}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-151
+def _swapped(cause):
+    return (f"All errors are {cause.facts['sign']} and few are small, while many u are near 0. "
+            f"{_because(cause, 'the two columns were swapped')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-152
+def _squared(cause):
+    return (f"All errors are {cause.facts['sign']} and most are near 0. "
+            f"{_because(cause, 'the column holds squared errors')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-153
+def _absolute(cause):
+    facts = cause.facts
+    many = f"All {facts['n']:,}"
+    if facts["count"] < facts["n"]: many = f"{facts['count']:,} of {facts['n']:,}"
+    why = _because(cause, "the column holds absolute errors, so bias cannot be tested")
+    return f"{many} errors are {facts['sign']}, and many are near 0. {why}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-154
+def _reversed(cause):
+    why = _because(cause, "u is a score that is large for good predictions")
+    return ("Larger errors come with smaller u (rank correlation "
+            f"{two_digits(cause.facts['correlation'])}). {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-155
+def _shifted(cause):
+    facts = cause.facts
+    where = f"{counted(abs(facts['lag']))} {'below' if facts['lag'] > 0 else 'above'}"
+    return (f"Errors match u {where} (rank correlation {two_digits(facts['correlation'])}; "
+            f"{two_digits(facts['within_rows'])} within rows). "
+            f"{_because(cause, 'one column has slipped')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-156
+def _reversed_rows(cause):
+    return ("Errors match u in the reverse order of rows (rank correlation "
+            f"{two_digits(cause.facts['correlation'])}). "
+            f"{_because(cause, 'one column is upside down')}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-157
+def _unrelated(cause):
+    facts = cause.facts
+    how = "barely ranks" if facts["is_weak"] else "does not rank"
+    why = _because(cause, "rows of the two columns do not match, or u is mostly noise")
+    return (f"u {how} the errors (rank correlation {two_digits(facts['correlation'])}; a "
+            f"calibrated u of this spread would reach about {two_digits(facts['expected'])}). "
+            f"{why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-159
+def _level(cause):
+    facts = cause.facts
+    factor, low, high = (value_text(facts[name]) for name in ("ratio", "low", "high"))
+    others = "".join(f" It also fits if {_reading(other)}." for other in facts["others"])
+    return (f"In a typical bin of rows, errors are {factor} × u [{low}, {high}]. "
+            f"{_because(cause, _reading(facts['reading']))}{others}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-160
+def _unit(cause):
+    if cause.facts["variant"] == "level": return _level(cause)
+    return (f"Observed values are about {value_text(cause.facts['ratio'])} times the predicted "
+            f"ones. {_because(cause, _reading(cause.facts['reading']))}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-161
+def _off_centre(facts):
+    "A mean of Z that is not zero."
+    return (f"Z averages {signed(facts['mean'])} instead of 0 ({100 * facts['share']:.0f} % of its "
+            "mean square)")
+
+# %% ../../nbs/words/37_file.ipynb #cell-162
+def _offset(cause):
+    shift = cause.facts["shift"]
+    why = "all errors are shifted"
+    if shift is not None: why += f" by {minus(f'{shift:+.3g}')}"
+    return f"{_off_centre(cause.facts)}. {_because(cause, why)}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-163
+def _bias_with_u(cause):
+    facts = cause.facts
+    why = _because(cause, f"each error has a systematic part of {signed(facts['mean'])} u")
+    return f"{_off_centre(facts)}, and errors are shifted more where u is larger. {why}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-164
+def _change(cause):
+    facts = cause.facts
+    why = _because(cause, "another model, instrument or unit, or correlated rows")
+    return (f"From row {facts['row_name']} on, Z is {value_text(facts['ratio'])} times as large as "
+            f"before. {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-165
+def _drift(cause):
+    facts = cause.facts
+    why = _because(cause, "something drifts, or rows are sorted by something that matters")
+    return (f"Z changes along the file: after row {facts['row_name']} it is "
+            f"{value_text(facts['ratio'])} times as large as before. {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-166
+def _populations(cause):
+    facts = cause.facts
+    why = _because(cause, "two instruments, models or units were mixed")
+    return (f"Z looks like a mixture: in about {100 * facts['share']:.0f} % of the rows it is "
+            f"{value_text(facts['ratio'])} times as large as in the others. {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-167
+def _skewed(cause):
+    far, near = ("above", "below") if cause.facts["is_up"] else ("below", "above")
+    return (f"Z is skewed: it reaches {value_text(cause.facts['ratio'])} times as far {far} its "
+            f"median as {near} it (5 % to 95 % quantile). This is no fault of u by itself. "
+            "Symmetric intervals such as ± 2 u do not fit such errors.")
+
+# %% ../../nbs/words/37_file.ipynb #cell-169
+def _relative(cause):
+    facts = cause.facts
+    why = f"u was multiplied by {facts['feature']}"
+    if facts["power"] > 0: why = f"u was divided by {facts['feature']}, so it is relative"
+    return (f"|Z| grows as {facts['feature']} to the power {two_digits(facts['power'])}. "
+            f"{_because(cause, why)}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-170
+def _unit_in_a_group(cause):
+    facts = cause.facts
+    return (f"In {facts['feature']} {facts['group']}, Z is about {value_text(facts['ratio'])} "
+            f"times as large as elsewhere. {_because(cause, _reading(facts['reading']))}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-171
+def _bias_by_group(cause):
+    facts = cause.facts
+    why = _because(cause, "predictions are biased there, and u may be right")
+    return (f"Errors are shifted in {facts['count']} of {facts['groups']} groups of "
+            f"{facts['feature']} (in {facts['group']}, Z averages {signed(facts['mean'])}). {why}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-172
+CAUSES = {  # by `Cause.name`
+    "outlier": _outlier, "unit in a row": _unit_in_a_row, "mixed units": _mixed_units,
+    "duplicate rows": _duplicate_rows, "zero errors": _zero_errors,
+    "code for missing": _code_for_missing, "floored uncertainty": _floored,
+    "capped uncertainty": _capped, "clipped errors": _clipped,
+    "rounded uncertainty": _rounded_uncertainty, "rounded errors": _rounded_errors,
+    "truncated errors": _truncated, "outcomes as errors": _outcomes,
+    "constant uncertainty": _constant, "uncertainty from error": _from_error,
+    "sorted columns": _sorted, "swapped columns": _swapped, "squared errors": _squared,
+    "absolute errors": _absolute, "reversed": _reversed, "shifted rows": _shifted,
+    "reversed rows": _reversed_rows, "unrelated uncertainty": _unrelated, "unit": _unit,
+    "expanded uncertainty": _level, "half-width": _level, "width": _level,
+    "interquartile range": _level, "median absolute deviation": _level,
+    "mean absolute deviation": _level, "standard error": _level, "variance": _level,
+    "root": _level, "precision": _level, "inverse": _level, "logarithm": _level,
+    "offset": _offset, "bias growing with u": _bias_with_u, "change in the file": _change,
+    "drift": _drift, "two populations": _populations, "skewed errors": _skewed,
+    "relative uncertainty": _relative, "unit in a group": _unit_in_a_group,
+    "bias by group": _bias_by_group}

@@ -176,7 +176,8 @@ def _counted_together(frame, sides):
     if "cluster" in frame or sides is None: return frame, ""
     is_in = (frame["group"].isin(sides) | (sides[1] is None)).to_numpy()
     columns = (frame.loc[is_in, name].to_numpy() for name in ("response", "score", "group"))
-    labels, note = related_members(*columns)
+    labels, caution = related_members(*columns)
+    note = "" if caution is None else caution.sentence
     if labels is None: return frame, note
     side = frame.loc[is_in, "group"].to_numpy() == sides[0]
     if min(np.unique(labels).size, *(3 * np.unique(labels[side == one]).size

@@ -857,13 +857,8 @@ def _blank(models, shown):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #one-bound
 def _one_bound(scoring):
     "What is scored where bounds of one side are infinite."
-    if scoring.end == "either":
-        share = round(100 * scoring.level, 9)
-        return (f"A bound whose other side is infinite is scored alone, as a quantile with "
-                f"{share:g} % of values on its finite side: pinball loss divided by "
-                f"{1 - scoring.level:.3g}.")
-    other = {"lower": "upper", "upper": "lower"}[scoring.end]
-    share = round(100 * (scoring.level if scoring.end == "upper" else 1 - scoring.level), 9)
+    other = {"lower": "upper", "upper": "lower", "either": "either"}[scoring.end]
+    share = round(100 * (1 - scoring.level if scoring.end == "lower" else scoring.level), 9)
     return Caution(code="models_one_bound", facts={
         "infinite": other, "scored": scoring.end, "share": share, "divisor": 1 - scoring.level})
 

@@ -16,8 +16,9 @@ from scipy.special import gammainc, gammaln
 from .._base.inputs import check_choice, check_column, check_labels_agree
 from .._base.kernels import kernel
 from ..sample.repeats import copies_of
-from .._base.results import Result, three_digits
+from .._base.results import Result
 from ..sample.sample import Ordering, Sample, rank_correlation
+from .._words.file import CAUSES
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'Constant', 'suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of',
@@ -42,8 +43,8 @@ class Cause(Result):
         How many times too large the stated values are; None where no factor is involved.
     also : tuple[str, ...]
         Names of mistakes that would look alike.
-    sentence : str
-        What is seen, and what it looks like.
+    facts : dict[str, Any]
+        Numbers, names and codes that its sentence needs.
     rows : np.ndarray
         Positions of the rows concerned, from 0; empty for the whole column.
     """
@@ -54,9 +55,15 @@ class Cause(Result):
     factor: float | None = None  # how many times too large the stated values are; None where no
                                  # factor is involved
     also: tuple[str, ...] = ()  # names of mistakes that would look alike
-    sentence: str = ""  # what is seen, and what it looks like
+    facts: dict[str, Any] = field(repr=False, default_factory=dict)  # numbers, names and codes
+    # that its sentence needs
     rows: np.ndarray = field(  # positions of the rows concerned, from 0; empty for the whole column
         repr=False, compare=False, default_factory=lambda: _no_rows())
+
+    @property
+    def sentence(self) -> str:
+        "What is seen, in which rows, and the likely cause."
+        return CAUSES[self.name](self)
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-003b
 def _no_rows():
@@ -74,55 +81,53 @@ class Constant:
     factor : float
         How many times too large the stated values become.
     looks : str
-        What the column then looks like, after "as if".
+        What the column then holds: the key of its words, such as "half-width 95".
     rarity : float, default 1.0
         0 for what happens daily; counts against it where several fit.
+    details : tuple[Any, ...], default ()
+        What its words need: two units, a power of ten, a number.
     """
 
     name: str  # of the mistake, as in `Cause.name`
     factor: float  # how many times too large the stated values become
-    looks: str  # what the column then looks like, after "as if"
+    looks: str  # what the column then holds: the key of its words, such as "half-width 95"
     rarity: float = 1.0  # 0 for what happens daily; counts against it where several fit
+    details: tuple[Any, ...] = ()  # what its words need: two units, a power of ten, a number
+
+    @property
+    def reading(self) -> tuple[str, tuple[Any, ...]]:
+        "The key of its words, and what these need."
+        return self.looks, self.details
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-004b
 def _unit(factor, units, rarity=1.0):
     "A unit mistaken for another, in either direction."
-    return [Constant("unit", ratio, f"one column were in {one} and the other in {other} "
-                     f"(a factor of {factor:.6g})", rarity)
-            for ratio, one, other in ((factor, *units), (1 / factor, *units))]
+    return [Constant("unit", ratio, "units", rarity, (*units, ratio))
+            for ratio in (factor, 1 / factor)]
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-078
 CONSTANTS = (
-    Constant("expanded uncertainty", 2.0, "expanded uncertainties (k = 2) stood in place of "
-             "standard ones", 0),
-    Constant("half-width", 1.959964, "half-widths of 95 % intervals (1.96 u) stood in place of "
-             "standard uncertainties", 0.2),
-    Constant("expanded uncertainty", 3.0, "expanded uncertainties (k = 3) stood in place of "
-             "standard ones", 1),
-    Constant("width", 3.919928, "whole widths of 95 % intervals (3.92 u) stood in place of "
-             "standard uncertainties", 0.5),
-    Constant("half-width", 1.644854, "half-widths of 90 % intervals (1.645 u) stood in place of "
-             "standard uncertainties", 1.5),
-    Constant("half-width", 2.575829, "half-widths of 99 % intervals (2.58 u) stood in place of "
-             "standard uncertainties", 1.5),
-    Constant("width", 2.354820, "widths at half maximum (2.355 u) stood in place of standard "
-             "uncertainties", 1.5),
-    Constant("interquartile range", 1.348980, "interquartile ranges (1.349 u) stood in place of "
-             "standard deviations", 1),
-    Constant("median absolute deviation", 0.674490, "median absolute deviations (u / 1.4826) "
-             "stood in place of standard deviations", 1),
-    Constant("mean absolute deviation", 0.797885, "mean absolute deviations (u / 1.2533) stood in "
-             "place of standard deviations", 1),
-    *(Constant("standard error", 1 / np.sqrt(m), f"standard errors of means of {m} values (u / "
-               f"√{m}) stood in place of standard deviations", 3) for m in (3, 4, 5, 10, 20, 30)),
-    *(Constant("unit", 10.0**k, f"one of the two columns were in a unit 10^{abs(k)} times that of "
-               "the other", {1: 0.5, 2: 0, 3: 0, 6: 0.5, 4: 1}.get(abs(k), 2))
+    Constant("expanded uncertainty", 2.0, "expanded 2", 0),
+    Constant("half-width", 1.959964, "half-width 95", 0.2),
+    Constant("expanded uncertainty", 3.0, "expanded 3", 1),
+    Constant("width", 3.919928, "width 95", 0.5),
+    Constant("half-width", 1.644854, "half-width 90", 1.5),
+    Constant("half-width", 2.575829, "half-width 99", 1.5),
+    Constant("width", 2.354820, "width at half maximum", 1.5),
+    Constant("interquartile range", 1.348980, "interquartile range", 1),
+    Constant("median absolute deviation", 0.674490, "median absolute deviation", 1),
+    Constant("mean absolute deviation", 0.797885, "mean absolute deviation", 1),
+    *(Constant("standard error", 1 / np.sqrt(m), "standard error", 3, (m,))
+      for m in (3, 4, 5, 10, 20, 30)),
+    *(Constant("unit", 10.0**k, "power of ten",
+               {1: 0.5, 2: 0, 3: 0, 6: 0.5, 4: 1}.get(abs(k), 2), (abs(k),))
       for k in (-12, -9, -8, -7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)),
     *_unit(4.184, ("kJ/mol", "kcal/mol")), *_unit(27.211386, ("eV", "hartree")),
     *_unit(627.509474, ("kcal/mol", "hartree")), *_unit(23.060548, ("kcal/mol", "eV")),
     *_unit(96.485332, ("kJ/mol", "eV"), 1.5), *_unit(2625.499639, ("kJ/mol", "hartree"), 1.5),
     *_unit(8065.543937, ("1/cm", "eV"), 2.5), *_unit(180 / np.pi, ("degrees", "radians")),
-    *_unit(2.54, ("cm", "inches"), 2.5), *_unit(2.302585, ("natural", "decimal logarithms"), 2.5),
+    *_unit(2.54, ("cm", "inches"), 2.5),
+    *_unit(2.302585, ("natural logarithms", "decimal logarithms"), 2.5),
 )
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-005
@@ -221,63 +226,51 @@ class _Line:
         return sorted(found, key=lambda one: one[0])
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-007
-def _shown(sample, row):
-    label = sample.row_label(row)
-    return (f"row {row:,} ({label}{', ' * bool(label)}E = {three_digits(sample.error[row])}, "
-            f"u = {three_digits(sample.uncertainty[row])}, "
-            f"Z = {three_digits(sample.scaled[row])})")
+def _row_names(sample, rows, most=5):
+    "What the first of some rows are called: positions, with labels where there are any."
+    labels = {row: sample.row_label(row) for row in np.asarray(rows)[:most].tolist()}
+    return tuple(f"{row:,} ({label})" if label else f"{row:,}" for row, label in labels.items())
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-007b
-def _times(factor):
-    "A factor as a sentence names it."
-    power = np.log10(factor)
-    if abs(power - round(power)) < 1e-9:
-        return f"10^{abs(round(power))}" if abs(power) > 2.5 else f"{10**abs(round(power))}"
-    return f"{max(factor, 1 / factor):.4g}"
+def _row_facts(sample, row, column=None, factors=()):
+    "A row's name and values, and which of its columns looks multiplied, by one of some factors."
+    return {"name": _row_names(sample, [row])[0], "error": float(sample.error[row]),
+            "uncertainty": float(sample.uncertainty[row]), "scaled": float(sample.scaled[row]),
+            "column": column, "factors": factors}
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-007c
 def _of_row(sample, line, row):
     "What one row that is out of line looks like."
     cost, column, constant = (readings := line.readings(row))[0]
-    others = {f"{'multiplied' if one.factor > 1 else 'divided'} by {_times(one.factor)}"
-              for worse, same, one in readings[1:6] if worse < cost + 2 and same == column}
-    what, begin = ("u" if column == "uncertainty" else "E"), _shown(sample, row)
+    names, rows = _row_names(sample, [row]), np.array([row])
     if cost > min(14.0, line.distance(row) - 8):
-        return Cause(name="outlier", strength="seen", rows=np.array([row]),
-                     sentence=f"R{begin[1:]} is out of line with all others.")
-    how = "multiplied" if constant.factor > 1 else "divided"
-    also = f"; {' or '.join(sorted(others))} would fit as well" if others else ""
-    return Cause(name="unit in a row", strength="likely", rows=np.array([row]),
-                 factor=constant.factor, also=("outlier",),
-                 sentence=f"R{begin[1:]} is out of line with all others, as if its {what} had been "
-                          f"{how} by {_times(constant.factor)}, a unit for instance{also}.")
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-007d
-def _and_more(sample, rows, most=7):
-    "What is said of rows like those before, of which some are named."
-    if rows.size == 1: return f"And {sample.row_names(rows)}."
-    return f"And {rows.size:,} more such rows: {sample.row_names(rows, most)}."
+        facts = {"row_names": names, "shown": (_row_facts(sample, row),)}
+        return Cause(name="outlier", strength="seen", rows=rows, facts=facts)
+    others = {other.factor for worse, same, other in readings[1:6]
+              if worse < cost + 2 and same == column}
+    shown = _row_facts(sample, row, column, (constant.factor, *sorted(others)))
+    return Cause(name="unit in a row", strength="likely", rows=rows, factor=constant.factor,
+                 also=("outlier",),
+                 facts={"variant": "out of line", "row_names": names, "shown": (shown,)})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-084
 def describe_rows(
     sample: Sample,  # errors and uncertainties
-    rows: ArrayLike,  # which: truth values, shape (n,), or different positions from 0; the first
-                      # three are described, ten are named
-) -> str:  # a sentence for each, with its number, E, u, Z and what it looks like
-    """Rows in words: where they stand, what they hold and what may have happened to them.
+    rows: ArrayLike,  # which: truth values, shape (n,), or different positions from 0
+) -> tuple[Cause, ...]:  # one for each row, named "outlier" or "unit in a row"
+    """What may have happened to rows; each sentence names the row, its E, u and Z.
 
     Parameters
     ----------
     sample : Sample
         Errors and uncertainties.
     rows : ArrayLike
-        Which: truth values, shape (n,), or different positions from 0; the first three are
-        described, ten are named.
+        Which: truth values, shape (n,), or different positions from 0.
 
     Returns
     -------
-    str
-        A sentence for each, with its number, E, u, Z and what it looks like.
+    tuple[Cause, ...]
+        One for each row, named "outlier" or "unit in a row".
 
     Raises
     ------
@@ -287,9 +280,7 @@ def describe_rows(
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
-    said = [_of_row(sample, line, row).sentence for row in rows[:3].tolist()]
-    if rows.size > 3: said.append(_and_more(sample, rows[3:]))
-    return " ".join(said)
+    return tuple(_of_row(sample, line, row) for row in rows.tolist())
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-008
 def _by_rows(sample, known):
@@ -309,12 +300,12 @@ def _by_rows(sample, known):
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-008b
 def _together(sample, causes):
-    "One cause of several rows with the same factor: two are described, ten are named."
+    "One cause of several rows with the same factor, of which two are shown and five are named."
     if len(causes) == 1: return causes[0]
     rows = np.concatenate([one.rows for one in causes])
-    said = [one.sentence for one in causes[:2]]
-    if rows.size > 2: said.append(_and_more(sample, rows[2:], 8))
-    return replace(causes[0], rows=rows, sentence=" ".join(said))
+    shown = tuple(one.facts["shown"][0] for one in causes[:2])
+    facts = causes[0].facts | {"shown": shown, "row_names": _row_names(sample, rows)}
+    return replace(causes[0], rows=rows, facts=facts)
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-ratio-2
 _UNITS = [one for one in CONSTANTS if one.name == "unit" and abs(np.log(one.factor)) > 0.75]
@@ -337,12 +328,13 @@ def _by_ratio(sample, observed):
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-ratio-3
 def _apart_by_unit(sample, observed, unit, rows):
-    "The sentence for rows whose observed value is in a unit of its own."
+    "The cause for rows whose observed value is in a unit of its own."
     seen = observed[rows]
     ratio = float(np.median(seen / (seen - sample.error[rows])))
-    return Cause(name="unit in a row", strength="likely", rows=rows, factor=unit.factor, sentence=(
-        f"In {_percent(rows.size, sample.n)} the observed value is about {three_digits(ratio)} "
-        f"times the predicted one: {sample.row_names(rows, 10)}. It looks as if {unit.looks}."))
+    facts = {"variant": "ratio", "count": rows.size, "n": sample.n, "ratio": ratio,
+             "row_names": _row_names(sample, rows), "reading": unit.reading}
+    return Cause(name="unit in a row", strength="likely", rows=rows, factor=unit.factor,
+                 facts=facts)
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-ratio-4
 def _by_whole_ratio(sample, observed):
@@ -358,15 +350,9 @@ def _by_whole_ratio(sample, observed):
         moved = np.abs((observed / unit.factor - predicted) / sample.uncertainty)
         turned = np.abs((observed - predicted * unit.factor) / sample.uncertainty)
         if min(np.median(moved), np.median(turned)) < np.median(np.abs(sample.scaled)) / 3:
-            return _whole("unit", "likely", "Observed values are about "
-                          f"{three_digits(np.exp(middle))} times the predicted ones, as if "
-                          f"{unit.looks}.", factor=unit.factor)
+            facts = {"variant": "ratio", "ratio": float(np.exp(middle)), "reading": unit.reading}
+            return _whole("unit", "likely", facts, factor=unit.factor)
     return []
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-009
-def _percent(count, n):
-    share = 100 * count / n
-    return f"{count:,} of {n:,} rows ({share:.{3 if share > 99 else 2}g} %)"
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-009b
 def _step(x):
@@ -402,14 +388,11 @@ def _zeros(sample):
         rows = np.flatnonzero(size < h)
         if 3 * np.median(error[rows]) > np.median(error): continue  # it is u that is too large
         exact = np.sum(error[rows] == 0)
-        what = ("are exactly zero" if exact > rows.size / 2
-                else f"are smaller than {three_digits(h)} u")
+        facts = {"count": rows.size, "n": n, "row_names": _row_names(sample, rows),
+                 "below": None if exact > rows.size / 2 else float(h)}
         return [Cause(name="zero errors", strength="seen" if exact else "likely", rows=rows,
                       also=("leaked training points", "missing values filled with 0"),
-                      sentence=f"The errors of {_percent(rows.size, n)} {what}, far more than a "
-                               "smooth distribution allows, as if these were training points, "
-                               "interpolated values, or missing ones filled with 0 "
-                               f"({sample.row_names(rows)}).")]
+                      facts=facts)]
     return []
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-010
@@ -424,20 +407,14 @@ def _pile(x, at, n):
 # %% ../../nbs/errors/29_causes.ipynb #cell-010b
 def _piles(sample):
     "Floors and caps."
-    found, n = [], sample.n
-    for x, at, name, what, looks in (
-            (sample.uncertainty, "least", "floored uncertainty", "uncertainties",
-             "smaller ones had been raised to a floor, or missing ones filled in"),
-            (sample.uncertainty, "most", "capped uncertainty", "uncertainties",
-             "larger ones had been cut to a cap, or missing ones filled in"),
-            (np.abs(sample.error), "most", "clipped errors", "errors",
-             "larger ones had been clipped")):
+    found, n, size = [], sample.n, np.abs(sample.error)
+    for x, at, name in ((sample.uncertainty, "least", "floored uncertainty"),
+                        (sample.uncertainty, "most", "capped uncertainty"),
+                        (size, "most", "clipped errors")):
         rows = _pile(x, at, n)
         if rows.size:
-            found.append(Cause(name=name, strength="seen", rows=rows, sentence=(
-                f"The {what} of {_percent(rows.size, n)} are exactly "
-                f"{three_digits(x[rows[0]])}{' in size' if name == 'clipped errors' else ''}, the "
-                f"{'smallest' if at == 'least' else 'largest'} of all, as if {looks}.")))
+            facts = {"count": rows.size, "n": n, "value": float(x[rows[0]])}
+            found.append(Cause(name=name, strength="seen", rows=rows, facts=facts))
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-092
@@ -447,15 +424,15 @@ _CODES = (99.0, 999.0, 9999.0, 99999.0, 1e10, 1e20, 1e30)
 def _sentinels(sample):
     "Codes for missing values that are out of line with the rest."
     found = []
-    for x, what in ((np.abs(sample.error), "error"), (sample.uncertainty, "uncertainty")):
+    for x, column in ((np.abs(sample.error), "error"), (sample.uncertainty, "uncertainty")):
         for code in _CODES:
             rows = np.flatnonzero(x == code)
             if not 0 < rows.size < sample.n / 2: continue
             if code < 3 * np.quantile(x[x != code], 0.99): continue
-            found.append(Cause(name="code for missing", strength="likely", rows=rows, sentence=(
-                f"The {what} of {_percent(rows.size, sample.n)} is {x[rows[0]]:g}, far from the "
-                "others, as if it were a code for a missing value "
-                f"({sample.row_names(rows, 10)}).")))
+            facts = {"count": rows.size, "n": sample.n, "column": column, "value": code,
+                     "row_names": _row_names(sample, rows)}
+            found.append(Cause(name="code for missing", strength="likely", rows=rows,
+                               facts=facts))
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-011
@@ -476,16 +453,14 @@ def _rounding(sample):
     if sample.n < 10 or sample.by_uncertainty.is_constant: return found
     step = _step(u)
     if (_digits(u) == 1 or step > 0.2 * np.median(u)) and not _is_nominal(u, step):
-        found.append(Cause(name="rounded uncertainty", strength="seen", sentence=(
-            f"The uncertainties take {sample.by_uncertainty.labels.size:,} values only, "
-            + ("each with one digit" if _digits(u) == 1 else f"multiples of {step:g}")
-            + ", as if they had been rounded: by up to "
-            f"{100 * min(0.5 * step / u.min(), 0.33) if step else 33:.0f} % of themselves.")))
+        change = min(0.5 * step / u.min(), 0.33) if step else 0.33
+        facts = {"distinct": sample.by_uncertainty.labels.size, "change": float(change),
+                 "step": None if _digits(u) == 1 else float(step)}
+        found.append(Cause(name="rounded uncertainty", strength="seen", facts=facts))
     step = _step(sample.error)
     if step > 0.5 * np.median(u) and np.any(sample.error):
-        found.append(Cause(name="rounded errors", strength="seen", sentence=(
-            f"All errors are multiples of {step:g}, which is {step / np.median(u):.2g} times the "
-            "median uncertainty, as if they had been rounded.")))
+        facts = {"step": float(step), "ratio": float(step / np.median(u))}
+        found.append(Cause(name="rounded errors", strength="seen", facts=facts))
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-rnd2
@@ -504,15 +479,14 @@ def _repeats(sample):
     if extra < 3: return []
     rows = np.setdiff1d(np.arange(n), first)
     same = np.unique(counts)
-    often = f", each row {same[0]} times" if same.size == 1 else ""
-    return [Cause(name="duplicate rows", strength="seen", rows=rows,
-                  sentence=(f"{_percent(extra, n)} repeat the error and the uncertainty of an "
-                            f"earlier row to the last digit{often}, as if tables had been joined "
-                            f"or stacked twice ({sample.row_names(rows)})."))]
+    facts = {"count": extra, "n": n, "times": int(same[0]) if same.size == 1 else None,
+             "row_names": _row_names(sample, rows)}
+    return [Cause(name="duplicate rows", strength="seen", rows=rows, facts=facts)]
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-012
-def _whole(name, strength, sentence, **more):
-    return [Cause(name=name, strength=strength, sentence=sentence, **more)]
+def _whole(name, strength, facts=None, **more):
+    "A cause that concerns the whole column, or rows that `more` names."
+    return [Cause(name=name, strength=strength, facts=facts or {}, **more)]
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-012b
 def _is_sorted(x):
@@ -533,42 +507,34 @@ def _outcomes(sample):
     if sample.n < 8 or not np.all(size < 1): return []
     is_own = np.abs(u - np.sqrt(size * (1 - size))) <= 2e-3 * u
     if is_own.sum() < 0.95 * sample.n: return []
-    return _whole("outcomes as errors", "seen", f"In {_percent(is_own.sum(), sample.n)} u² is "
-                  "|E| (1 − |E|), as if each error were an outcome, 0 or 1, less its stated "
-                  "probability. Judge the probabilities themselves (uqcal calibration).")
+    return _whole("outcomes as errors", "seen", {"count": int(is_own.sum()), "n": sample.n})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-012c
 def _leaks(sample):
     "Uncertainties that are constant, or made from the errors themselves."
     u, size, n = sample.uncertainty, np.abs(sample.scaled), sample.n
     if sample.by_uncertainty.is_constant:
-        return _whole("constant uncertainty", "seen", f"All {n:,} uncertainties are "
-                      f"{three_digits(u[0])}, as if one typical error stood in each row.") \
-            if n > 2 else []
+        facts = {"n": n, "value": float(u[0])}
+        return _whole("constant uncertainty", "seen", facts) if n > 2 else []
     if n < 8 or not np.any(size): return []
     values, counts = np.unique(np.round(np.log(size[size > 0]), 6), return_counts=True)
     if counts.max() > 0.5 * n:
         ratio = float(np.exp(-values[counts.argmax()]))
-        return _whole("uncertainty from error", "seen", f"In {_percent(counts.max(), n)} u is "
-                      f"{three_digits(ratio)} times |E|, as if the uncertainties had been made "
-                      "from the errors themselves.", factor=None)
+        facts = {"variant": "multiple", "count": int(counts.max()), "n": n, "ratio": ratio}
+        return _whole("uncertainty from error", "seen", facts)
     ranks = rank_correlation(sample.by_error_size, sample.by_uncertainty)
     perfect = n >= 12 and ranks > 0.999
     both = _is_sorted(u) and (_is_sorted(sample.error) or _is_sorted(np.abs(sample.error)))
     by_others = (perfect or both) and _ranks_of_others(sample) > 0.999
     if perfect and not by_others:
-        return _whole("sorted columns", "seen", "The uncertainties rank the errors without a "
-                      "fault, as if the two columns had been sorted one by one.")
+        return _whole("sorted columns", "seen", {"variant": "ranks"})
     if both and not by_others:
-        return _whole("sorted columns", "seen", "Errors and uncertainties are both in the order "
-                      "of their values, as if the two columns had been sorted one by one.")
+        return _whole("sorted columns", "seen", {"variant": "order"})
     low, high = np.quantile(np.log(size[size > 0]), [0.1, 0.9])
     if n >= 30 and high - low < 1.0 and ranks > 0.9:
         one_sided = bool(abs(np.mean(np.sign(sample.error))) > 0.9)
-        more = ", or all predictions were off by the same multiple of u" * one_sided
-        return _whole("uncertainty from error", "likely", "The middle 80 % of |E|/u lie within a "
-                      f"factor of {np.exp(high - low):.2g}, far closer than errors of any usual "
-                      f"distribution, as if the uncertainties had been made from the errors{more}.")
+        facts = {"variant": "close", "spread": float(np.exp(high - low)), "one_sided": one_sided}
+        return _whole("uncertainty from error", "likely", facts)
     return []
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-013
@@ -591,26 +557,19 @@ def _signs(sample):
     if n < 12 or 0.005 < np.mean(error < 0) < 0.995 or not np.any(error): return []
     sign = "positive" if np.sum(error > 0) > np.sum(error < 0) else "negative"
     others = min(np.sum(error > 0), np.sum(error < 0))
-    all_n = f"All {n:,}" if not others else f"{n - others:,} of {n:,}"
+    facts = {"sign": sign, "count": int(n - others), "n": n}
     size = np.abs(error)
     noise = 3 * np.sqrt(0.05 / n)
     is_size, is_spread = _near_zero(u), _near_zero(size)
     if n >= 30 and not others and is_size > max(0.02, 0.05 - noise) and is_spread < max(
         0.015, 0.2 * is_size):
-        return _whole("swapped columns", "likely", f"All errors are {sign} and few of them small, "
-                      "while many uncertainties lie near 0, as if the two columns had been "
-                      "swapped.")
+        return _whole("swapped columns", "likely", facts)
     squared = np.sum(size < 0.01 * np.median(size)) > max(3, 0.03 * n)
     if squared and n >= 60 and not others:
         root = np.mean(size / u**2)
-        return _whole("squared errors", "likely" if 0.4 < root < 2.5 else "possible",
-                      f"All errors are {sign} and crowd near 0, as if squared errors stood in "
-                      "place of errors.")
-    if signs_are_lost(sample):
-        return _whole("absolute errors", "likely", f"{all_n} errors are {sign} and many lie near "
-                      "0, as if they had lost their signs; a bias can't be seen then.",
-                      also=("bias",))
-    return []
+        return _whole("squared errors", "likely" if 0.4 < root < 2.5 else "possible", facts)
+    if not signs_are_lost(sample): return []
+    return _whole("absolute errors", "likely", facts, also=("bias",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-025
 def signs_are_lost(
@@ -647,38 +606,25 @@ def _bias(sample):
     offset = (z @ w) / (w @ w)
     lost, lost_growing = np.sum((z - offset * w)**2), np.sum((z - mean)**2)
     share = mean**2 / np.mean(z**2)
-    said = (f"The scaled errors lie around {three_digits(mean)} in place of 0 "
-            f"({100 * share:.0f} % of their mean square)")
+    facts = {"mean": float(mean), "share": float(share), "shift": None}
     if lost < lost_growing * (1 - 2 / n) - 3 * np.sqrt(lost_growing / n):
-        return _whole("offset", "likely", f"{said}, as if all errors had been shifted by "
-                      f"{three_digits(offset)}.", also=("bias",))
+        return _whole("offset", "likely", facts | {"shift": float(offset)}, also=("bias",))
     if lost_growing < lost * (1 - 2 / n) - 3 * np.sqrt(lost / n):
-        return _whole("bias growing with u", "likely", f"{said}, the more the larger u is, as if "
-                      f"each error held a part of {three_digits(mean)} u that is no chance.",
-                      also=("bias",))
-    return _whole("offset", "likely", f"{said}, as if all errors had been shifted.", also=("bias",))
+        return _whole("bias growing with u", "likely", facts, also=("bias",))
+    return _whole("offset", "likely", facts, also=("bias",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-015
 _POWERS: tuple[tuple[str, str, Callable], ...] = (
-    ("variance", "variances stood in place of standard deviations, or each u had been estimated "
-     "from a few values",
-     lambda log_u: 0.5 * log_u),
-    ("root", "square roots of standard deviations stood in place of these",
-     lambda log_u: 2 * log_u),
-    ("precision", "weights 1/u² stood in place of uncertainties", lambda log_u: -0.5 * log_u),
-    ("inverse", "1/u stood in place of u", lambda log_u: -log_u),
-    ("logarithm", "the logarithm of u stood in place of u",
-     lambda log_u: np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus the logarithm of u stood in place of u",
-     lambda log_u: -np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "the logarithm of the variance stood in place of u",
-     lambda log_u: 0.5 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus the logarithm of the variance stood in place of u",
-     lambda log_u: -0.5 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "the decimal logarithm of u stood in place of u",
-     lambda log_u: 2.302585 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus the decimal logarithm of u stood in place of u",
-     lambda log_u: -2.302585 * np.exp(np.minimum(log_u, 6))),
+    ("variance", "variance", lambda log_u: 0.5 * log_u),
+    ("root", "root", lambda log_u: 2 * log_u),
+    ("precision", "precision", lambda log_u: -0.5 * log_u),
+    ("inverse", "inverse", lambda log_u: -log_u),
+    ("logarithm", "log u", lambda log_u: np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "minus log u", lambda log_u: -np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "log variance", lambda log_u: 0.5 * np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "minus log variance", lambda log_u: -0.5 * np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "log10 u", lambda log_u: 2.302585 * np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "minus log10 u", lambda log_u: -2.302585 * np.exp(np.minimum(log_u, 6))),
 )
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-099
@@ -736,20 +682,21 @@ def _columnwise(sample):
         if undo(np.array([1.0])) < undo(np.array([0.0])) and not falls: continue
         new_level, new_shape, *_ = sizes.misfit(undo(sizes.log_u))
         if new_level < 6.6 and new_shape <= min(shape + 6, 60):
-            candidates.append((new_level + new_shape + 2, name, looks, None))
+            candidates.append((new_level + new_shape + 2, name, (looks, ()), None))
     for one in CONSTANTS:
         distance = (centre + np.log(one.factor))**2 / (se**2 + 0.05**2)
         is_plain = abs(np.log(one.factor)) > 0.75 or shape < 17
         if distance < 6.6 and is_plain:
-            candidates.append((distance + shape + 2 * one.rarity, one.name, one.looks, one.factor))
+            cost = distance + shape + 2 * one.rarity
+            candidates.append((cost, one.name, one.reading, one.factor))
     candidates = sorted(candidates, key=lambda one: one[0])
     if not candidates: return []
-    cost, name, looks, factor = candidates[0]
+    cost, name, reading, factor = candidates[0]
     is_off = level > max(9, 1500 / sample.n) or (factor is None and shape - cost > 25)
     if not is_off or base - cost < 9: return []
-    others = list(dict.fromkeys((another, looks_too) for worse, another, looks_too, _
-                                in candidates[1:] if worse < cost + 4 and looks_too != looks))
-    found = _as_if(sample, centre, se, (name, looks, factor), others[:2])
+    others = list(dict.fromkeys((another, other) for worse, another, other, _
+                                in candidates[1:] if worse < cost + 4 and other != reading))
+    found = _as_if(sample, centre, se, (name, reading, factor), others[:2])
     if factor is None and _slope(sample) <= 4:  # a level alone fits one power or another by chance
         return [replace(one, strength="possible") for one in found]
     return found
@@ -770,8 +717,8 @@ def _slope(sample):
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-101
 def _as_if(sample, centre, se, best, others):
-    "The sentence for a whole column."
-    name, looks, factor = best
+    "The cause for a whole column."
+    name, reading, factor = best
     seen = np.exp(centre)
     strength, middle = "likely", np.median(np.abs(sample.scaled)) / 0.6745 / seen  # .66 for t3
     is_common = factor is not None and 0.35 < factor < 2.8 and not 1.9 < factor < 2.1
@@ -779,11 +726,9 @@ def _as_if(sample, centre, se, best, others):
         strength = "possible"  # models are often wrong by as much
     low, high = np.exp(centre - 2 * se), np.exp(centre + 2 * se)
     if factor is not None and not low / 1.05 < 1 / factor < 1.05 * high: strength = "possible"
-    also = "".join(f", or {one}" for _, one in others)
-    digits = "{:,.0f}".format if seen > 100 else three_digits
-    about = (f"In a typical bin errors are about {digits(seen)} times ({digits(low)} to "
-             f"{digits(high)}) as large as predicted")
-    return _whole(name, strength, f"{about}, as if {looks}{also}.", factor=factor,
+    facts = {"variant": "level", "ratio": float(seen), "low": float(low), "high": float(high),
+             "reading": reading, "others": tuple(other for _, other in others)}
+    return _whole(name, strength, facts, factor=factor,
                   also=tuple(dict.fromkeys(n for n, _ in others if n != name)))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-017
@@ -809,26 +754,18 @@ def _link(sample):
                        for k in range(5)])
     if perfect < 0.08 or perfect - seen < 6 / np.sqrt(n) or seen > 0.3 * perfect: return []
     if seen < -0.3 * perfect and seen < -5 / np.sqrt(n):
-        return _whole("reversed", "likely", "Larger errors come with smaller uncertainties (rank "
-                      f"correlation {seen:.2f}), as if u were a score that is large for good "
-                      "predictions.".replace("-", "−"))
+        return _whole("reversed", "likely", {"correlation": seen})
     for k in (1, -1, 2, -2):
         found = _ranks_with(np.roll(size, k), along)
         if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
-            return _whole("shifted rows", "likely", f"Errors go with the uncertainties {abs(k)} "
-                          f"row{'s' if abs(k) > 1 else ''} {'below' if k > 0 else 'above'} (rank "
-                          f"correlation {found:.2f}, {seen:.2f} within rows), as if one column had "
-                          "slipped.".replace("-", "−"))
+            facts = {"lag": k, "correlation": found, "within_rows": seen}
+            return _whole("shifted rows", "likely", facts)
     found = _ranks_with(size[::-1], along)
     if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
-        return _whole("reversed rows", "likely", "Errors go with the uncertainties in the reverse "
-                      f"order of rows (rank correlation {found:.2f}), as if one column had been "
-                      "turned round.")
-    how = "hardly" if seen > 2 / np.sqrt(n) else "do not"
-    return _whole("unrelated uncertainty", "likely", f"Larger errors {how} come with larger "
-                  f"uncertainties (rank correlation {seen:.2f}; right ones of this spread would "
-                  f"reach about {perfect:.2f}), as if the rows of the two columns did not belong "
-                  "together, or u were mostly noise.", also=("permuted rows", "wrong fold"))
+        return _whole("reversed rows", "likely", {"correlation": found})
+    facts = {"correlation": seen, "expected": float(perfect),
+             "is_weak": bool(seen > 2 / np.sqrt(n))}
+    return _whole("unrelated uncertainty", "likely", facts, also=("permuted rows", "wrong fold"))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-018
 def _in_row_order(sample, rest, place):
@@ -845,7 +782,7 @@ def _in_row_order(sample, rest, place):
         first, last = np.sqrt(np.mean(_cut(z[:cut])**2)), np.sqrt(np.mean(_cut(z[cut:])**2))
         ratio = last / max(first, 1e-300)
         if ratio > 1.35 or ratio < 1 / 1.35:
-            found += _steps(sample.row_names([place[cut]]), place, ranks, cut, ratio)
+            found += _steps(_row_names(sample, [place[cut]])[0], place, ranks, cut, ratio)
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-018b
@@ -868,28 +805,22 @@ def _steps(row, place, ranks, cut, ratio):
     n, rows = place.size, np.arange(place.size)
     step = abs(np.corrcoef(ranks, rows >= cut)[0, 1])
     slope = abs(np.corrcoef(ranks, rows)[0, 1])
-    times = f"{three_digits(ratio)} times as large"
+    facts = {"row_name": row, "ratio": float(ratio)}
     if step > 1.03 * slope:
-        return _whole("change in the file", "likely", f"Scaled errors are {times} from {row} on as "
-                      "before, as if the rest came from another model, instrument or unit, or "
-                      "neighbouring rows were alike.", factor=1 / ratio, rows=place[cut:]
-                      if cut > n / 2 else place[:cut], also=("two instruments", "drift"))
-    return _whole("drift", "likely", f"Scaled errors change along the file (after {row} they "
-                  f"are {times} as before), as if something drifted, or rows were sorted by "
-                  "something that matters.", also=("change in the file",))
+        return _whole("change in the file", "likely", facts, factor=1 / ratio,
+                      rows=place[cut:] if cut > n / 2 else place[:cut],
+                      also=("two instruments", "drift"))
+    return _whole("drift", "likely", facts, also=("change in the file",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-019
 def _edge(sample):
     "Errors that end at a sharp edge: no tail above the last fifth of them."
     n = sample.n
     if n < 160: return []
-    for x, what in ((np.abs(sample.scaled), "scaled errors |E|/u"),
-                    (np.abs(sample.error), "errors |E|")):
+    for x, of in ((np.abs(sample.scaled), "scaled"), (np.abs(sample.error), "error")):
         sizes = np.sort(x)[::-1]
         if any(_ends(sizes[:min(n // share, 2000) + 1]) for share in (5, 10, 20)):
-            return _whole("truncated errors", "likely", f"The {what} end at "
-                          f"{three_digits(sizes[0])} without a tail, as if rows with larger ones "
-                          "had been left out, or errors were uniform.")
+            return _whole("truncated errors", "likely", {"of": of, "end": float(sizes[0])})
     return []
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-019b
@@ -905,10 +836,10 @@ def _clusters(sample):
     "Rows in two clusters of u, or of |E|, that the other column does not show."
     found, n, size = [], sample.n, np.abs(sample.scaled)
     if n < 60: return found
-    for x, what in ((sample.uncertainty, "uncertainties"), (np.abs(sample.error), "errors")):
+    for x, column in ((sample.uncertainty, "uncertainty"), (np.abs(sample.error), "error")):
         logs = np.sort(np.log(x[x > 0]))
         edge = max(3, int(0.01 * logs.size))
-        low = edge if what == "uncertainties" else logs.size // 4  # |E| has a tail towards 0
+        low = edge if column == "uncertainty" else logs.size // 4  # |E| has a tail towards 0
         gaps = np.diff(logs[low - 1:logs.size - edge + 1])
         if np.sum(gaps > 0) < 10: continue  # a few levels, as of whole numbers, are no clusters
         at = int(gaps.argmax()) + low
@@ -920,22 +851,20 @@ def _clusters(sample):
         moved = np.log(np.median(size[is_high]) / np.median(size[~is_high]))
         is_zero = np.median(x[~is_high]) < 1e-5 * np.median(x)  # these have a name of their own
         if is_zero or abs(moved) < 0.6 * np.log(ratio): continue
-        found.append(_cluster(sample, np.flatnonzero(is_few), what, ratio, is_few is is_high))
+        found.append(_cluster(sample, np.flatnonzero(is_few), column, ratio, is_few is is_high))
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-107b
-def _cluster(sample, rows, what, ratio, is_high):
-    "The sentence for rows in a cluster of their own."
+def _cluster(sample, rows, column, ratio, is_high):
+    "The cause for rows in a cluster of their own."
     units = [one for one in CONSTANTS if one.name == "unit" and one.factor > 1]
     fit = min(units, key=lambda one: abs(np.log(ratio / one.factor)) + 0.1 * one.rarity)
     close = abs(np.log(ratio / fit.factor)) < 0.3
-    looks = (f"they were in another unit ({_times(fit.factor)})" if close
-             else "they were in another unit or of another kind")
-    return Cause(name="mixed units", strength="likely", rows=rows,
-                 factor=float((fit.factor if close else ratio)**(1 if is_high else -1)), sentence=(
-        f"The {what} fall into two clusters: those of {_percent(rows.size, sample.n)} are about "
-        f"{three_digits(ratio)} times as {'large' if is_high else 'small'} as the others, with "
-        f"nothing between, as if {looks} ({sample.row_names(rows, 10)})."))
+    facts = {"column": column, "count": rows.size, "n": sample.n, "ratio": float(ratio),
+             "is_high": is_high, "unit_factor": fit.factor if close else None,
+             "row_names": _row_names(sample, rows)}
+    return Cause(name="mixed units", strength="likely", rows=rows, facts=facts,
+                 factor=float((fit.factor if close else ratio)**(1 if is_high else -1)))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-020
 def _likelihood_of_one_scale(z2):
@@ -1015,23 +944,16 @@ def _populations(sample):
     if likelihood < _likelihood_of_one_scale(z**2) + 5: return []
     skewed = _likelihood_of_two_sides(z)
     if skewed > likelihood: return _skewed(z) if skewed > likelihood + 5 else []
-    return _whole("two populations", "likely", f"The scaled errors look like a mixture: in about "
-                  f"{100 * share:.0f} % of the rows they are {three_digits(large / small)} times "
-                  "as large as in the others, as if two instruments, models or units had been "
-                  "mixed.",
-                  factor=small / large, also=("mixed units",))
+    facts = {"share": float(share), "ratio": float(large / small)}
+    return _whole("two populations", "likely", facts, factor=small / large, also=("mixed units",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-110b
 def _skewed(z):
-    "The sentence for errors with one long tail."
+    "The cause for errors with one long tail."
     low, middle, high = np.quantile(z, [0.05, 0.5, 0.95])
     up = high + low > 2 * middle
     ratio = (high - middle) / (middle - low) if up else (middle - low) / (high - middle)
-    return _whole("skewed errors", "likely", "The scaled errors are skewed: they reach "
-                  f"{three_digits(ratio)} times as far {'above' if up else 'below'} their median "
-                  f"as {'below' if up else 'above'} it (from the 5 % to the 95 % quantile), with "
-                  "one long tail, which is no fault of the uncertainties by itself; intervals of "
-                  "the same length on either side, ± 2 u for instance, do not fit such errors.")
+    return _whole("skewed errors", "likely", {"ratio": float(ratio), "is_up": bool(up)})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-044
 def _along(sample, name, order, keep):
@@ -1046,10 +968,7 @@ def _along(sample, name, order, keep):
     r = np.corrcoef(x, y)[0, 1]
     slope, se = r * y.std() / x.std(), np.sqrt((1 - r**2) / use.sum()) * y.std() / x.std()
     if abs(abs(slope) - 1) > 0.15 + 2 * se or abs(slope) < 8 * se: return []
-    looks = ("u had been divided by it, a relative uncertainty in place of an absolute one"
-             if slope > 0 else "u had been multiplied by it")
-    return _whole("relative uncertainty", "likely", f"Scaled errors grow like the power "
-                  f"{three_digits(slope)} of {name}, as if {looks}.")
+    return _whole("relative uncertainty", "likely", {"power": float(slope), "feature": name})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-112
 def _by_group(sample, name, order, keep):
@@ -1069,17 +988,15 @@ def _by_group(sample, name, order, keep):
     for k in np.flatnonzero(np.abs(log_ratio) > 1.2):
         fit = min(units, key=lambda one: abs(log_ratio[k] + np.log(one.factor)) + 0.1 * one.rarity)
         if abs(log_ratio[k] + np.log(fit.factor)) > 0.3: continue
+        facts = {"group": str(order.labels[k]), "feature": name, "reading": fit.reading,
+                 "ratio": float(np.exp(log_ratio[k]))}
         found.append(Cause(name="unit in a group", strength="likely", factor=fit.factor,
-                           rows=np.flatnonzero(codes == k), sentence=(
-            f"In group {order.labels[k]} of {name} the scaled errors are about "
-            f"{three_digits(np.exp(log_ratio[k]))} times as large as in others, as if {fit.looks} "
-            "there.")))
+                           rows=np.flatnonzero(codes == k), facts=facts))
     if far.size and not found:
         k = far[np.abs(shift[far]).argmax()]
-        found += _whole("bias by group", "likely", "The errors have a mean of their own in "
-                        f"{far.size} of {counts.size} groups of {name} (Z around "
-                        f"{three_digits(means[k])} in {order.labels[k]}), as if predictions were "
-                        "off there, and not the uncertainties.", also=("bias",),
+        facts = {"count": far.size, "groups": counts.size, "feature": name,
+                 "mean": float(means[k]), "group": str(order.labels[k])}
+        found += _whole("bias by group", "likely", facts, also=("bias",),
                         rows=np.flatnonzero(np.isin(codes, far)))
     return found
 
@@ -1232,7 +1149,7 @@ def find_causes(
 ) -> tuple[Cause, ...]:  # what is seen in the file first; empty where nothing is found
     """Mistakes whose traces the two columns carry, with the rows and the factor concerned.
 
-    Each is a hypothesis: the sentence says what is seen and what it looks like. Nothing is
+    Each is a hypothesis: its sentence says what is seen and the likely cause. Nothing is
     simulated.
 
     Parameters

@@ -441,14 +441,13 @@ def _next_step(findings, causes, repeats, is_grouped, has_conclusions):
     cause = next((cause for cause in causes if cause.strength != "possible" and (
         cause.factor is not None or cause.name in _IN_THE_FILE)), None)
     if cause is not None:
-        return Step(verb="check", why="file", facts={"sentence": cause.sentence,
-                                                     "cause": cause.name})
+        return Step(verb="check", why="file", facts={"cause": cause})
     if _is_much_alike(repeats, is_grouped):
         return Step(verb="check", why="clusters", facts={"lag": repeats.lag})
     is_invalid = any(finding.status == "invalid" for finding in findings)
     drift = next((cause for cause in causes if cause.name == "drift"), None)
     if drift is not None and not is_invalid:
-        return Step(verb="check", why="drift", facts={"sentence": drift.sentence})
+        return Step(verb="check", why="drift", facts={"cause": drift})
     if not has_conclusions and not is_invalid: return Step(verb="validate", why="conclusions")
     return next_step(findings)
 
@@ -589,9 +588,7 @@ def _all_cautions(findings, causes, doubts, settings, conditions):
     if chance is not None and findings[0].kind != "scores": yield chance
     yield from doubts
     for cause in causes:
-        facts = {"cause": cause.name, "strength": cause.strength, "sentence": cause.sentence,
-                 "rows": tuple(cause.rows.tolist())}
-        yield Caution(code="cause", facts=facts, decides=cause.strength != "possible")
+        yield Caution(code="cause", facts={"cause": cause}, decides=cause.strength != "possible")
     yield from conditions
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-032

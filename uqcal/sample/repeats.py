@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ import scipy
 
 from .._base.inputs import check_generator
 from .._base.results import Result
+from .._words.file import REPEATS
 from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
 
@@ -218,14 +220,15 @@ def _neighbours(sample):
 # %% ../../nbs/sample/28_repeats.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
 class Repeats(Result):
-    """Whether rows repeat each other, or resemble their neighbours; what `find_repeats` returns.
+    """Whether rows repeat each other, or are correlated; what `find_repeats` returns.
 
     Attributes
     ----------
     n : int
         Number of rows.
-    found : tuple[str, ...]
-        A sentence for each sign of rows that belong together; empty if none.
+    sign : str | None
+        What was found: "rows", "equal rows", "absolute errors", "scaled errors",
+        "uncertainties", "neighbours" or "blocks"; None if nothing.
     repeated : int
         Rows that repeat an earlier one, in what `repeats` says.
     repeats : str | None
@@ -236,39 +239,40 @@ class Repeats(Result):
         Their rank correlation there, of Z or |Z|.
     pvalue : float | None
         Probability of one as large if rows were unrelated, for all lags tried.
+    facts : dict[str, Any]
+        Numbers of its sentence.
     groups : np.ndarray | None
         A label for each row, equal where rows repeat each other or lie a lag of blocks
         apart; None if unknown.
     """
 
     n: int  # number of rows
-    found: tuple[str, ...]  # a sentence for each sign of rows that belong together; empty if none
+    sign: str | None  # what was found: "rows", "equal rows", "absolute errors", "scaled errors",
+                      # "uncertainties", "neighbours" or "blocks"; None if nothing
     repeated: int  # rows that repeat an earlier one, in what `repeats` says
     repeats: str | None  # "rows", "absolute errors", "scaled errors", "uncertainties"; or None
     lag: int | None  # distance in the file at which rows resemble each other most; None if sorted
     correlation: float | None  # their rank correlation there, of Z or |Z|
     pvalue: float | None  # probability of one as large if rows were unrelated, for all lags tried
+    facts: dict[str, Any] = field(repr=False, default_factory=dict)  # numbers of its sentence
     groups: np.ndarray | None = field(default=None, repr=False, compare=False)  # a label for each
     # row, equal where rows repeat each other or lie a lag of blocks apart; None if unknown
 
     @property
     def is_suspect(self) -> bool:
         "Whether any sign was found."
-        return bool(self.found)
+        return self.sign is not None
 
     @property
     def sentence(self) -> str:
         "What was found."
-        looked = "" if self.lag is not None else (
-            ", though neighbours could not be compared, in rows so few or sorted")
-        return " ".join(self.found) or (f"No sign that any of the {self.n:,} rows belong together"
-                                        f"{looked}; only their origin can tell that none do.")
+        return REPEATS[self.sign](self)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017
 def find_repeats(
     error: ArrayLike,  # errors, shape (n,), in the order of the file
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
-) -> Repeats:  # `.is_suspect`, `.found`, `.groups`, `.sentence`
+) -> Repeats:  # `.is_suspect`, `.sign`, `.groups`, `.sentence`
     """Look for rows that repeat each other and for neighbours in the file that resemble each other.
 
     Ties that rounding makes are no repeats.
@@ -283,7 +287,7 @@ def find_repeats(
     Returns
     -------
     Repeats
-        `.is_suspect`, `.found`, `.groups`, `.sentence`.
+        `.is_suspect`, `.sign`, `.groups`, `.sentence`.
 
     Raises
     ------
@@ -313,18 +317,14 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     beside, chance = (0.0, 1.0) if is_near or what else _beside_one(sample)
     if chance <= 0.001 and beside >= 0.05:
         what, again = "uncertainties", sample.n - sample.by_uncertainty.labels.size
-    words = _WORDS.get("equal rows" if what == "rows" and labels is None else what)
-    found = [] if what is None else [words.format(again=f"{again:,}", n=f"{sample.n:,}",
-                                                  beside=f"{beside:.2f}, p = {chance:.1g}")]
-    if what is None and is_near:
-        near = lag <= 3
-        where = "Neighbouring rows" if near else f"Rows that lie {lag:,} apart"
-        why = ("they may belong together, or the file is sorted by something that matters"
-               if near else f"the file may hold the same points {sample.n // lag} times")
-        found.append(f"{where} resemble each other (rank correlation of scaled errors "
-                     f"{correlation:.2f}, p = {pvalue:.1g}): {why}.")
-        if not near: labels = np.arange(sample.n) % lag
-    return Repeats(n=sample.n, found=tuple(found), repeats=what, repeated=again, lag=lag,
+    if what is None and is_near and lag > 3: labels = np.arange(sample.n) % lag
+    sign, facts = what, {"repeated": again, "n": sample.n, "of": what}
+    if what == "rows" and labels is None: sign = "equal rows"
+    if what == "uncertainties": facts = {"correlation": beside, "pvalue": chance}
+    if what is None:
+        facts = {"n": sample.n, "lag": lag, "correlation": correlation, "pvalue": pvalue}
+        if is_near: sign = "neighbours" if lag <= 3 else "blocks"
+    return Repeats(n=sample.n, sign=sign, facts=facts, repeats=what, repeated=again, lag=lag,
                    correlation=correlation, pvalue=pvalue, groups=labels)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017d
@@ -362,23 +362,13 @@ def copies_of(sample: Sample,  # errors and uncertainties
     is_any = sample.n - int(rows.max()) - 1 > 1
     return rows if is_any and _is_copied(sample, rows) else None
 
-
-_WORDS = {"rows": "{again} of {n} rows repeat an earlier one, error and uncertainty alike.",
-          "equal rows": "{again} of {n} rows equal an earlier one; values are so few that these "
-          "may be other points, or copies.", "absolute errors": "{again} of {n} absolute errors "
-          "repeat an earlier one: the same points seem to be judged more than once.",
-          "scaled errors": "{again} of {n} scaled errors repeat an "
-          "earlier one though the errors do not: the same points seem to be stated in two units.",
-          "uncertainties": "Rows that share an uncertainty resemble each other (rank correlation "
-          "of scaled errors {beside}): they may belong together."}
-
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042
 def repeated_cases(
     y: np.ndarray,  # outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file
     p: np.ndarray,  # stated probabilities, shape (n,), or numbers of what was stated, such that
                     # neighbours are alike
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they must be
-                                                 # copies, None where nothing is known; a caution
+    # copies, None where nothing is known; and a caution, None without a sign
     """Cases that repeat each other, as far as outcomes and probabilities tell.
 
     Parameters
@@ -393,25 +383,24 @@ def repeated_cases(
     -------
     tuple[np.ndarray | None, Caution | None]
         A label for each case, equal where they must be copies, None where nothing is known;
-        a caution.
+        and a caution, None without a sign.
     """
     values, at, count = np.unique(p, return_inverse=True, return_counts=True)
     kinds = int(y.max()) + 1
     cases, code, number = np.unique(kinds * at + y, return_inverse=True, return_counts=True)
     again = y.size - cases.size
-    copied = Caution(code="cases_copied", facts={"again": again, "n": y.size}, decides=True)
+    copies = Caution(code="cases_copied", decides=True, facts={"again": again, "n": y.size})
     if block := _block(code):
         return np.arange(y.size) % block, Caution(
-            code="cases_in_blocks", decides=True,
-            facts={"rows": block, "times": y.size // block})
-    if cases.size >= 20 and np.gcd.reduce(number) > 1: return code, copied
+            code="cases_in_blocks", decides=True, facts={"rows": block, "times": y.size // block})
+    if cases.size >= 20 and np.gcd.reduce(number) > 1: return code, copies
     if again and values.size < 20:
         return None, Caution(code="cases_few_values", facts={"values": values.size})
     if again < max(2, y.size / 100): return None, None
     mean, pvalue = _rows_by_chance(Sample(y, at + 1.0), check_generator(1))
     if pvalue > 0.001 or mean - cases.size < y.size / 100: return None, None
     if np.mean(np.bincount((cases // kinds).astype(int))[count > 1] == 1) > 0.95:
-        return code, copied
+        return code, copies
     return None, Caution(code="cases_agreeing", decides=True)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042b
@@ -427,11 +416,11 @@ def _block(code):
 def related_cases(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,), in the order of the file
     p: np.ndarray,  # stated probabilities, shape (n,)
-    copies: tuple[np.ndarray | None, Caution | None] | None = None,  # what `repeated_cases` says
-                                                                     # of them, if asked already
+    copies: tuple[np.ndarray | None, Caution | None] | None = None,  # what `repeated_cases` says of
+    # them, where it was asked already
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they count
-                                                 # together, None where nothing is known; a caution
-    """Cases that repeat each other, or stretches of the file where neighbours are alike.
+    # together, None where nothing is known; and a caution, None without a sign
+    """Cases that repeat each other, or blocks of the file where neighbours are correlated.
 
     Parameters
     ----------
@@ -440,22 +429,21 @@ def related_cases(
     p : np.ndarray
         Stated probabilities, shape (n,).
     copies : tuple[np.ndarray | None, Caution | None] | None, optional
-        What `repeated_cases` says of them, if asked already.
+        What `repeated_cases` says of them, where it was asked already.
 
     Returns
     -------
     tuple[np.ndarray | None, Caution | None]
         A label for each case, equal where they count together, None where nothing is known;
-        a caution.
+        and a caution, None without a sign.
     """
     labels, caution = repeated_cases(y, p) if copies is None else copies
     if labels is not None: return labels, caution
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
     if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
-    rest = _without_trend(y - p, Ordering.of(p))
-    labels, facts = _stretch_labels(rest, min(y.sum(), y.size - y.sum()))
-    if labels is None: return None, caution
-    return labels, Caution(code="cases_correlated", facts=facts, decides=True)
+    labels, blocks = _stretches(_without_trend(y - p, Ordering.of(p)),
+                               min(y.sum(), y.size - y.sum()), "cases_correlated")
+    return labels, blocks or caution
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042s
 def _stretch_length(rest, rare):
@@ -477,33 +465,22 @@ def _stretch_length(rest, rare):
         if not still or n < 40 * length: return length, still
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042t
-def _stretch_labels(rest, rare):
-    "The number of its stretch for each row of a file whose neighbours are correlated, and facts."
+def _stretches(rest, rare, code):
+    "A number for each row, of its block in a file whose neighbours are correlated, and a caution."
     length, still = _stretch_length(rest, rare)
-    if not length: return None, {}
+    if not length: return None, None
     number = rest.size // length
+    facts = {"blocks": number, "length": length, "still": bool(still)}
     return (np.minimum(np.arange(rest.size) // length, number - 1),
-            {"blocks": number, "length": length, "still": bool(still)})
-
-# %% ../../nbs/sample/28_repeats.ipynb #cell-042tb
-def _stretches(rest, rare, what, beyond):
-    "The number of its stretch for each row of a file whose neighbours are alike, and a sentence."
-    labels, facts = _stretch_labels(rest, rare)
-    if labels is None: return None, ""
-    more = ", and even these are alike, so that what is shown may be chance" * facts["still"]
-    return labels, (
-        f"Neighbouring {what} of the file are alike beyond what {beyond}: they belong together, or "
-        f"the file is sorted by something that matters. Its {facts['blocks']:,} stretches of "
-        f"{facts['length']:,} are taken for what varies{more}; name what belongs together by "
-        f"cluster, or shuffle {what} that are independent.")
+            Caution(code=code, decides=True, facts=facts))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042v
 def repeated_members(
     response: np.ndarray,  # responses, shape (n,), in the order of the file
     score: np.ndarray,  # scores, shape (n,)
     group: np.ndarray,  # labels of the groups, shape (n,)
-) -> tuple[np.ndarray | None, str]:  # a label for each row, equal for copies of a member, None
-                                     # where none are known; and a sentence, "" without a sign
+) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal for copies of a
+    # member, None where none are known; and a caution, None without a sign
     """Members of groups that must be copies of each other.
 
     Parameters
@@ -517,29 +494,29 @@ def repeated_members(
 
     Returns
     -------
-    tuple[np.ndarray | None, str]
+    tuple[np.ndarray | None, Caution | None]
         A label for each row, equal for copies of a member, None where none are known; and a
-        sentence, "" without a sign.
+        caution, None without a sign.
     """
     at = np.unique(score, return_inverse=True)[1]
     if np.isin(response, (0, 1)).all(): labels, _ = repeated_cases(response, at)
     else: labels = copies_of(Sample(response, at + 1.0))
-    if labels is None: return None, ""
+    if labels is None: return None, None
     both = np.unique(labels, return_inverse=True)[1] * (np.unique(group).size + 1)
     both = np.unique(both + np.unique(group, return_inverse=True)[1], return_inverse=True)[1]
     again = both.size - int(both.max()) - 1
-    if not again: return None, ""
-    return both, (f"{again:,} of {both.size:,} members repeat an earlier one, response and score "
-                  "alike, and count once.")
+    if not again: return None, None
+    return both, Caution(code="repeated_members", decides=True,
+                         facts={"repeated": again, "n": both.size})
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042w
 def related_members(
     response: np.ndarray,  # responses, shape (n,), in the order of the file
     score: np.ndarray,  # scores, shape (n,)
     group: np.ndarray,  # labels of the groups, shape (n,)
-) -> tuple[np.ndarray | None, str]:  # a label for each row, equal where they count together, None
-                                     # where nothing is known; and a sentence, "" without a sign
-    """Copies among members of groups, or stretches of the file where neighbours are alike.
+) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal where they count
+    # together, None where nothing is known; and a caution, None without a sign
+    """Copies among members of groups, or blocks of the file where neighbours are correlated.
 
     Parameters
     ----------
@@ -552,18 +529,17 @@ def related_members(
 
     Returns
     -------
-    tuple[np.ndarray | None, str]
+    tuple[np.ndarray | None, Caution | None]
         A label for each row, equal where they count together, None where nothing is known;
-        and a sentence, "" without a sign.
+        and a caution, None without a sign.
     """
-    labels, note = repeated_members(response, score, group)
-    if labels is not None: return labels, note
+    labels, caution = repeated_members(response, score, group)
+    if labels is not None: return labels, caution
     codes, is_binary = np.unique(group, return_inverse=True)[1], np.isin(response, (0, 1)).all()
     value = response if is_binary else scipy.stats.rankdata(response)
-    if _is_in_order(value, score, codes): return None, ""
+    if _is_in_order(value, score, codes): return None, None
     ones = value.sum() if is_binary else value.size / 2
-    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members",
-                      "scores and groups say")
+    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members_correlated")
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x
 def _within_groups(value, score, codes):

@@ -368,7 +368,8 @@ def _clusters(columns, method):
 def _counted_once(columns, method):
     "The columns with clusters that the file shows where none are named, and a sentence on them."
     if "cluster" in columns: return columns, ""
-    labels, note = related_members(columns["response"], columns["score"], columns["group"])
+    labels, caution = related_members(columns["response"], columns["score"], columns["group"])
+    note = "" if caution is None else caution.sentence
     if labels is None: return columns, note
     if method != "auto" or np.unique(labels).size < LEAST_GROUPS:
         return columns, ("Members seem to belong together, which makes differences of chance: name "

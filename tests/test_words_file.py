@@ -1,0 +1,207 @@
+"""What the file itself shows, in words: each sentence is tried with each of its cases, for its numbers, its length and its words."""
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uqcal._words import file
+from uqcal.errors import causes
+from uqcal.errors.causes import CONSTANTS, Cause, causes_of, describe_rows, find_causes
+from uqcal.reports import Caution, Step
+from uqcal.sample.repeats import Repeats, find_repeats, related_cases, related_members, repeated_cases
+from uqcal.sample.sample import Sample
+
+NEVER = re.compile(r"\b(mend\w*|as stated|stated|alike|could be|settle|belong together|like scores|too timid|too extreme|errs|by lot|whoever|somebody|nobody|of their own|"
+                   r"right ones|fairly|undecided|not decided|event ratio|told|taught|learnt|nan|None)\b")
+READINGS = {one.reading for one in CONSTANTS} | {(looks, ()) for _, looks, _ in causes._POWERS}
+
+
+def checked(text):
+    "A text that is fit to print: whole sentences of at most 28 words, none of them on the list."
+    assert text.endswith(".") and "  " not in text and not NEVER.search(text), text
+    for sentence in re.split(r"(?<=[.?]) (?=[A-Z|u])", text): assert len(sentence.split()) <= 28, sentence
+    return text
+
+
+def cause(name, strength="likely", rows=(), **facts):
+    return Cause(name=name, strength=strength, rows=np.array(rows, dtype=np.int64), facts=facts)
+
+
+def row(name="1,020", column=None, factors=()):
+    return {"name": name, "error": -0.169, "uncertainty": 0.00214, "scaled": -79.0, "column": column, "factors": factors}
+
+
+SOME = {"count": 3, "n": 1200, "row_names": ("7 (line 9)", "8 (line 10)", "9 (line 11)")}
+FIFTY = {"rows": range(50), "row_names": tuple(f"{k:,} (line {k + 2:,})" for k in range(5000, 5005))}
+LEVEL = {"variant": "level", "ratio": 0.489, "low": 0.467, "high": 0.511, "reading": ("expanded 2", ()), "others": (("half-width 95", ()), ("power of ten", (2,)))}
+CASES = [  # a cause, and what its sentence must hold
+    (cause("outlier", "seen", [1020], row_names=("1,020",), shown=(row(),)), ["Row 1,020 (E = −0.169, u = 0.00214, Z = −79) is far from all other rows."]),
+    (cause("outlier", "seen", [3, 5], row_names=("3", "5"), shown=(row("3"), row("5"))), ["2 rows are far from all others.", "See rows 3 and 5.", "For instance row 3 (E"]),
+    (cause("unit in a row", rows=[1020], variant="out of line", row_names=("1,020",), shown=(row(column="uncertainty", factors=(0.01,)),)), ["Its u looks divided by 100."]),
+    (cause("unit in a row", rows=[1020], variant="out of line", row_names=("1,020",), shown=(row(column="error", factors=(1e4, 57.29578, 0.01, 1e6)),)), [
+        "Its E looks multiplied by 10,000 or 57.3 or divided by 100."]),
+    (cause("unit in a row", variant="out of line", **FIFTY, shown=(row("5,000 (line 5,002)", "error", (1e3,)), row("5,001 (line 5,003)", "uncertainty", (4.184,)))), [
+        "50 rows are far", "5,004 (line 5,006) and 45 more.", "E looks multiplied by 1,000.", "u looks multiplied by 4.184."]),
+    (cause("unit in a row", rows=[7, 8, 9], variant="ratio", **SOME, ratio=4.56, reading=("units", ("kJ/mol", "kcal/mol", 4.184))), [
+        "In 3 of 1,200 rows (0.25 %) the observed value is about 4.56 times", "rows 7 (line 9), 8 (line 10) and 9 (line 11)", "kJ/mol, the other in kcal/mol (a factor of 4.184)"]),
+    (cause("mixed units", **FIFTY, column="uncertainty", count=50, n=600, ratio=985.0, is_high=True, unit_factor=1e3), [
+        "u forms two clusters", "50 of 600 rows (8.3 %) it is about 985 times as large", "another unit (a factor of 1,000)"]),
+    (cause("mixed units", **FIFTY, column="error", count=50, n=600, ratio=17.0, is_high=False, unit_factor=None), ["E forms", "17 times as small", "another kind of rows"]),
+    (cause("duplicate rows", "seen", **FIFTY, count=50, n=100, times=2), ["50 of 100 rows (50 %)", "Each row occurs 2 times.", "joined or stacked twice"]),
+    (cause("duplicate rows", "seen", **FIFTY, count=50, n=1000, times=None), ["50 of 1,000 rows (5 %) repeat the error and u"]),
+    (cause("zero errors", "seen", [7, 8, 9], **SOME, below=None), ["exactly zero", "See rows"]),
+    (cause("zero errors", rows=[7, 8, 9], **SOME, below=2.5e-5), ["below 2.5e−05 u"]),
+    (cause("code for missing", rows=[7, 8, 9], **SOME, column="error", value=999.0), ["have |E| = 999,"]),
+    (cause("code for missing", rows=[7, 8, 9], **SOME, column="uncertainty", value=99999.0), ["have u = 99,999,"]),
+    (cause("floored uncertainty", "seen", count=60, n=100, value=0.268), ["60 of 100 rows (60 %) have u = 0.268, the smallest", "raised to a floor"]),
+    (cause("capped uncertainty", "seen", count=60, n=100, value=0.268), ["have u = 0.268, the largest", "cut to a cap"]),
+    (cause("clipped errors", "seen", count=60, n=100, value=1.37), ["have |E| = 1.37, the largest", "clipped"]),
+    (cause("rounded uncertainty", "seen", distinct=12, change=0.07, step=None), ["takes only 12 values, with one digit each", "up to 7 %"]),
+    (cause("rounded uncertainty", "seen", distinct=6, change=0.33, step=0.05), ["multiples of 0.05", "up to 33 %"]),
+    (cause("rounded errors", "seen", step=0.6, ratio=2.02), ["multiples of 0.6, which is 2.02 times the median u"]),
+    (cause("truncated errors", of="scaled", end=1.7), ["|E|/u ends at 1.7 without a tail"]),
+    (cause("truncated errors", of="error", end=0.404), ["|E| ends at 0.404"]),
+    (cause("outcomes as errors", "seen", count=1990, n=2000), ["In 1,990 of 2,000 rows (99.5 %) u² equals", "predicted probability", "uqcal calibration"]),
+    (cause("constant uncertainty", "seen", n=2000, value=0.35), ["All 2,000 rows have u = 0.35."]),
+    (cause("uncertainty from error", "seen", variant="multiple", count=400, n=400, ratio=1.0), ["400 of 400 rows (100 %) u is 1 × |E|."]),
+    (cause("uncertainty from error", variant="close", spread=1.65, one_sided=False), ["within a factor of 1.65", "from the errors themselves."]),
+    (cause("uncertainty from error", variant="close", spread=1.65, one_sided=True), ["or all predictions are off by the same multiple of u."]),
+    (cause("sorted columns", "seen", variant="ranks"), ["u ranks the errors perfectly"]),
+    (cause("sorted columns", "seen", variant="order"), ["both in sorted order"]),
+    (cause("swapped columns", sign="positive", count=300, n=300), ["All errors are positive and few are small", "swapped"]),
+    (cause("squared errors", "possible", sign="negative", count=300, n=300), ["All errors are negative", "Possible cause: the column holds squared errors."]),
+    (cause("absolute errors", sign="positive", count=300, n=300), ["All 300 errors are positive", "bias cannot be tested"]),
+    (cause("absolute errors", sign="negative", count=1198, n=1200), ["1,198 of 1,200 errors are negative"]),
+    (cause("reversed", correlation=-0.37), ["rank correlation −0.37"]),
+    (cause("shifted rows", lag=1, correlation=0.52, within_rows=-0.03), ["u 1 row below (rank correlation 0.52; −0.03 within rows)"]),
+    (cause("shifted rows", lag=-2, correlation=0.52, within_rows=0.13), ["u 2 rows above", "0.13 within rows"]),
+    (cause("reversed rows", correlation=0.47), ["reverse order of rows (rank correlation 0.47)"]),
+    (cause("unrelated uncertainty", correlation=0.15, expected=0.58, is_weak=True), ["u barely ranks", "0.15", "about 0.58"]),
+    (cause("unrelated uncertainty", correlation=0.0, expected=0.58, is_weak=False), ["u does not rank"]),
+    (cause("unit", variant="ratio", ratio=958.4, reading=("power of ten", (3,))), ["about 958 times the predicted", "10^3"]),
+    (cause("offset", mean=0.6, share=0.26, shift=0.168), ["Z averages +0.60 instead of 0 (26 %", "shifted by +0.168."]),
+    (cause("offset", mean=-0.6, share=0.26, shift=None), ["Z averages −0.60", "are shifted."]),
+    (cause("bias growing with u", mean=-0.67, share=0.32, shift=None), ["32 %", "a systematic part of −0.67 u"]),
+    (cause("change in the file", row_name="998 (line 1,000)", ratio=2.1), ["From row 998 (line 1,000) on, Z is 2.1 times as large as before."]),
+    (cause("drift", row_name="866", ratio=0.49), ["after row 866 it is 0.49 times"]),
+    (cause("two populations", share=0.31, ratio=5.13), ["about 31 % of the rows it is 5.13 times"]),
+    (cause("skewed errors", ratio=5.39, is_up=True), ["5.39 times as far above its median as below it", "no fault of u"]),
+    (cause("skewed errors", ratio=5.39, is_up=False), ["as far below its median as above it"]),
+    (cause("relative uncertainty", power=1.01, feature="size"), ["|Z| grows as size to the power 1.01", "divided by size, so it is relative"]),
+    (cause("relative uncertainty", power=-0.98, feature="size"), ["to the power −0.98", "multiplied by size"]),
+    (cause("unit in a group", rows=[1], group="B", feature="lab", ratio=3.94, reading=("units", ("kJ/mol", "kcal/mol", 4.184))), ["In lab B, Z is about 3.94 times", "kcal/mol"]),
+    (cause("bias by group", rows=[1], group="C", feature="lab", count=2, groups=5, mean=0.969), ["in 2 of 5 groups of lab (in C, Z averages +0.97)"]),
+]
+for named in ("unit", *sorted({one.name for one in CONSTANTS} - {"unit"} | {name for name, *_ in causes._POWERS})):
+    CASES += [(cause(named, "possible", **LEVEL), ["errors are 0.489 × u [0.467, 0.511].", "Possible cause: u is an expanded uncertainty (k = 2).", "It also fits if u is the half-width of a 95 %", "10^2"])]
+
+
+@pytest.mark.parametrize(("found", "held"), CASES, ids=lambda value: value.name if isinstance(value, Cause) else "")
+def test_a_cause_says_what_is_seen_and_what_it_may_come_from(found, held):
+    text = checked(found.sentence)
+    for part in held: assert part in text, (part, text)
+    checked(Caution(code="cause", facts={"cause": found}).sentence)
+    assert Step(verb="check", why="file", facts={"cause": found}).sentence == f"Check the file first. {text}"
+    assert Step(verb="check", why="drift", facts={"cause": found}).sentence.endswith(text)
+
+
+def test_every_cause_has_its_words_and_each_of_them_is_tried():
+    assert {found.name for found, _ in CASES} == set(file.CAUSES)
+    assert {looks for looks, _ in READINGS} == set(file._READINGS)
+
+
+@pytest.mark.parametrize("reading", sorted(READINGS, key=str), ids=str)
+def test_what_a_column_may_hold_names_its_numbers(reading):
+    text = checked(cause("unit", **LEVEL | {"reading": reading, "others": (reading, reading)}).sentence)
+    for detail in reading[1]: assert (detail if isinstance(detail, str) else f"{detail:.6g}") in text
+
+
+def test_labels_of_rows_stand_beside_their_positions():
+    rng = np.random.default_rng(1)
+    u = np.exp(0.3 * rng.normal(size=400))
+    error = pd.Series(u * rng.normal(size=400), index=pd.RangeIndex(2, 402, name="line"))
+    error.iloc[[5, 9]] = 1e5
+    sample = Sample(error, pd.Series(u, index=error.index))
+    (first, second) = describe_rows(sample, [5, 9])
+    assert first.sentence.startswith("Row 5 (line 7) (E = 100,000, ") and "Row 9 (line 11)" in second.sentence
+    (both,) = (one for one in causes_of(sample) if 5 in one.rows)
+    assert "See rows 5 (line 7) and 9 (line 11)." in checked(both.sentence)
+
+
+def test_real_causes_are_fit_to_print():
+    rng = np.random.default_rng(2)
+    u = 0.3 * np.exp(0.4 * rng.normal(size=600))
+    e = u * rng.normal(size=600)
+    spoilt = [(e, u**2), (e, 2 * u), (e, u[::-1]), (np.abs(e), u), (e + 0.3, u), (np.where(np.arange(600) > 400, 3, 1) * e, u), (e, np.maximum(u, 0.3)), (np.tile(e, 2), np.tile(u, 2))]
+    for columns in spoilt:
+        found = find_causes(*columns, least="possible")
+        assert found
+        for one in found: checked(one.sentence)
+
+
+# ---------------------------------------------------------------- repeats
+
+
+def repeats(sign, **facts):
+    return Repeats(n=facts.get("n", 2), sign=sign, repeated=facts.get("repeated", 0), repeats=None, lag=facts.get("lag"), correlation=None, pvalue=None, facts=facts)
+
+
+REPEATS = [
+    (repeats("rows", repeated=1000, n=2000, of="rows"), ["1,000 of 2,000 rows repeat an earlier one, with equal error and u."]),
+    (repeats("equal rows", repeated=1000, n=2000, of="rows"), ["1,000 of 2,000 rows repeat", "may be copies or different rows"]),
+    (repeats("absolute errors", repeated=60, n=120, of="absolute errors"), ["60 of 120 absolute errors repeat an earlier one.", "several predictions of the same rows"]),
+    (repeats("scaled errors", repeated=60, n=120, of="scaled errors"), ["60 of 120 scaled errors", "in two units"]),
+    (repeats("uncertainties", correlation=0.31, pvalue=1e-9), ["same u have correlated errors (rank correlation 0.31, p < 0.001)"]),
+    (repeats("neighbours", n=1000, lag=1, correlation=0.39, pvalue=4e-4), ["Adjacent rows have correlated errors (rank correlation 0.39, p < 0.001)", "sorted by something"]),
+    (repeats("blocks", n=1000, lag=200, correlation=0.39, pvalue=1e-9), ["Rows 200 apart have correlated errors", "the same rows 5 times"]),
+    (repeats(None, n=1000, lag=2, correlation=0.05, pvalue=0.2), ["No sign of repeats or correlation among 1,000 rows.", "Only their origin can show"]),
+    (repeats(None, n=1, lag=None, correlation=None, pvalue=None), ["among 1 row.", "were not compared: rows are few or sorted"]),
+]
+
+
+@pytest.mark.parametrize(("found", "held"), REPEATS, ids=lambda value: str(value.sign) if isinstance(value, Repeats) else "")
+def test_repeats_say_what_repeats_and_how_often(found, held):
+    text = checked(found.sentence)
+    for part in held: assert part in text, (part, text)
+
+
+def test_every_sign_of_repeats_is_tried():
+    assert {found.sign for found, _ in REPEATS} == set(file.REPEATS)
+    checked(find_repeats([1.0, 2, 1, 2], [1.0, 1, 2, 2]).sentence)
+
+
+CAUTIONS = [
+    (Caution(code="members_correlated", facts={"blocks": 20, "length": 1024, "still": True}), ["Adjacent members have correlated responses", "1,024", "Even these blocks"]),
+    (Caution(code="repeated_members", facts={"repeated": 800, "n": 1000}), ["800 of 1,000 members repeat an earlier one"]),
+    (Caution(code="counted_once", facts={"repeated": 10, "n": 100, "of": "rows"}), ["10 of 100 rows repeat an earlier one and count once"]),
+    (Caution(code="copies", facts={"repeated": 10, "n": 100, "of": "scaled errors"}), ["10 of 100 scaled errors repeat"]),
+    (Caution(code="correlated_rows", facts={"lag": 1, "correlation": 0.39, "pvalue": 1e-9}), ["Adjacent rows", "0.39", "--groups"]),
+    (Caution(code="correlated_rows", facts={"lag": 200, "correlation": 0.39, "pvalue": 1e-9}), ["Rows 200 apart"]),
+    (Caution(code="shared_uncertainty"), ["Rows with the same u"]),
+]
+
+
+@pytest.mark.parametrize(("caution", "held"), CAUTIONS, ids=lambda value: value.code if isinstance(value, Caution) else "")
+def test_cautions_name_their_numbers(caution, held):
+    text = checked(caution.sentence)
+    for part in held: assert part in text, (part, text)
+
+
+def test_every_caution_and_step_is_tried():
+    assert {caution.code for caution, _ in CAUTIONS} | {"cause"} == set(file.CAUTIONS)
+    for lag, where in ((1, "adjacent rows"), (816, "rows 816 apart")):
+        assert where in checked(Step(verb="check", why="clusters", facts={"lag": lag}).sentence)
+
+
+def test_cautions_on_cases_and_members_hold_what_was_counted():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0, 1, 400)
+    y = (rng.random(400) < p) * 1.0
+    assert repeated_cases(y, p) == (None, None) and related_cases(y, p) == (None, None)
+    assert repeated_cases(np.tile(y, 3), np.tile(p, 3))[1] == Caution(code="cases_in_blocks", decides=True, facts={"rows": 400, "times": 3})
+    assert repeated_cases(y, p.round(1))[1] == Caution(code="cases_few_values", facts={"values": 11})
+    assert related_cases(y, p.round(1)) == (None, None)  # is usual, and not said
+    rows = rng.permutation(np.repeat(np.arange(400), 2))
+    labels, caution = related_members(y[rows], p[rows], np.zeros(800))
+    assert np.unique(labels).size == 400 and caution.facts == {"repeated": 400, "n": 800}
