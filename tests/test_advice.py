@@ -291,26 +291,24 @@ def test_a_sentence_on_groups_names_what_each_group_gets(sizes):
     u = np.exp(rng.normal(0, 0.3, kind.size))
     found = GroupScaling().fit(u, np.repeat([*sizes.values()], 150) * u * rng.normal(size=kind.size), {"kind": kind})
     own = dict(zip(map(str, found.labels_), found.factor_[:-1]))
-    seen, unseen = found.sentence.removeprefix("times ").split("; ")
-    assert unseen == f"{three_digits(found.factor_[-1])} in groups that were not seen"
-    told = [one.split(" in ") for one in re.split(", | and ", seen)]
-    named = {name: factor for factor, name in told if "others" not in name}
-    assert all(factor == three_digits(own[name]) for name, factor in named.items())
-    if len(own) <= 4: assert set(named) == set(own)
+    effect = found.effect
+    assert effect["common"] == found.factor_[-1] and all(factor == own[name] for name, factor in effect["factors"])
+    named = {name for name, _ in effect["factors"]}
+    if len(own) <= 4: assert named == set(own) and not effect["others"]
     else:
         rest = [own[name] for name in own if name not in named]
-        assert told[-1] == [f"{three_digits(min(rest))} to {three_digits(max(rest))}", f"{len(rest)} others"]
+        assert (effect["lowest"], effect["highest"], effect["others"]) == (min(rest), max(rest), len(rest))
+    assert all(f"× {three_digits(factor)} in {name}" in found.sentence for name, factor in effect["factors"])
 
 
 @pytest.mark.parametrize("low, high, events", [(0.85, 0.95, 5), (0.3, 0.9, 60), (0.001, 0.3, 200)])
-def test_the_card_on_mean_differences_can_be_invalid(low, high, events):
+def test_the_card_on_calibration_takes_the_verdict(low, high, events):
     rng = np.random.default_rng(0)
     y = np.r_[np.zeros(500), np.ones(events)].astype(int)
     found = calibration_report(y, rng.uniform(low, high, y.size).round(3), rng=0, **QUICK)
-    page = found.to_html()
-    cards = dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", page))
     kuiper = found.adjusted[[test.name for test in found.tests].index("kuiper")]
-    assert found.verdict == "invalid" and kuiper < 0.05 and cards["Mean difference"] == "invalid"
+    cards = dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", found.to_html()))
+    assert found.verdict == "invalid" and kuiper < 0.05 and cards["Calibration"] == "invalid"
     right = rng.uniform(0.1, 0.9, 400)
     fine = calibration_report((rng.random(400) < right) * 1, right, rng=0, **QUICK)
-    assert dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", fine.to_html()))["Mean difference"] != "invalid"
+    assert dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", fine.to_html()))["Calibration"] != "invalid"
