@@ -13,6 +13,7 @@ import scipy
 
 from .._base.inputs import check_generator
 from .._base.results import Result
+from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
@@ -491,8 +492,8 @@ def repeated_members(
     response: np.ndarray,  # responses, shape (n,), in the order of the file
     score: np.ndarray,  # scores, shape (n,)
     group: np.ndarray,  # labels of the groups, shape (n,)
-) -> tuple[np.ndarray | None, str]:  # a label for each row, equal for copies of a member, None
-                                     # where none are known; and a sentence, "" without a sign
+) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal for copies of a member,
+                                              # None where none are known; what to say of them
     """Members of groups that must be copies of each other.
 
     Parameters
@@ -506,29 +507,29 @@ def repeated_members(
 
     Returns
     -------
-    tuple[np.ndarray | None, str]
-        A label for each row, equal for copies of a member, None where none are known; and a
-        sentence, "" without a sign.
+    tuple[np.ndarray | None, Caution | None]
+        A label for each row, equal for copies of a member, None where none are known; what
+        to say of them.
     """
     at = np.unique(score, return_inverse=True)[1]
     if np.isin(response, (0, 1)).all(): labels, _ = repeated_cases(response, at)
     else: labels = copies_of(Sample(response, at + 1.0))
-    if labels is None: return None, ""
+    if labels is None: return None, None
     both = np.unique(labels, return_inverse=True)[1] * (np.unique(group).size + 1)
     both = np.unique(both + np.unique(group, return_inverse=True)[1], return_inverse=True)[1]
     again = both.size - int(both.max()) - 1
-    if not again: return None, ""
-    return both, (f"{again:,} of {both.size:,} members repeat an earlier one, response and score "
-                  "alike, and count once.")
+    if not again: return None, None
+    return both, Caution(code="repeated_members", facts={"repeated": again, "n": both.size})
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042w
 def related_members(
     response: np.ndarray,  # responses, shape (n,), in the order of the file
     score: np.ndarray,  # scores, shape (n,)
     group: np.ndarray,  # labels of the groups, shape (n,)
-) -> tuple[np.ndarray | None, str]:  # a label for each row, equal where they count together, None
-                                     # where nothing is known; and a sentence, "" without a sign
-    """Copies among members of groups, or stretches of the file where neighbours are alike.
+) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal where they count
+                                              # together, None where nothing is known; what to
+                                              # say of them
+    """Copies among members of groups, or stretches of the file where neighbours are correlated.
 
     Parameters
     ----------
@@ -541,18 +542,21 @@ def related_members(
 
     Returns
     -------
-    tuple[np.ndarray | None, str]
+    tuple[np.ndarray | None, Caution | None]
         A label for each row, equal where they count together, None where nothing is known;
-        and a sentence, "" without a sign.
+        what to say of them.
     """
     labels, note = repeated_members(response, score, group)
     if labels is not None: return labels, note
     codes, is_binary = np.unique(group, return_inverse=True)[1], np.isin(response, (0, 1)).all()
     value = response if is_binary else scipy.stats.rankdata(response)
-    if _is_in_order(value, score, codes): return None, ""
+    if _is_in_order(value, score, codes): return None, None
     ones = value.sum() if is_binary else value.size / 2
-    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members",
-                      "scores and groups say")
+    length, still = _stretch_length(_within_groups(value, score, codes), min(ones, value.size - ones))
+    if not length: return None, None
+    number = value.size // length
+    return np.minimum(np.arange(value.size) // length, number - 1), Caution(
+        code="correlated_members", facts={"blocks": number, "length": length, "still": bool(still)})
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x
 def _within_groups(value, score, codes):
