@@ -102,22 +102,22 @@ def difference_sentence(finding: Any,  # of kind "group_difference"
         Sentences.
     """
     facts, both = finding.facts, _both(finding.facts)
-    size = f"{_minus(facts)} is {_mean(finding)} ({_rows(facts)})"
+    size = f"On average {_minus(facts)} is {signed(finding.estimate)} ({_rows(facts)})"
     if finding.status == "invalid":
-        return f"At equal scores, responses of {both} differ: {size}. {_adjusted(finding)}"
+        return f"At equal scores, responses of {both} differ. {size}. {_adjusted(finding)}"
     if finding.reason == "scores":
-        return (f"Responses of {both} differ: {size}. Their scores are not equal, which may explain "
+        return (f"Responses of {both} differ. {size}. Their scores are not equal, which may explain "
                 f"it. {_adjusted(finding)}")
     if finding.reason == "shuffles":
         return (f"{facts['n_resamples']:,} shuffles do not decide whether {both} differ. "
-                f"{capital(size)}. {_adjusted(finding)}")
+                f"{size}. {_adjusted(finding)}")
     if finding.reason == "few":
         return (f"There are too few rows to show a difference of any size between {both}. "
-                f"{capital(size)}.")
+                f"{size}.")
     if finding.reason == "steps":
         return (f"Not tested along the score: too few steps carry the graph of {both}. "
-                f"{capital(size)}.")
-    return f"No difference is found between {both}. {capital(size)}. {_adjusted(finding)}"
+                f"{size}.")
+    return f"No difference is found between {both}. {size}. {_adjusted(finding)}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-others-line
 def others_line(finding: Any,  # of kind "other_groups"
@@ -271,12 +271,12 @@ def average_difference_sentence(finding: Any,  # of kind "difference_average"
     """
     facts, digits = finding.facts, decimals_for(finding.low, finding.high)
     limits = limits_text(finding.low, finding.high, 0.0, sign=True, digits=digits)
-    size = (f"{_minus(facts)} is {signed(finding.estimate, digits)} on average over all scores "
+    size = (f"On average over all scores {_minus(facts)} is {signed(finding.estimate, digits)} "
             f"({100 * facts['confidence']:g} % limits {limits}; {p_text(finding.pvalue)})")
-    if finding.status == "invalid": return f"{capital(size)}."
+    if finding.status == "invalid": return f"{size}."
     if finding.reason == "adjusted":
-        return f"No clear difference on average, adjusted for two questions. {capital(size)}."
-    return f"No difference on average is found. {capital(size)}."
+        return f"No clear difference on average, adjusted for two questions. {size}."
+    return f"No difference on average is found. {size}."
 
 # %% ../../nbs/words/35_groups.ipynb #groups-pair-method
 def pair_method(finding: Any,  # of kind "difference_anywhere" or "cumulative_graph"
@@ -409,7 +409,7 @@ def _number(count, everyone, verb=""):
 def _shown(differ, number, everyone, in_all):
     "How many groups differ, and which of them most."
     who = "groups" if everyone else "pairs of groups"
-    verb = "differs" if number == 1 else "differ"
+    verb = "differs" if len(differ) == 1 else "differ"
     whom = " from everyone" if everyone else ""
     text = f"{len(differ):,} of {number:,} {who} {verb}{whom} at equal scores."
     most = f"Most clearly: {_most(differ)}." if differ[1:] else f"It is {_most(differ)}."
@@ -501,7 +501,7 @@ def pair_conclusion(anywhere: Any,  # the finding of kind "difference_anywhere"
         text = f"No {clear}difference between {both} is found at equal scores."
     digits = decimals_for(average.low, average.high)
     limits = limits_text(average.low, average.high, 0.0, sign=True, digits=digits)
-    return f"{text} {capital(_minus(facts))} is {signed(average.estimate, digits)} on average {limits}."
+    return f"{text} On average {_minus(facts)} is {signed(average.estimate, digits)} {limits}."
 
 # %% ../../nbs/words/35_groups.ipynb #groups-outcome
 def apart_sentence(caution: Any,  # of code "without_groups"
