@@ -337,3 +337,18 @@ def test_experts_run_alike_with_and_without_prequential():
         def partial_fit(self, p, y): self.inner.partial_fit(p, y)
 
     np.testing.assert_array_equal(Tracking(Bare()).prequential(p, y), tobs().prequential(p, y))
+
+
+@pytest.mark.parametrize("made", [lambda: hops(rng=5), lambda: Hedging(rng=np.random.default_rng(5)), lambda: Hedging(OnlinePlattScaling(), rng=5)])
+@pytest.mark.parametrize("kind", [OneAgainstAll, TopLabel])
+def test_classes_of_a_seeded_hedger_draw_apart_and_again_the_same(made, kind):
+    "Mutation: each class with a copy of one generator, so that all draw the same numbers."
+    rng = np.random.default_rng(0)
+    P, y = rng.dirichlet(np.ones(3), 300), rng.integers(0, 3, 300)
+    several = [kind(made()) for _ in range(2)]
+    first, again = (one.prequential(P, y) for one in several)
+    np.testing.assert_array_equal(first, again)
+    draws = [part.rng_.random() for part in several[0].parts_]
+    assert len(set(draws)) == 3
+    twin = kind(made()).prequential(P[:150], y[:150])                       # in two parts as in one
+    np.testing.assert_array_equal(np.asarray(twin), np.asarray(first)[..., :150] if kind is TopLabel else first[:150])

@@ -977,7 +977,7 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     assert found["bias: observed"].reason == "outcome" and "seems to hold" in found["bias: observed"].short
     assert found["average calibration"].status == "valid" and found["bias: predicted"].status != "invalid"
     mended = mend(sign * error, u, **asked)
-    assert not mended.model.shifts and mended.sentence.endswith("Left out, since what was observed seems to be in it: observed.")
+    assert not mended.model.shifts and mended.cautions[-1].facts == {"columns": ("observed",)}
     biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(features={"predicted": predicted}))
     assert biased["bias: predicted"].status == "invalid" and "predicted is known beforehand" in next_step(biased.values())
 

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import (ConformalSets, calibration_graph, calibration_report, comparison_graph, ece_test, expected_calibration_error, kuiper_test, rate_difference,
-                   reliability_diagram, screen, subpopulation_graph, top_label_ece)
+from uqcal import (ConformalSets, OnlineMixture, calibration_graph, calibration_report, compare_models, comparison_graph, ece_test, expected_calibration_error,
+                   kuiper_test, mend_probabilities, rate_difference, reliability_diagram, screen, subpopulation_graph, top_label_ece)
 from uqcal.probabilities.calibration import brier_decomposition, largest_difference
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
 from uqcal.command.cli import main
@@ -14,6 +14,12 @@ from uqcal._base.inputs import check_multiclass, check_outcomes, check_probabili
 from uqcal.subgroups.partition_comparison import comparison_of_partitions
 from uqcal.probabilities.reliability import calibration_error_interval, classwise_ece, debiased_squared_error
 from uqcal.comparison.scores import brier_score, log_loss
+from uqcal.online import calibeating
+from uqcal.online.calibeating import refinement, running_calibration_error, running_sharpness, sharpness, tops
+from uqcal.online.monitor import CalibrationMonitor
+from uqcal.parts.partitions import calibration_of_partitions
+from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling
+from uqcal.subgroups.partition_comparison import comparisons_of_partitions
 from uqcal.probabilities.walk import cumulative_differences
 
 
@@ -30,7 +36,7 @@ def in_parts(frame):
 
 DRAWN = dict(n_resamples=99, rng=0)
 OF_TWO = {  # functions of outcomes and probabilities, each with a number that it finds
-    "calibration_report": lambda y, p, **more: calibration_report(y, p, n_boot=99, **DRAWN, **more).headline,
+    "calibration_report": lambda y, p, **more: calibration_report(y, p, n_boot=99, **DRAWN, **more).to_dict(),
     "expected_calibration_error": expected_calibration_error, "reliability_diagram": lambda y, p, **more: reliability_diagram(y, p, **more).ece,
     "calibration_error_interval": lambda y, p, **more: calibration_error_interval(y, p, n_boot=99, rng=0, **more).ece_limit,
     "debiased_squared_error": debiased_squared_error, "ece_test": lambda y, p, **more: ece_test(y, p, **DRAWN, **more).statistic,
@@ -43,7 +49,13 @@ OF_TWO = {  # functions of outcomes and probabilities, each with a number that i
     "calibration_graph": lambda y, p, **more: calibration_graph(y, p, **DRAWN, **more).kuiper_pvalue,
     "cumulative_differences": lambda y, p, **more: cumulative_differences(y, p, **more).tolist(),
 }
-UNWEIGHTED = {"brier_score": lambda y, p, **more: brier_score(y, p, **more).sum(), "log_loss": lambda y, p, **more: log_loss(y, p, **more).sum()}
+FITS = {kind.__name__: lambda y, p, kind=kind, **more: kind().fit(p, y, **more).predict(p).tolist()
+        for kind in (PlattScaling, BetaScaling, HistogramBinning, IsotonicCalibration)}
+OVER_TIME = {find.__name__: lambda y, p, find=find, **more: np.ravel(find(y, p, **more)).tolist()
+             for find in (calibeating.calibration_error, sharpness, refinement, running_calibration_error, running_sharpness)}
+WHOLE = {"mend_probabilities": lambda y, p, **more: mend_probabilities(y, p, n_boot=99, **DRAWN, **more).mended.tolist(),
+         "compare_models": lambda y, p, **more: compare_models(y, {"a": p, "b": [0.5] * len(p)}, score="brier", n_boot=99, rng=0, **more).sentence}
+UNWEIGHTED = FITS | OVER_TIME | WHOLE | {"brier_score": lambda y, p, **more: brier_score(y, p, **more).sum(), "log_loss": lambda y, p, **more: log_loss(y, p, **more).sum()}
 
 
 @pytest.mark.parametrize("name", [*OF_TWO, *UNWEIGHTED])
@@ -78,9 +90,49 @@ def test_graphs_and_screens_take_labels_and_truth_values():
     none = comparison_graph(words[at], s[at], ["no"] * int((~at).sum()), s[~at], pos_label="yes", **DRAWN)
     assert none.average_difference == comparison_graph(r[at], s[at], np.zeros((~at).sum()), s[~at], **DRAWN).average_difference
     assert rate_difference(r[at] == 1, r[~at] == 1).estimate == rate_difference(r[at], r[~at]).estimate
-    with pytest.raises(TypeError, match="outcome_a == 'yes'$"): rate_difference(words[at], words[~at])
+    assert rate_difference(words[at], words[~at], pos_label="yes") == rate_difference(r[at], r[~at])
+    assert rate_difference(words[at], ["no"] * 9, pos_label="yes").rate_b == 0 and rate_difference(r[at] + 1, pd.Series([1, 2, 1]), pos_label=2).rate_b == 1 / 3
+    with pytest.raises(TypeError, match="outcome_a == 'yes', or pos_label='yes'"): rate_difference(words[at], words[~at])
+    with pytest.raises(ValueError, match=r"pos_label must be a label of outcome_a and outcome_b \('no', 'yes'\)"): rate_difference(words[at], words[~at], pos_label="x")
     one, other = (comparison_of_partitions(in_parts(frame), "a", "b", response=name, score="s", group="g") for name in ("r", "true"))
     assert one.kuiper == other.kuiper
+    with pytest.raises(ValueError, match="pos_label is for score='brier' or 'log loss'"): compare_models(r, {"a": (s, s + 1), "b": (s, s + 2)}, pos_label=1)
+
+
+@pytest.mark.parametrize("made", [OnlineMixture, tops, CalibrationMonitor, lambda: PeriodicRefit(PlattScaling())])
+def test_streams_learn_truth_values_and_say_what_makes_them_of_labels(made):
+    _, p, y, _, _ = cases(3)
+    words = np.where(y == 1, "spam", "ham")
+    taught, truth = made().partial_fit(p, words == "spam"), made().partial_fit(p, y)
+    if hasattr(taught, "predict"): assert np.array_equal(taught.predict(p), truth.predict(p))
+    with pytest.raises(TypeError, match="which label is 1, of 'ham', 'spam'. type y_true == 'spam'$"): made().partial_fit(p, words)
+    with pytest.raises(TypeError, match="which label is 1. type y_true == LABEL, with this label"): made().partial_fit(0.3, "ham")
+    with pytest.raises(ValueError, match="which label is 1. type y_true == LABEL"): made().partial_fit(0.3, 2)
+
+
+@pytest.mark.parametrize("kind", ["words", "two", "true"])
+def test_a_table_in_parts_has_a_positive_label_though_a_part_may_hold_the_other_alone(kind, tmp_path, capsys):
+    _, p, y, g, _ = cases(5)
+    frame = pd.DataFrame(dict(words=np.where(y == 1, "spam", "ham"), two=y + 1, true=y == 1, y=y, score=p, q=p**1.2, group=g)).sort_values("y", ignore_index=True)
+    table, label = in_parts(frame), {"words": "spam", "two": 2, "true": True}[kind]
+    found, truth = calibration_of_partitions(table, kind, pos_label=label, rng=0, n_boot=99), calibration_of_partitions(table, "y", rng=0, n_boot=99)
+    assert found.sentence == truth.sentence and found.n_passes == truth.n_passes + 1
+    found, truth = (comparisons_of_partitions(table, response=name, **more) for name, more in ((kind, dict(pos_label=label)), ("y", {})))
+    assert found.sentence == truth.sentence and found.n_passes == truth.n_passes + 1
+    with pytest.raises(ValueError, match=f"pos_label must be a label of {kind}"): calibration_of_partitions(table, kind, pos_label="eggs")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    commands = (["calibration", "--outcome"], ["compare", "--group", "group", "--score", "score", "--response"],
+                ["compare-models", "--score", "brier", "--model", "a=score", "--model", "b=q", "--observed"])
+    for file in ("t.csv", "t.parquet"):
+        for command in commands:
+            said = []
+            for column, more in (("y", []), (kind, ["--positive", str(label)])):
+                in_part = [] if command[0] == "compare-models" else ["--dask"]
+                with pytest.raises(SystemExit) as ended: main([command[0], str(tmp_path / file), *command[1:], column, *more, *in_part])
+                assert not ended.value.code
+                said.append(capsys.readouterr().out.split("\n\n")[1:3])
+            assert said[0] == said[1]
 
 
 def test_rows_of_weight_zero_are_as_if_they_were_not_there():
@@ -225,3 +277,11 @@ def test_the_command_line_takes_labels_truth_values_and_rows_of_weight_zero(caps
     assert code == 2 and "--positive names the label of 1" in err
     code, out, _ = on_screen(capsys, "mend", "all.csv", "--outcome", "word", "--positive", "spam", "--score", "s", "--out", "mended.csv")
     assert code == 0 and len(pd.read_csv("mended.csv")) == 300
+
+
+@pytest.mark.parametrize("shape", [None, 3, lambda self: (3,)])
+def test_a_distribution_in_the_place_of_probabilities_is_refused_whatever_its_shape_is(shape):
+    from scipy import stats
+    made = stats.norm(0, 1) if shape is None else type("Distribution", (), {"shape": shape})()
+    for find in (expected_calibration_error, top_label_ece):
+        with pytest.raises((TypeError, ValueError), match="y_prob must (be a 1-D array of numbers, got|have shape)"): find(np.array([0, 1, 0]), made)

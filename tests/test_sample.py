@@ -14,7 +14,7 @@ from scipy import stats
 from uqcal.sample import sample as module
 from uqcal._base.inputs import check_errors
 from uqcal.sample.sample import (
-    Ordering, RegressionErrors, Sample, bin_means, bin_starts, eleven_digit_keys, eleven_digits, equal_count_bins, rank_correlation,
+    Ordering, RegressionErrors, Sample, bin_means, bin_starts, eleven_digit_keys, eleven_digits, equal_count_bins, rank_correlation, whole_run_bins,
 )
 
 TIED = arrays(np.float64, st.integers(1, 40), elements=st.integers(0, 6).map(float))
@@ -321,3 +321,12 @@ def test_the_order_of_some_points_is_that_of_their_values():
     for name in ("order", "start", "labels"): np.testing.assert_array_equal(getattr(kept, name), getattr(fresh, name))
     named = Sample(values, np.ones(7)).along(["b", "a", "b", "c", "c", "a", "a"]).keep(np.array([0, 1, 3, 4]))
     assert named.kind == "groups" and named.labels.tolist() == ["b", "a", "c"] and named.counts.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("values", [[1, 1, 1, 2, 2, 3], [1.0] * 9, list(range(40)), [1, 1, 2, 2, 2, 2, 2, 2, 3]])
+@pytest.mark.parametrize("n_bins", [1, 3, 9])
+def test_bins_of_whole_runs_hold_no_part_of_one(values, n_bins):
+    along = Ordering.of(np.array(values, float))
+    start = whole_run_bins(along, n_bins)
+    assert start[0] == 0 and start[-1] == along.n and np.isin(start, along.start).all() and len(start) <= n_bins + 1 and (np.diff(start) > 0).all()
+    if along.counts.max() == 1 and n_bins <= along.n: np.testing.assert_array_equal(start, bin_starts(along.n, n_bins))

@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike
 # %% auto #0
 __all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
            'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
-           'read_responses', 'check_weights', 'check_binary', 'check_multiclass', 'check_labels', 'place_labels',
-           'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator', 'boxed']
+           'read_responses', 'positive_in_groups', 'check_weights', 'check_binary', 'check_multiclass', 'check_labels',
+           'place_labels', 'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices',
+           'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -671,6 +672,9 @@ def _which_label(array, name, pos_label):
     except (TypeError, ValueError): return ""
     is_number = all(isinstance(one, (int, float)) and one == np.rint(one) for one in found)
     if not (isinstance(found[-1], str) or is_number and len(found) <= 1000): return ""
+    if len(found) == 1:
+        option = "" if pos_label is not None else ", or pos_label=LABEL"
+        return f"; which label is 1? type {name} == LABEL{option}, with this label"
     shown = ", ".join(f"{one!r:.40}" for one in found[:5]) + ", …" * (len(found) > 5)
     option = "" if pos_label is not None or len(found) > 2 else f", or pos_label={found[-1]!r:.40}"
     return (f"; which label is 1, of {shown}? type {name} == {found[-1]!r:.40}{option}"
@@ -805,6 +809,41 @@ def read_responses(
     if is_event or _is_named(pos_label):
         return check_outcomes(values, name, pos_label)
     return read_vector(values, name)
+
+# %% ../../nbs/base/00_inputs.ipynb #cell-026sg
+def positive_in_groups(
+    responses: Sequence[ArrayLike],  # of several groups, shape (n,) each
+    names: Sequence[str],  # what the caller calls them
+    pos_label: Any,  # the label that counts as 1; None leaves all as they are
+) -> list[ArrayLike]:  # as they are, or 0.0 and 1.0 with the labels that pandas gave to rows
+    """Responses of several groups that share their labels, as 0 and 1 once one of these is named.
+
+    Parameters
+    ----------
+    responses : Sequence[ArrayLike]
+        Of several groups, shape (n,) each.
+    names : Sequence[str]
+        What the caller calls them.
+    pos_label : Any
+        The label that counts as 1; None leaves all as they are.
+
+    Returns
+    -------
+    list[ArrayLike]
+        As they are, or 0.0 and 1.0 with the labels that pandas gave to rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_outcomes`.
+    """
+    if pos_label is None: return list(responses)
+    labels = [read_array(one, name).astype(object) for one, name in zip(responses, names)]
+    flags = check_outcomes(np.concatenate(labels), " and ".join(names), pos_label)
+    parts = np.split(flags, np.cumsum([one.size for one in labels])[:-1])
+    return [pd.Series(part, index=one.index) if isinstance(one, pd.Series) else part
+            for part, one in zip(parts, responses)]
+
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-026c
 def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,); None for equal ones

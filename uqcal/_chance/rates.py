@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betainc, comb, ndtri, stdtr, stdtrit
 
-from .._base.inputs import check_fraction, check_labels_agree, check_outcomes, check_weights
+from .._base.inputs import (check_fraction, check_labels_agree, check_outcomes, check_weights,
+                                positive_in_groups)
 from .._base.results import Interval, Result
 
 # %% auto #0
@@ -327,6 +329,7 @@ def rate_difference(
     weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); None for equal ones
     weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,); None for equal ones
     confidence: float = 0.95,  # level of the interval, in (0, 1)
+    pos_label: Any = None,  # which of two labels counts as 1, unless outcomes hold 0 and 1
 ) -> RateDifference:  # first rate minus second
     """Compare the average rates of two groups of independent outcomes.
 
@@ -342,6 +345,8 @@ def rate_difference(
         Weights ≥ 0, shape (n_b,); None for equal ones.
     confidence : float, default 0.95
         Level of the interval, in (0, 1).
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless outcomes hold 0 and 1.
 
     Returns
     -------
@@ -354,10 +359,12 @@ def rate_difference(
         For input that `check_outcomes` or `check_weights` refuses.
     """
     rates = []
+    outcome_a, outcome_b = positive_in_groups((outcome_a, outcome_b), ("outcome_a", "outcome_b"),
+                                              pos_label)
     for outcome, weight, side in ((outcome_a, weight_a, "a"), (outcome_b, weight_b, "b")):
         names = f"outcome_{side}", f"weight_{side}"
         check_labels_agree(**dict(zip(names, (outcome, weight))))
-        y = check_outcomes(outcome, names[0])
+        y = check_outcomes(outcome, names[0], None)
         w = check_weights(weight, y.size, names[1])
         rates += [float(np.average(y, weights=w)), cases_of(y, w)]
     return rate_difference_of(*rates, confidence=confidence)

@@ -71,6 +71,7 @@ def value_text(x: float,  # a value of a column
         "0.0857", "1,234".
     """
     if x != x: return "–"
+    if np.isinf(x): return two_digits(x)
     return minus(f"{x:.3g}" if abs(x) < 999.5 or abs(x) >= 1e7 else f"{x:,.0f}")
 
 # %% ../../nbs/words/05_text.ipynb #cell-018

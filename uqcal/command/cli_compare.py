@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
@@ -18,9 +17,11 @@ from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Gro
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
                                      Thousands, Verbose, Where, aligned, as_json, as_labels, check_outputs,
                                      check_sizes, cores, deliver, differing, first_words, how_read,
-                                     in_python, is_mended, new_app, on_lines, on_one_line,
+                                     in_python, is_mended, label_in_parts, new_app,
+                                     on_lines, on_one_line,
                                      open_parts, option, options_in_parts, outcomes_of, points_of,
-                                     refuse_crossed, row_details, screen_text, shows_bar, source_facts,
+                                     refuse_crossed, row_details, screen_text, shows_bar,
+                                     source_facts,
                                      tell_of_parts, typed, wrapped)
 from .._base.inputs import printable
 from .._base.tables import UnknownColumn, read_table
@@ -299,8 +300,8 @@ def _comparison_numbers(result):
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-057d
 def _comparison_in_parts(context):
     "Compare groups of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "response", "score", "group", "a", "b", "everyone",
-                              "verbose")
+    params = options_in_parts(context, "response", "score", "group", "positive", "a", "b",
+                              "everyone", "verbose")
     columns = differing([params[name] for name in ("response", "score", "group", "weight")])
     sides = params["a"], params["b"]
     _check_sides(*sides, params["everyone"])
@@ -308,7 +309,9 @@ def _comparison_in_parts(context):
                                                       comparisons_of_partitions)
     named = dict(zip(("response", "score", "group", "weight"), columns),
                  progress=shows_bar(params["progress"]))
-    with open_parts(params, list(filter(None, columns)), [columns[2]]) as table:
+    texts = [columns[2], *([columns[0]] if params["positive"] is not None else [])]
+    with open_parts(params, list(filter(None, columns)), texts) as table:
+        named["pos_label"] = label_in_parts(table, columns[0], params["positive"])
         result = (comparisons_of_partitions(table, against="all" if params["everyone"] else "pairs",
                                             **named) if sides[0] is None
                   else comparison_of_partitions(table, *sides, **named))
@@ -429,19 +432,20 @@ def _compare_models(
     observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
     score: Annotated[str, _SCORE] = "log", dof: Annotated[float | None, _DOF] = None,
     level: Annotated[float | None, _LEVEL] = None,
-    groups: Groups = None,
+    groups: Groups = None, positive: Positive = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
     n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     seed: Seed = 0, jobs: Jobs = -1,
     report: Report = None,
-    json_file: JsonFile = None,
+    json_file: JsonFile = None, verbose: Verbose = False,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     check_outputs(file, jobs, report=report, json=json_file)
     check_sizes(n_boot=n_boot)
     score = _check_scoring(score.replace(" ", "-"), level, dof)
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
-    table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how)
+    table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how,
+                                              positive)
     from uqcal.comparison.model_comparison import compare_models
     found = compare_models(
         y_true, predictions, score=score, dof=np.inf if dof is None else dof,
@@ -453,9 +457,9 @@ def _compare_models(
                "Seed": str(seed)} | row_details(source_facts(table))
     for name, call in calls.items():
         details |= dict(zip((f"To recalibrate {name}", f"{name} in Python"), on_one_line(*call)))
-    deliver(_models_text(found, table, calls), as_json(
+    deliver(_models_text(found, table, calls, verbose), as_json(
         data=table.source, columns=model, observed=observed, seed=seed, **source_facts(table),
-        **_models_numbers(found)), report, json_file,
+        **found.to_dict()), report, json_file,
         lambda path: _write_models_report(found, details, path))
 
 # %% ../../nbs/command/69_cli_compare.ipynb #check-scoring
@@ -475,9 +479,11 @@ def _check_scoring(score, level, dof):
     return score.replace("-", " ")
 
 # %% ../../nbs/command/69_cli_compare.ipynb #2a3b5396
-def _read_models(file, options, observed, score, groups, how):
+def _read_models(file, options, observed, score, groups, how, positive=None):
     "The table of a file, what was observed by line, and what each model states."
     of_one = score in ("brier", "log loss")
+    if positive is not None and not of_one:
+        raise ValueError("--positive is for --score brier and log-loss")
     if observed is None and score not in ("log", "crps"):
         raise ValueError(f"--observed must name a column for --score {score.replace(' ', '-')}")
     models = {}
@@ -495,8 +501,13 @@ def _read_models(file, options, observed, score, groups, how):
         own = ["probability"] if of_one else ["bound", "bound"] if score == "interval" else [
             "error", "uncertainty"]
         kinds |= dict(zip(parts, own))
-    table = read_table(file, list(kinds), groups=[groups] if groups else [], kinds=kinds | (
-        {groups: "number"} if groups else {}), **how)
+    labels = [*([observed] if positive is not None else []), *([groups] if groups else [])]
+    try:
+        table = read_table(file, [name for name in kinds if name not in labels], groups=labels,
+                           kinds=kinds | ({groups: "number"} if groups else {}), **how)
+    except ValueError as error:
+        hint = "; --positive names the label of 1" if "say that it came true" in str(error) else ""
+        raise type(error)(f"{error}{hint}") from None
     if score == "interval":
         refuse_crossed(table, *models.values())
         _refuse_open(table, models)
@@ -504,15 +515,17 @@ def _read_models(file, options, observed, score, groups, how):
     lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
     stated = {name: [pd.Series(table.columns[part], index=lines) for part in parts]
               for name, parts in models.items()}
-    return table, None if observed is None else pd.Series(table.columns[observed], index=lines), {
+    seen = table.columns.get(observed)
+    if positive is not None: seen = outcomes_of(seen, observed, positive)
+    return table, None if seen is None else pd.Series(seen, index=lines), {
         name: parts[0] if of_one else tuple(parts) for name, parts in stated.items()}
 
 # %% ../../nbs/command/69_cli_compare.ipynb #refuse-open
 def _refuse_open(table, models):
-    "Refuse bounds that are infinite in some rows, unless it is one side of all models in all rows."
+    "Refuse bounds that leave fewer than three rows in which all models have the same ones."
     from uqcal.comparison.scores import scored_ends
     bounds = {name: [table.columns[part] for part in parts] for name, parts in models.items()}
-    if scored_ends([*bounds.values()]): return
+    if np.count_nonzero(scored_ends([*bounds.values()]).any(axis=1)) >= 3: return
     n = len(table.places)
     open_ = {name: int(np.isinf(pair).any(axis=0).sum()) for name, pair in bounds.items()}
     said = "; ".join(f"model {name!r} has an infinite bound in {count:,} of {n:,} rows"
@@ -535,13 +548,19 @@ def _refuse_open(table, models):
 def _model_rows(found):
     "The table of models: score, and its parts where there are any."
     from uqcal._base.results import three_digits
-    parts = {"score": "mean score", "miscalibration": "mends would gain",
-             "discrimination": "uncertainties tell", "mended": "once mended", "mend": "by"}
-    if found.score in ("brier", "log loss"): parts["discrimination"] = "probabilities tell"
+    from uqcal._words.comparisons import correction_text
+    parts = {"score": "mean score", "miscalibration": "gain of recalibration",
+             "discrimination": "gain of varying u", "recalibrated": "once recalibrated",
+             "correction": "by"}
+    if found.score in ("brier", "log loss"):
+        parts["discrimination"] = "gain over the base rate"
     kept = [name for name in parts if name in found.models]
     rows = [("", *(parts[name] for name in kept))]
-    return rows + [(str(model), *(row[name] if name == "mend" else three_digits(row[name])
-                                  for name in kept)) for model, row in found.models.iterrows()]
+    for model, row in found.models.iterrows():
+        cells = [correction_text(row[name]) if name == "correction" else three_digits(row[name])
+                 for name in kept]
+        rows.append((str(model), *cells))
+    return rows
 
 # %% ../../nbs/command/69_cli_compare.ipynb #5212610f-b
 def _pair_rows(found):
@@ -560,28 +579,26 @@ def _orientation(found):
     label = found.score_name
     return f"{label[0].upper()}{label[1:]}: lower is better; a gain is above zero."
 
-
-def _models_text(found, table, calls):
-    points = points_of(found.n) + (f" in {found.n_groups:,} groups" if found.n_groups else "")
-    more = len(found.pairs) - 50
-    parts = [first_words(table, f"{points}, {len(found.models)} models"),
-             wrapped(found.sentence),
-             f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
-             aligned(_pair_rows(found), (2, 4))]
-    if more > 0: parts.append(f"and {more:,} more pairs; --json writes all")
-    parts.append(wrapped(f"Next: {found.next_step}", rest="  "))
-    parts += [f"To recalibrate {printable(name)}:\n{command}\n{in_python(line)}"
-              for name, (command, line) in calls.items()]
-    return "\n\n".join(parts)
+# %% ../../nbs/command/69_cli_compare.ipynb #5212610f-c-b
+def _models_text(found, table, calls, verbose):
+    "The screen; with `verbose` every sentence, both tables, and lines of Python."
+    command = "\n".join(command for command, _ in calls.values())
+    more = [f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
+            aligned(_pair_rows(found), (2, 4))]
+    hidden = len(found.pairs) - 50
+    if hidden > 0: more.append(f"and {hidden:,} more pairs; --json writes all")
+    more += [f"To recalibrate {printable(name)}:\n{in_python(line)}"
+             for name, (_, line) in calls.items()]
+    return screen_text(found, table, command, verbose, more)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-113
 def _model_calls(found, context):
     """For each model that is to be recalibrated the command that does it, and the line of
     Python."""
     return {name: _model_call(name, k, found.score, context)
-            for k, name in enumerate(found.advice.recalibrate, start=1)}
+            for k, name in enumerate(found.step.arguments["recalibrate"], start=1)}
 
-
+# %% ../../nbs/command/69_cli_compare.ipynb #cell-113-b
 def _model_call(name, k, score, context):
     "The command and the line of Python that recalibrate one model, the k-th of those named."
     params = context.params
@@ -596,6 +613,8 @@ def _model_call(name, k, score, context):
     if kind == "interval":
         named.append(f"--level {params['level']}")
         cells = [cells[0], f"table[{json.dumps(own, ensure_ascii=False)}]", f"{params['level']}"]
+    if params["positive"] is not None:
+        cells[0] += f".astype(str) == {json.dumps(params['positive'], ensure_ascii=False)}"
     if kind == "log": cells = [" - ".join(cells[:-1]), cells[-1]]
     if params["groups"]:
         together = "cluster" if kind == "brier" else "groups"
@@ -605,26 +624,9 @@ def _model_call(name, k, score, context):
                   "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
     more = f"_{k}" if k > 1 else ""
     return (on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *named,
-                      *typed(context, *ROWS, "seed"),
-                      f"--out mended{more}.csv --model mend{more}.json"]),
+                      *typed(context, *ROWS, "positive", "seed"),
+                      f"--out recalibrated{more}.csv --model model{more}.json"]),
             f"uqcal.{call.format(', '.join(cells))}")
-
-# %% ../../nbs/command/69_cli_compare.ipynb #c4fca50c
-def _models_numbers(found):
-    "All numbers of a comparison, infinite and missing ones as null."
-    def _plain(value):
-        if value is None or (isinstance(value, float) and not np.isfinite(value)): return None
-        return None if not isinstance(value, (str, list, tuple)) and value != value else value
-    def _rows(frame):
-        return [{key: _plain(value) for key, value in row.items()}
-                for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
-    return {"sentence": found.sentence, "next_step": found.next_step, "score": found.score,
-            "bound": found.bound, "n": found.n,
-            "n_groups": found.n_groups, "best": found.best, "advice": asdict(found.advice),
-            "confidence": found.confidence,
-            "tolerance": found.tolerance, "n_resamples": found.n_resamples, "rows": found.rows,
-            "cautions": list(found.cautions), "models": _rows(found.models.reset_index()),
-            "pairs": _rows(found.pairs)}
 
 # %% ../../nbs/command/69_cli_compare.ipynb #c4fca50c-b
 def _write_models_report(found, facts, path):
@@ -632,16 +634,17 @@ def _write_models_report(found, facts, path):
     import pandas as pd
     from uqcal._base.page import Section, Verdict, draw_picture, render_page, write_whole
     pictures = ()
-    if "mended" in found.models:
+    if "recalibrated" in found.models:
         pictures = (draw_picture(
-            lambda ax: found.plot(ax), "What mends would gain against the score that would be "
+            lambda ax: found.plot(ax), "The gain of recalibration against the score that would be "
             "left, for each model.", caption="The lower the better; on the dashed line a model is "
-            "as good as the best one. To the left little could be mended.", width=5.6,
+            "as good as the best one. To the left recalibration gains little.", width=5.6,
             height=4.4),)
     models, pairs = _model_rows(found), _pair_rows(found)
     sections = [Section("Models", table=pd.DataFrame(models[1:], columns=models[0]),
                         paragraphs=(_orientation(found),), pictures=pictures),
                 Section("Pairs", table=pd.DataFrame(pairs[1:], columns=pairs[0])),
                 Section("Settings and versions", facts=facts | {"uqcal": __version__})]
+    sentences = Section("In words", paragraphs=tuple(found.details()))
     write_whole(render_page("Which model is better?", Verdict(
-        found.sentence, next_step=found.next_step), sections), path)
+        found.conclusion, next_step=found.step.sentence), [sentences, *sections]), path)

@@ -34,12 +34,13 @@ from .._base.tables import Table, display_name, exact_encoding, names_csv, rows_
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
            'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'JsonFile', 'MARKS', 'ROWS', 'option',
-           'shows_bar', 'how_read', 'outcomes_of', 'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'differing',
-           'check_features', 'with_groups', 'as_labels', 'refuse_crossed', 'points_of', 'first_words', 'source_facts',
-           'asked_facts', 'row_details', 'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver',
-           'screen_text', 'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored',
-           'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python', 'on_one_line',
-           'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command', 'transcript']
+           'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'check_outputs', 'check_sizes', 'cores',
+           'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels', 'refuse_crossed', 'points_of',
+           'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places', 'aligned', 'wrapped', 'visible',
+           'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model',
+           'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python',
+           'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command',
+           'transcript']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -189,9 +190,43 @@ def outcomes_of(labels: Any,  # as a file holds them, text, shape (n,)
     """
     from uqcal._base.inputs import check_outcomes
     try: return check_outcomes(labels, name, positive)
-    except ValueError as wrong:
-        told = str(wrong).split("; type ")[0].replace("pos_label", "--positive")
-        raise ValueError(told) from wrong
+    except ValueError as wrong: raise ValueError(_as_option(str(wrong))) from wrong
+
+# %% ../../nbs/command/66_cli_parts.ipynb #parts-positive-words
+def _as_option(told):
+    "What is said of the positive label, in the words of the command line."
+    told, asks, _ = told.partition("? type ")
+    if asks: return f"{told}? name it by --positive"
+    return told.split("; type ")[0].replace("pos_label", "--positive")
+
+
+# %% ../../nbs/command/66_cli_parts.ipynb #parts-positive-parts
+def label_in_parts(table: Any,  # a Dask table
+                   name: str,  # its column of outcomes
+                   positive: str | None,  # the label that counts as 1, as it was typed
+                   ) -> Any:  # the label as the column holds it; None where none was typed
+    """The positive label of a table in parts, whose column may be text, numbers or truth values.
+
+    Parameters
+    ----------
+    table : Any
+        A Dask table.
+    name : str
+        Its column of outcomes.
+    positive : str | None
+        The label that counts as 1, as it was typed.
+
+    Returns
+    -------
+    Any
+        The label as the column holds it; None where none was typed.
+    """
+    if positive is None: return None
+    kind = table[name].dtype.kind if name in table.columns else "O"
+    if kind == "b" and positive.lower() in ("true", "false"): return positive.lower() == "true"
+    if kind in "iuf" and positive.replace(".", "", 1).lstrip("-").isdigit(): return float(positive)
+    return positive
+
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-014-b
 def _matching(source):
@@ -1055,7 +1090,7 @@ def on_lines(
     """
     lines = [parts[0]]
     for one in parts[1:]:
-        if len(lines[-1]) + len(one) < 76: lines[-1] += f" {one}"
+        if len(lines[-1]) + len(one) < 67: lines[-1] += f" {one}"
         else: lines.append(f"  {one}")
     return " \\\n".join(lines)
 
@@ -1257,11 +1292,12 @@ def open_parts(
         with dask.config.set(scheduler="threads", num_workers=cores(jobs) if jobs > 0
                              else os.cpu_count()): yield table
     except (TypeError, ValueError) as error:
-        if mark and "(in partition" not in str(error): _refuse_cell(files, mark, numbers)
-        raise ValueError(str(error)) from None
+        if mark and "(in partition" not in str(error): _refuse_cell(
+            files, mark, numbers, {params.get("outcome"), params.get("response")})
+        raise ValueError(_as_option(str(error))) from None
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116h-c
-def _refuse_cell(files, mark, names):
+def _refuse_cell(files, mark, names, outcomes):
     "Name the first cell that is no number, if there is one."
     import pandas as pd
     for path in files:
@@ -1272,8 +1308,9 @@ def _refuse_cell(files, mark, names):
             if not bad.to_numpy().any(): continue
             at = bad.any(axis=1).idxmax()
             name = bad.columns[bad.loc[at].to_numpy()][0]
+            hint = "; --positive names the label of 1" if name in outcomes else ""
             raise ValueError(f"{display_name(path)}, line {at + 2}: column {name!r} must hold "
-                             f"numbers, got {rows.loc[at, name][:40]!r}")
+                             f"numbers, got {rows.loc[at, name][:40]!r}{hint}")
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116c-c
 def tell_of_parts(

@@ -22,7 +22,7 @@ from ..statistics.consistency import ConsistencyTest
 from .._base.page import (Picture, Section, check_target, draw_picture, render_page,
                               write_whole)
 from .._base.results import plain_text, three_digits
-from ..sample.sample import equal_count_bins
+from ..sample.sample import whole_run_bins
 from ..statistics.statistics import conditional_calibration_of
 from ..errors.validation import Validation
 
@@ -117,8 +117,9 @@ def _link_picture(validation):
     from matplotlib.ticker import LogLocator, NullFormatter
 
     size, u = np.abs(validation.sample.error), validation.sample.uncertainty
-    order = validation.sample.by_uncertainty.order
-    start = equal_count_bins(u.size, min(validation.settings["n_bins"], u.size // 2))
+    along = validation.sample.by_uncertainty
+    order = along.order
+    start = whole_run_bins(along, min(validation.settings["n_bins"], u.size // 2))
     groups = [order[a:b] for a, b in zip(start[:-1], start[1:])]
     x, y = (np.array([np.median(values[group]) for group in groups]) for values in (u, size))
     zero = int(np.sum(size == 0))

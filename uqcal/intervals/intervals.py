@@ -23,6 +23,7 @@ from .._chance.resampling import (ALTERNATIVES, affordable, chunk_size, monte_ca
                                       run_chunks, shuffle_last, shuffle_state)
 from .._base.results import Interval, SignificanceTest, new_axes, plain_text, plot_null
 from ..sample.sample import stable_order
+from .._words import intervals as words
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ __all__ = ['read_bound', 'check_order', 'check_bounds', 'check_no_sets', 'regres
            'check_statement', 'CoverageTest', 'coverage_test', 'coverage_of_counts', 'regression_ssc_score',
            'regression_ssc', 'classification_ssc_score', 'classification_ssc', 'StratifiedCoverage',
            'size_stratified_coverage', 'feature_stratified_coverage', 'hsic', 'HsicTest', 'hsic_test',
-           'coverage_width_based', 'regression_mwi_score']
+           'coverage_width_based', 'regression_mwi_score', 'score_of_ends']
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
@@ -533,18 +534,8 @@ class CoverageTest(SignificanceTest):
 
     @property
     def sentence(self) -> str:
-        "The coverage, its interval, and what was stated."
-        ends, percent = "{:.4f} to {:.4f}".format, f"{100 * self.confidence:g} %"
-        if self.n_calibration is None:
-            known, stated = f"{percent} interval {ends(*self.confidence_interval)}", ""
-        else:
-            known = (f"{percent} intervals: {ends(*self.own_interval)} as calibrated, "
-                     f"{ends(*self.confidence_interval)} on average over calibrations on "
-                     f"{self.n_calibration:,} points")
-            rounded = f"{self.promised:.4f}"
-            stated = "" if float(rounded) == self.coverage else f", which promises {rounded}"
-        return (f"coverage {self.statistic:.4f} ({known}), stated {self.coverage:g}{stated}: "
-                f"p = {self.pvalue:.3g}")
+        "The coverage with its limits, and what was claimed."
+        return words.coverage_test(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
@@ -971,16 +962,8 @@ class StratifiedCoverage(SignificanceTest):
 
     @property
     def sentence(self) -> str:
-        "The range of the groups' coverage, and how many are shown to miss what was stated."
-        table, word = self.groups, _MISSED[self.alternative]
-        shown = int((table["pvalue_adjusted"] < 1 - self.confidence).sum())
-        number = f"{shown} of {len(table)} groups" if shown else "no single one"
-        calibrated = ("" if self.n_calibration is None
-                      else f" and calibrated on {self.n_calibration:,} points")
-        several = f"{len(table)} group{'s' * (len(table) > 1)} by {self.kind}"
-        return (f"coverage {table['coverage'].min():.4f} to {table['coverage'].max():.4f} in "
-                f"{several}, stated {self.coverage:g}{calibrated}: {number} shown {word} that, "
-                f"p = {self.pvalue:.3g} for all together")
+        "The range of the groups' coverage, and in how many it differs from what was claimed."
+        return words.stratified_coverage(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each group.
@@ -1515,8 +1498,7 @@ class HsicTest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "HSIC of coverage and width, and its p-value."
-        return (f"HSIC {self.statistic:.4g} of coverage and width, {self.n:,} points: "
-                f"p = {self.pvalue:.3g} ({self.n_resamples:,} shuffles)")
+        return words.hsic_test(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
@@ -1731,3 +1713,33 @@ def regression_mwi_score(
                          f"{low.shape[1]} levels of y_intervals, got {level.size}")
     missed_by = np.maximum(0.0, np.maximum(low - y[:, None], y[:, None] - up))
     return _mean(up - low + 2 / (1 - level) * missed_by, sample_weight, single)
+
+# %% ../../nbs/intervals/30_intervals.ipynb #cell-062o
+def score_of_ends(
+    below: np.ndarray,  # how far values lie below the lower bound, shape (n,); −∞ where it is none
+    above: np.ndarray,  # how far they lie above the upper one, shape (n,); −∞ where it is none
+    level: float,  # the coverage that was stated, in (0, 1)
+) -> np.ndarray:  # penalties ≥ 0, shape (n,)
+    """The score of the bounds that there are: of two the Winkler score, of one the pinball loss of the quantile that it claims, over 1 − level, of none zero.
+
+    It compares bounds that are finite in the same rows and at the same ends.
+
+    Parameters
+    ----------
+    below : np.ndarray
+        How far values lie below the lower bound, shape (n,); −∞ where it is none.
+    above : np.ndarray
+        How far they lie above the upper one, shape (n,); −∞ where it is none.
+    level : float
+        The coverage that was stated, in (0, 1).
+
+    Returns
+    -------
+    np.ndarray
+        Penalties ≥ 0, shape (n,).
+    """
+    has_low, has_up = np.isfinite(below), np.isfinite(above)
+    per_unit = np.where(has_low & has_up, 2.0, 1.0) / (1 - level)
+    return sum(np.where(there, per_unit * np.maximum(beyond, 0) - np.where(there, beyond, 0.0), 0.0)
+               for beyond, there in ((below, has_low), (above, has_up)))
+

@@ -60,6 +60,8 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                       y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                       *,
                       bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+                      pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
+                                              # holds 0 and 1
                       ) -> float:  # in [0, 1]
     """Mean absolute difference of mean forecast and mean outcome over the bins, by share.
 
@@ -71,6 +73,8 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         Forecasts, shape (n,), in [0, 1].
     bin_width : float, default 0.1
         Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Gupta and Ramdas (2023), Eq. 18.
     """
-    y, q, _ = check_binary(y_true, y_prob)
+    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     _, ones, stated = _bin_table(y, q, _edges(bin_width))
     return float(np.abs(stated - ones).sum() / y.size)
 
@@ -90,6 +94,8 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
               y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
               *,
               bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
+                                      # holds 0 and 1
               ) -> float:  # in [0, 1], at most the mean outcome
     """Mean over the bins, by share, of the squared mean outcome.
 
@@ -101,6 +107,8 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         Forecasts, shape (n,), in [0, 1].
     bin_width : float, default 0.1
         Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
@@ -111,7 +119,7 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Gupta and Ramdas (2023), Eq. 15.
     """
-    y, q, _ = check_binary(y_true, y_prob)
+    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones**2 / np.maximum(count, 1)) / y.size)
 
@@ -120,6 +128,8 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                *,
                bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+               pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
+                                       # holds 0 and 1
                ) -> float:  # in [0, ¼]
     """Mean over the bins, by share, of the outcomes' variance: their mean minus the sharpness.
 
@@ -131,13 +141,15 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         Forecasts, shape (n,), in [0, 1].
     bin_width : float, default 0.1
         Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
     float
         In [0, ¼].
     """
-    y, q, _ = check_binary(y_true, y_prob)
+    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones * (1 - ones / np.maximum(count, 1))) / y.size)
 
@@ -159,8 +171,8 @@ def _running(y, q, edges, error, sharp):
         error[t], sharp[t] = max(total_error, 0.0) / (t + 1), total_sharp / (t + 1)
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-014b
-def _both_running(y_true, y_prob, bin_width):
-    y, q, _ = check_binary(y_true, y_prob)
+def _both_running(y_true, y_prob, bin_width, pos_label):
+    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     error, sharp = np.empty(y.size), np.empty(y.size)
     _running(y, q, _edges(bin_width), error, sharp)
     return error, sharp
@@ -170,6 +182,8 @@ def running_calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), in the
                               y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                               *,
                               bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+                              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
+                                                      # holds 0 and 1
                               ) -> np.ndarray:  # shape (n,): of the first 1, 2, …, n steps
     """`calibration_error` after every step, in O(n).
 
@@ -181,19 +195,23 @@ def running_calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), in the
         Forecasts, shape (n,), in [0, 1].
     bin_width : float, default 0.1
         Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
     np.ndarray
         Shape (n,): of the first 1, 2, …, n steps.
     """
-    return _both_running(y_true, y_prob, bin_width)[0]
+    return _both_running(y_true, y_prob, bin_width, pos_label)[0]
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-015b
 def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order of time
                       y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                       *,
                       bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
+                      pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
+                                              # holds 0 and 1
                       ) -> np.ndarray:  # shape (n,): the sharpness of the first 1, 2, …, n steps
     """`sharpness` after every step, in O(n).
 
@@ -205,13 +223,15 @@ def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order o
         Forecasts, shape (n,), in [0, 1].
     bin_width : float, default 0.1
         Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
     np.ndarray
         Shape (n,): the sharpness of the first 1, 2, …, n steps.
     """
-    return _both_running(y_true, y_prob, bin_width)[1]
+    return _both_running(y_true, y_prob, bin_width, pos_label)[1]
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-018
 @kernel
@@ -1232,10 +1252,24 @@ def _class_probabilities(y_prob):
     return check_multiclass(np.zeros((plain_array(y_prob, "y_prob").shape or (1,))[0]), y_prob)[1]
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-047b
+def _draw_apart(parts):
+    "Give copies of a seeded forecaster, and of those that it holds, draws of their own."
+    for name, made in (("rng", int), ("rng_", np.random.default_rng)):
+        given = getattr(parts[0], name, None)
+        if given is None: continue
+        seeds = check_generator(copy.deepcopy(given)).integers(2**63, size=len(parts))
+        for part, seed in zip(parts, seeds.tolist()): setattr(part, name, made(seed))
+    for name in ("expert", "expert_", "forecaster", "forecaster_"):
+        inner = [getattr(part, name, None) for part in parts]
+        if inner[0] is not None: _draw_apart(inner)
+
+
 def _parts(reduction, n_classes):
     "The binary forecasters, one for each class."
     if not hasattr(reduction, "parts_"):
-        reduction.parts_ = [copy.deepcopy(reduction.forecaster) for _ in range(n_classes)]
+        parts = [copy.deepcopy(reduction.forecaster) for _ in range(n_classes)]
+        _draw_apart(parts)
+        reduction.parts_ = parts
     if len(reduction.parts_) != n_classes:
         raise ValueError(f"y_prob must have {len(reduction.parts_)} columns as before, got "
                          f"{n_classes}")

@@ -21,7 +21,8 @@ from .._chance.brownian import kuiper_null
 from ..probabilities.calibration_tests import CalibrationTest, testable, tests_of
 from ..errors.conclusions import check_tolerance
 from .._base.inputs import (check_choice, check_column, check_count, check_fraction,
-                                check_outcomes, check_probabilities, read_vector, refuse)
+                                check_outcomes, check_probabilities, read_labels, read_vector,
+                                refuse)
 from ..intervals.intervals import CoverageTest, check_order, coverage_of_counts, read_bound
 from ..probabilities.reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
                                              calibration_error_of, diagram_of, with_seen_scatter)
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['parts_of', 'over_parts', 'in_part', 'PartitionedCalibration', 'calibration_of_partitions', 'bars_of_parts',
-           'coverage_of_partitions', 'PartitionedErrors', 'errors_of_partitions']
+__all__ = ['parts_of', 'over_parts', 'in_part', 'positive_parts', 'PartitionedCalibration', 'calibration_of_partitions',
+           'bars_of_parts', 'coverage_of_partitions', 'PartitionedErrors', 'errors_of_partitions']
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-074
 def _dask():
@@ -169,6 +170,54 @@ def in_part(place: int,  # number of the part, from 0
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (in partition {place}, counted from 0)") from None
 
+# %% ../../nbs/parts/64_partitions.ipynb #cell-076s
+def _labels_of(columns, place, options):
+    "The different labels of a part; None where it has no rows."
+    name = options[0]
+    if not len(columns[name]): return None
+    with in_part(place): return ({*read_labels(columns[name], len(columns[name]), name).tolist()},)
+
+
+def _flagged(columns, name, pos_label):
+    "The columns of a part, one of which tells the positive label from the other."
+    return {one: column if one != name else (np.asarray(column, object) == pos_label).astype(float)
+            for one, column in columns.items()}
+
+
+# %% ../../nbs/parts/64_partitions.ipynb #cell-076t
+def positive_parts(
+    parts: list[Any],  # what `parts_of` returns
+    name: str,  # the column of outcomes
+    pos_label: Any,  # the label that counts as 1; None leaves all as they are
+) -> list[Any]:  # as `parts_of` returns them; outcomes are 0.0 and 1.0
+    """The parts of a table whose outcomes are two labels, of which a part may hold one alone.
+
+    Parameters
+    ----------
+    parts : list[Any]
+        What `parts_of` returns.
+    name : str
+        The column of outcomes.
+    pos_label : Any
+        The label that counts as 1; None leaves all as they are.
+
+    Returns
+    -------
+    list[Any]
+        As `parts_of` returns them; outcomes are 0.0 and 1.0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where the table holds more labels than two, or not this one.
+    """
+    if pos_label is None: return parts
+    found = over_parts(parts, _labels_of, (set.union,), name)
+    if found is None: return parts
+    check_outcomes(np.array(sorted(found[0], key=str), object), name, pos_label)
+    return [_dask().delayed(_flagged)(part, name, pos_label) for part in parts]
+
+
 # %% ../../nbs/parts/64_partitions.ipynb #cell-077
 def _weight(columns, name, n):
     "The weights of a part, undivided."
@@ -203,7 +252,7 @@ def _binary(columns, place, names, largest):
     outcome, probability, weight = names
     if not len(columns[outcome]): return None
     with in_part(place):
-        y = check_outcomes(columns[outcome], outcome)
+        y = check_outcomes(columns[outcome], outcome, None)
         p = check_probabilities(columns[probability], probability)
         if p.size != y.size:
             raise ValueError(f"{outcome} and {probability} must have the same length: {y.size} and "
@@ -620,6 +669,8 @@ def calibration_of_partitions(
     probability: str = "score",  # the column of stated probabilities of 1
     *,
     weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
+    pos_label: Any = None,  # which of two labels in the column of outcomes counts as 1, unless it
+                            # holds 0 and 1
     n_bins: int = 15,  # bins of equal width for the calibration error and the diagram
     tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm, in
                               # (0, 1)
@@ -643,6 +694,8 @@ def calibration_of_partitions(
         The column of stated probabilities of 1.
     weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
+    pos_label : Any, optional
+        Which of two labels in the column of outcomes counts as 1, unless it holds 0 and 1.
     n_bins : int, default 15
         Bins of equal width for the calibration error and the diagram.
     tolerance : float, default 0.05
@@ -678,11 +731,12 @@ def calibration_of_partitions(
     n_boot, names = check_count(n_boot, "n_boot"), (outcome, probability, weight)
     parts = parts_of(frame, [name for name in names if name is not None])
     with bars_of_parts(progress):
+        parts = positive_parts(parts, outcome, pos_label)
         largest = _largest_weight(parts, weight)
         found = over_parts(parts, _first_pass, _FIRST, names, largest, bins)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         extent = _reach(parts, _scored, (names, largest), _EDGES, _Cells(*found[4:]))
-    binned, n_passes = found[1], 1 + (weight is not None) + extent[2]
+    binned, n_passes = found[1], 1 + extent[2] + (weight is not None) + (pos_label is not None)
     return PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
         diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence),

@@ -24,8 +24,9 @@ from .._base.inputs import (boxed, check_binary, check_count, check_multiclass, 
                                 read_vector)
 from .._chance.logistic import (as_counts, beta_features, fit_logistic, inner_ends,
                                     inner_scores, map_scores, platt_features, sigmoid)
-from .._base.results import new_axes, three_digits
+from .._base.results import new_axes
 from .._base.tickets import OnlineForecaster, Storable, locked
+from .._words.probabilities import logistic_text, steps_text, temperature_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-007
-def _weighted(y_true, y_prob, sample_weight):
+def _weighted(y_true, y_prob, sample_weight, pos_label):
     "Outcomes, scores and weights; those that are whole numbers keep their scale."
-    y, p, weights = check_binary(y_true, y_prob, sample_weight)
+    y, p, weights = check_binary(y_true, y_prob, sample_weight, pos_label)
     if sample_weight is not None: weights = read_vector(sample_weight, "sample_weight").copy()
     weights[weights > 0] = as_counts(weights[weights > 0])
     return y, p, weights
@@ -86,12 +87,6 @@ class _Map(Storable):
         """
         return plot_map(self, ax)
 
-# %% ../../nbs/probabilities/44_recalibration.ipynb #cell-010
-def _with_error(estimate, error):
-    "A number with its standard error, for a sentence."
-    if error == 0: return f"{three_digits(estimate)} (kept)".replace("-", "−")
-    return f"{three_digits(estimate)} ± {three_digits(error)}".replace("-", "−")
-
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-010b
 class _Scaling(_Map):
     "Logistic regression on features of the score: what Platt and beta scaling share."
@@ -101,6 +96,9 @@ class _Scaling(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0, or
             # relative weights where one is no whole number, shape (n,); ones unless given
+            *,
+            pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                    # and 1
             ) -> Self:  # the estimator itself
         """Fit the map by maximum likelihood, or by Platt's targets where that has no maximum.
 
@@ -113,6 +111,8 @@ class _Scaling(_Map):
         sample_weight : ArrayLike | None, optional
             As how many points each one counts, ≥ 0, or relative weights where one is no whole
             number, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class _Scaling(_Map):
             For values outside [0, 1], outcomes other than 0 and 1, missing values, lengths that
             differ.
         """
-        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         self.ends_ = inner_ends(p[weights > 0])
         found = fit_logistic(self._features(inner_scores(p, self.ends_, False)), y, weights=weights,
                              start=np.array(self._identity), fitted=self._fitted())
@@ -149,8 +149,7 @@ class _Scaling(_Map):
     def sentence(self) -> str:
         "What is done to scores, in words."
         check_is_fitted(self)
-        terms = [_with_error(*pair) for pair in zip(self.coef_, self.standard_error_)]
-        return self._words.format(*terms) + " by smoothed outcomes" * bool(self.smoothed_)
+        return logistic_text(self.coef_, self.standard_error_, self.smoothed_)
 
     def _fitted(self): return None  # which parameters are fitted; all of them
 
@@ -174,7 +173,7 @@ class PlattScaling(_Scaling):
     ----------
     Platt (1999).
     """
-    _identity, _names, _words = (1.0, 0.0), ("a", "b"), "log-odds times {}, plus {}"
+    _identity, _names = (1.0, 0.0), ("a", "b")
 
     def __init__(self,
                  fit_slope: bool = True,  # False keeps a = 1: the log-odds are only shifted
@@ -199,7 +198,6 @@ class BetaScaling(_Scaling):
     Kull, Silva Filho and Flach (2017).
     """
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
-    _words = "log-odds a ln p + b ln(1 − p) + c with a = {}, b = {}, c = {}"
 
     def _features(self, p): return beta_features(p)
 
@@ -254,6 +252,9 @@ class HistogramBinning(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # weights ≥ 0 of the points within their bins,
             # shape (n,); ones unless given
+            *,
+            pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                    # and 1
             ) -> HistogramBinning:  # the estimator itself
         """Find the bins and their mean outcomes.
 
@@ -265,6 +266,8 @@ class HistogramBinning(_Map):
             Outcomes, shape (n,), each 0 or 1.
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0 of the points within their bins, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
         Returns
         -------
@@ -276,7 +279,7 @@ class HistogramBinning(_Map):
         ValueError, TypeError
             As `PlattScaling.fit`.
         """
-        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         y, p, weights = y[weights > 0], p[weights > 0], weights[weights > 0]
         ordered = np.sort(p)
         groups = np.array_split(ordered, min(check_count(self.n_bins, "n_bins"), p.size))
@@ -320,6 +323,9 @@ class IsotonicCalibration(_Map):
             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
             sample_weight: ArrayLike | None = None,  # as how many points each one counts, ≥ 0, or
             # relative weights where one is no whole number, shape (n,); ones unless given
+            *,
+            pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
+                                    # and 1
             ) -> IsotonicCalibration:  # the estimator itself
         """Merge neighbouring scores until their mean outcomes rise.
 
@@ -332,6 +338,8 @@ class IsotonicCalibration(_Map):
         sample_weight : ArrayLike | None, optional
             As how many points each one counts, ≥ 0, or relative weights where one is no whole
             number, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
         Returns
         -------
@@ -343,7 +351,7 @@ class IsotonicCalibration(_Map):
         ValueError, TypeError
             As `PlattScaling.fit`.
         """
-        y, p, weights = _weighted(y_true, y_prob, sample_weight)
+        y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         score, place = np.unique(p[weights > 0], return_inverse=True)
         weight = np.bincount(place, weights[weights > 0])
         ones = np.bincount(place, (weights * y)[weights > 0])
@@ -359,10 +367,7 @@ class IsotonicCalibration(_Map):
     def sentence(self) -> str:
         "What is done to scores, in words."
         check_is_fitted(self)
-        low, high = (three_digits(one) for one in self.mean_[[0, -1]])
-        steps = self.mean_.size
-        if steps == 1: return f"{low} throughout"
-        return f"a rise from {low} to {high} in {steps} steps"
+        return steps_text(self.mean_)
 
     def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
 
@@ -479,12 +484,8 @@ class TemperatureScaling(Storable):
     def sentence(self) -> str:
         "What is done to probabilities, in words."
         check_is_fitted(self)
-        if self.temperature_ >= 100:
-            return ("logarithms of probabilities divided by 100, the largest temperature: the "
-                    "probabilities rank the classes no better than chance")
-        return ("logarithms of probabilities divided by "
-                f"{_with_error(self.temperature_, self.standard_error_)}"
-                + " by smoothed outcomes" * bool(self.smoothed_))
+        return temperature_text(self.temperature_, self.standard_error_, self.smoothed_,
+                                self.temperature_ >= 100)
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-027
 class PeriodicRefit(OnlineForecaster):

@@ -22,6 +22,7 @@ from .._base.inputs import (check_binary, check_choice, check_count, check_fract
                                 check_multiclass, check_probabilities, check_weights, plain_array,
                                 read_labels, read_vector)
 from .._base.kernels import kernel
+from .._words.probabilities import calibration_error_text, diagram_text, ece_test_text
 from .._chance.rates import seen_cases
 from .._chance.resampling import affordable, monte_carlo_pvalue, run_chunks
 from .._base.results import Interval, Result, SignificanceTest, new_axes
@@ -170,7 +171,7 @@ class ReliabilityDiagram(Result):
     @property
     def sentence(self) -> str:
         "The calibration error, and over how many bins."
-        return f"ECE {self.ece:.4g} over {len(self.bins)} of {self.n_bins} bins"
+        return diagram_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """The bins.
@@ -350,8 +351,9 @@ def _norm(sums, norm):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-018b
 def _is_matrix(y_prob):
-    shaped = y_prob if hasattr(y_prob, "shape") else plain_array(y_prob, "y_prob")
-    return len(shaped.shape) == 2
+    shape = getattr(y_prob, "shape", None)
+    if not isinstance(shape, tuple): shape = plain_array(y_prob, "y_prob").shape
+    return len(shape) == 2
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-020
 @kernel
@@ -701,12 +703,7 @@ class ECETest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "The calibration error, and what a perfect model shows."
-        which = ("whose clusters each move as one (others show less) "
-                 if self.method == "whole clusters" else "")
-        return (f"calibration error {self.statistic:.4g}, p = {self.pvalue:.2g}; a perfect model "
-                f"{which}shows {self.null_mean:.4g} on average, and more than "
-                f"{self.null_limit:.4g} in 5 % of cases ({self.n_resamples:,} sets of drawn "
-                "outcomes)")
+        return ece_test_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """One row.
@@ -1118,10 +1115,7 @@ class CalibrationError(Result):
     @property
     def sentence(self) -> str:
         "The calibration error with its interval."
-        low, high = self.ece_interval
-        return (f"calibration error (ECE) {self.ece:.4g} within "
-                f"{'one bin' if self.n_bins == 1 else f'these {self.n_bins} bins'}, "
-                f"{100 * self.confidence:g} % interval {low:.4g} to {high:.4g}")
+        return calibration_error_text(self)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-040x
 def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)

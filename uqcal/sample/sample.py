@@ -22,7 +22,7 @@ from .._base.results import enumerated
 
 # %% auto #0
 __all__ = ['stable_order', 'Ordering', 'rank_correlation', 'eleven_digit_keys', 'eleven_digits', 'Sample', 'RegressionErrors',
-           'bin_starts', 'equal_count_bins', 'bin_means']
+           'bin_starts', 'equal_count_bins', 'whole_run_bins', 'bin_means']
 
 # %% ../../nbs/sample/10_sample.ipynb #cell-061
 def stable_order(values: np.ndarray,  # numbers without gaps, shape (n,)
@@ -646,6 +646,31 @@ def equal_count_bins(n: int,  # number of points, ≥ 2
         raise ValueError("n_bins must leave at least two points in each bin: "
                          f"at most {n // 2} bins for {n} points, got {n_bins}")
     return bin_starts(n, n_bins)
+
+# %% ../../nbs/sample/10_sample.ipynb #cell-045r
+def whole_run_bins(along: Ordering,  # sorted points, with their runs of equal values
+                   n_bins: int,  # number of bins, ≥ 1
+                   ) -> np.ndarray:  # where each of at most n_bins bins begins, then n
+    """Where bins of nearly equal count begin, each at the border of a run that lies nearest.
+
+    Parameters
+    ----------
+    along : Ordering
+        Sorted points, with their runs of equal values.
+    n_bins : int
+        Number of bins, ≥ 1.
+
+    Returns
+    -------
+    np.ndarray
+        Where each of at most n_bins bins begins, then n.
+    """
+    wanted = bin_starts(along.n, n_bins)
+    after = np.searchsorted(along.start, wanted)
+    before = np.maximum(after - 1, 0)
+    nearer = wanted - along.start[before] < along.start[after] - wanted
+    return np.unique(along.start[np.where(nearer, before, after)])
+
 
 # %% ../../nbs/sample/10_sample.ipynb #cell-045c
 def bin_means(values: np.ndarray,  # values in the order of the bins, shape (n,)

@@ -21,7 +21,8 @@ from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._chance.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_outcomes, check_ratio, plain_array,
-                                read_array, read_labels, read_responses, read_vector, refuse)
+                                positive_in_groups, read_labels, read_responses, read_vector,
+                                refuse)
 from .._base.kernels import kernel
 from .._chance.rates import MatchedAverages, cases_of, matched_difference
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
@@ -1178,7 +1179,8 @@ def comparison_graph(
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if (weight_a is None) != (weight_b is None):
         raise ValueError("weight_a and weight_b must be given together: both or neither")
-    response_a, response_b = _told_apart((response_a, response_b), pos_label)
+    response_a, response_b = positive_in_groups((response_a, response_b),
+                                                ("response_a", "response_b"), pos_label)
     groups = (_read_group(response_a, score_a, weight_a, "_a", cluster_a),
               _read_group(response_b, score_b, weight_b, "_b", cluster_b))
     return _comparison_of(groups, replicate_weights, replicate_factor, ties,
@@ -1218,17 +1220,6 @@ def _group(response, score, weight):
     "A group in the order of its scores."
     score, response, weight = sort_by_score(score, response, weight)
     return _Group(score, score, response, weight)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-040bt
-def _told_apart(responses, pos_label):
-    "Responses of two groups as 0 and 1, where a label says what counts as 1."
-    if pos_label is None: return responses
-    labels = [read_array(one, name).astype(object)
-              for one, name in zip(responses, ("response_a", "response_b"))]
-    flags = check_outcomes(np.concatenate(labels), "response_a and response_b", pos_label)
-    parts = np.split(flags, [labels[0].size])
-    return [pd.Series(part, index=one.index) if isinstance(one, pd.Series) else part
-            for part, one in zip(parts, responses)]
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-040c
 def _in_units(*groups):

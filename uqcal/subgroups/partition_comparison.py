@@ -18,7 +18,7 @@ from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._base.inputs import (check_choice, check_column, printable, read_labels, read_responses,
                                 refuse)
 from .._base.kernels import kernel
-from ..parts.partitions import bars_of_parts, in_part, over_parts, parts_of
+from ..parts.partitions import bars_of_parts, in_part, over_parts, parts_of, positive_parts
 from .._chance.rates import MatchedAverages, matched_difference
 from .._chance.resampling import holm
 from .._base.results import Interval, new_axes, plain_text
@@ -448,7 +448,7 @@ def _read(columns, place, names):
     response, score, group, weight = names
     if not len(columns[response]): return None
     with in_part(place):
-        y = read_responses(columns[response], response)
+        y = read_responses(columns[response], response, None)
         s = check_column(columns[score], y.size, score)
         labels, code = _coded(columns[group], y.size, group)
         w = np.ones(y.size) if weight is None else check_column(columns[weight], y.size, weight)
@@ -773,7 +773,7 @@ def _mean_noise(sums, origin, unit):
 _FEWEST = 500  # steps from which the limit serves, as in memory
 
 
-def _answer(going, names, sides, units, n_partitions):
+def _answer(going, names, sides, units, n_partitions, n_passes):
     "The numbers of a walk that has come to its end; None where it took no step."
     sums, (high, low), total = going.sums, going.high_low, going.sums[_TOTAL]
     if total == 0: return None
@@ -801,7 +801,7 @@ def _answer(going, names, sides, units, n_partitions):
         is_rounded=is_rounded, findings=findings, cautions=_cautions(is_rounded),
         step=pair_step(*findings),
         graph=_graph(going.marks, total, unit), n_partitions=n_partitions,
-        n_passes=2 + (names[1] is None))
+        n_passes=n_passes)
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-043b
 def _graph(marks, total, unit):
@@ -811,11 +811,12 @@ def _graph(marks, total, unit):
                          "cumulative": marks[:, 2] / total * unit})
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-045
-def _all_walks(frame, names, choose, progress):
+def _all_walks(frame, names, choose, pos_label, progress):
     """The answers for the pairs that are chosen once the groups are known, and these pairs; None
     stands for everyone."""
     parts = parts_of(frame, [name for name in names if name is not None])
     with bars_of_parts(progress):
+        parts = positive_parts(parts, names[0], pos_label)
         found = over_parts(parts, _surveyed, (_both, lambda *two: np.concatenate(two)), names)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         known, cuts = found[0], _cuts(found[1])
@@ -838,7 +839,8 @@ def _all_walks(frame, names, choose, progress):
                      [None] * (len(cuts) + 1))
         ranges = _in_ranges(parts, cuts, (names, number, cuts, units))
         walks = _one_by_one(ranges, asked, following)
-    return [_answer(one, pair, two, units, len(parts))
+    often = 2 + (pos_label is not None)
+    return [_answer(one, pair, two, units, len(parts), often + (pair[1] is None))
             for one, pair, two in zip(walks, pairs, sides)], pairs
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-045b
@@ -877,6 +879,7 @@ def comparison_of_partitions(
     score: str = "score",  # the column of scores
     group: str = "group",  # the column of labels: text, whole numbers, truth values
     weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
+    pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparison:  # `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`
     """Cumulative differences between two groups of a table that no memory holds, or between one and everyone.
@@ -898,6 +901,8 @@ def comparison_of_partitions(
         The column of labels: text, whole numbers, truth values.
     weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
     progress : bool, default False
         Show bars on standard error.
 
@@ -925,7 +930,7 @@ def comparison_of_partitions(
         if b is None and _others(sides, a).n == 1:
             _refuse_lonely(next(label for label in sides if label != a))
         return [(a, b)]
-    (found,), _ = _all_walks(frame, (response, score, group, weight), _asked, progress)
+    (found,), _ = _all_walks(frame, (response, score, group, weight), _asked, pos_label, progress)
     if found is None:
         raise ValueError("the scores of the two groups never interleave, so there is no step to "
                          "compare at")
@@ -1072,6 +1077,7 @@ def comparisons_of_partitions(
     score: str = "score",  # the column of scores
     group: str = "group",  # the column of labels, at most 50 different ones
     weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
+    pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparisons:  # `.conclusion`, `.to_frame()`, `.comparisons`
@@ -1089,6 +1095,8 @@ def comparisons_of_partitions(
         The column of labels, at most 50 different ones.
     weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
     against : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
     progress : bool, default False
@@ -1121,7 +1129,8 @@ def comparisons_of_partitions(
                  list(itertools.combinations(sorted(sides), 2)))
         skipped.extend(one for one in pairs if min(_rows_of(sides, one)) < 2)
         return [one for one in pairs if one not in skipped]
-    answers, pairs = _all_walks(frame, (response, score, group, weight), _asked, progress)
+    answers, pairs = _all_walks(frame, (response, score, group, weight), _asked, pos_label,
+                                progress)
     found = sorted((one for one in answers if one is not None), key=lambda one: (
         2.0 if one.kuiper_pvalue is None else one.kuiper_pvalue, one.a, one.b))
     skipped += [pair for pair, one in zip(pairs, answers) if one is None]

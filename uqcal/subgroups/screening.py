@@ -334,7 +334,7 @@ def _judged(screening, members, n_resamples):
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-listed
 def listed_differences(
     findings: tuple[Finding, ...],  # of kind "group_difference", the clearest first
-    most: int = 6,  # of each status that are listed
+    most: int = 4,  # of each status that are listed
 ) -> tuple[Finding, ...]:
     """Those that differ most, those that are doubtful, and one finding for all the others.
 
@@ -342,7 +342,7 @@ def listed_differences(
     ----------
     findings : tuple[Finding, ...]
         Of kind "group_difference", the clearest first.
-    most : int, default 6
+    most : int, default 4
         Of each status that are listed.
 
     Returns
