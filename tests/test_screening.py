@@ -222,7 +222,7 @@ def test_groups_at_unequal_scores_are_not_counted_as_differing():
     found = screen(frame, response="y", score="s", groups="g", against="all", rng=1, n_resamples=999)
     row = found.table.set_index("a").loc["b"]
     assert row["kuiper_pvalue_holm"] < 0.05 and not row["scores_alike"] and not found.differ[found.table["a"] == "b"].any()
-    assert found["group b"].reason == "scores" and "differs, but scores are not equal, which may explain it: b (" in found.conclusion
+    assert found["group b"].reason == "scores" and "differs, but scores are not equal, which may explain it. It is b (" in found.conclusion
 
 
 def test_copies_of_members_count_once():

@@ -24,23 +24,7 @@ __all__ = ['Place', 'Finding', 'Caution', 'Step', 'Report']
 # %% ../nbs/reports/09_reports.ipynb #cell-015
 @dataclass(frozen=True, kw_only=True)
 class Place(Result):
-    """A part of the rows: a range of a column's values, or one of its groups.
-
-    Attributes
-    ----------
-    along : str
-        The column, such as "u" or "material".
-    first : Any
-        Its smallest value here, or the group.
-    last : Any
-        Its largest value here, or the group.
-    count : int
-        Rows in this part.
-    of : int
-        Rows in all.
-    by_group : bool
-        Whether the column names groups, which have no order.
-    """
+    "A part of the rows: a range of a column's values, or one of its groups."
 
     along: str  # the column, such as "u" or "material"
     first: Any  # its smallest value here, or the group
@@ -52,57 +36,7 @@ class Place(Result):
 # %% ../nbs/reports/09_reports.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True)
 class Finding(Result):
-    """The answer to one question, as numbers and codes.
-
-    Attributes
-    ----------
-    name : str
-        The question: "bias", "on average", "along u", "coverage", "size by material" ….
-    kind : str
-        What is asked: "bias", "average", "size", "ranking", "coverage", "calibration" ….
-    status : str
-        "valid", "minor", "invalid", "inconclusive"; "fact": no question.
-    reason : str | None
-        Why it is inconclusive, such as "precision" or "tails".
-    direction : str | None
-        Which way, such as "too small", "too large" or "reversed".
-    scope : str
-        "whole": all rows; "named": along a column that was given; "place".
-    by : str | None
-        The column along which it was asked; None for all rows.
-    by_group : bool
-        Whether that column names groups, which have no order.
-    estimate : float | None
-        Its value.
-    low : float | None
-        Lower limit of the estimate.
-    high : float | None
-        Upper limit of the estimate.
-    pvalue : float | None
-        Of its test; None where nothing could be tested.
-    unit : str
-        Of the estimate: "u", "×", "share" ….
-    tolerance : float | None
-        The largest fault that does no harm.
-    excluded_beyond : float | None
-        The largest fault that is not excluded.
-    rows_needed : float | None
-        Rows that would decide, in all; ∞ where no number would.
-    n : int
-        Rows that were asked.
-    part : Place | None
-        Where the fault lies, if not everywhere.
-    centred : bool
-        Whether a bias was removed first.
-    rows : tuple[int, ...]
-        Positions of rows that decide alone, from 0.
-    facts : dict[str, Any]
-        What else its sentence needs.
-    parts : pd.DataFrame | None
-        A row for each part: first, last, count, estimate, low, high.
-    test : Any
-        The result of the test; None where there was none.
-    """
+    "The answer to one question, as numbers and codes."
 
     name: str  # the question: "bias", "on average", "along u", "coverage", "size by material" …
     kind: str  # what is asked: "bias", "average", "size", "ranking", "coverage", "calibration" …
@@ -155,13 +89,7 @@ class Finding(Result):
         return _METHODS[self.kind](self) if self.test is not None else ""
 
     def to_dict(self) -> dict[str, Any]:  # numbers, text, lists, dictionaries
-        """All fields but the test, with the line and the sentence, as JSON knows them.
-
-        Returns
-        -------
-        dict[str, Any]
-            Numbers, text, lists, dictionaries.
-        """
+        "All fields but the test, with the line and the sentence, as JSON knows them."
         own = {one.name: getattr(self, one.name) for one in fields(self)
                if one.name not in ("test", "part", "parts", "facts")}
         facts = {name: value for name, value in self.facts.items()
@@ -173,18 +101,7 @@ class Finding(Result):
 
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
-        """The picture of its test.
-
-        Parameters
-        ----------
-        ax : Any, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Any
-            The same axes.
-        """
+        "The picture of its test."
         if self.test is None: raise ValueError(f"{self.name}: nothing was tested, so there is "
                                                "nothing to draw")
         return getattr(self.test, "plot_graph", self.test.plot)(ax)
@@ -196,17 +113,7 @@ class Finding(Result):
 # %% ../nbs/reports/09_reports.ipynb #cell-019
 @dataclass(frozen=True, kw_only=True)
 class Caution(Result):
-    """Something that could mislead a reader or change a verdict.
-
-    Attributes
-    ----------
-    code : str
-        Such as "correlated_rows" or "skewed_squares".
-    facts : dict[str, Any]
-        Numbers that its sentence needs.
-    decides : bool
-        Whether it could change the verdict.
-    """
+    "Something that could mislead a reader or change a verdict."
 
     code: str  # such as "correlated_rows" or "skewed_squares"
     facts: dict[str, Any] = field(default_factory=dict)  # numbers that its sentence needs
@@ -218,31 +125,13 @@ class Caution(Result):
         return _CAUTIONS[self.code](self)
 
     def to_dict(self) -> dict[str, Any]:  # code, whether it decides, and the sentence
-        """The caution as JSON knows it.
-
-        Returns
-        -------
-        dict[str, Any]
-            Code, whether it decides, and the sentence.
-        """
+        "The caution as JSON knows it."
         return {"code": self.code, "decides": self.decides, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-021
 @dataclass(frozen=True, kw_only=True)
 class Step(Result):
-    """What to do next.
-
-    Attributes
-    ----------
-    verb : str
-        "recalibrate", "correct", "check", "collect", "validate", "use" ….
-    why : str
-        The code of its reason, such as "bias" or "rows_decide".
-    facts : dict[str, Any]
-        What its sentence needs.
-    arguments : dict[str, Any]
-        By name, for the verb's function.
-    """
+    "What to do next."
 
     verb: str  # "recalibrate", "correct", "check", "collect", "validate", "use" …
     why: str = ""  # the code of its reason, such as "bias" or "rows_decide"
@@ -255,13 +144,7 @@ class Step(Result):
         return _STEPS[self.verb, self.why](self)
 
     def to_dict(self) -> dict[str, Any]:  # verb, why, and the sentence
-        """The step as JSON knows it.
-
-        Returns
-        -------
-        dict[str, Any]
-            Verb, why, and the sentence.
-        """
+        "The step as JSON knows it."
         return {"verb": self.verb, "why": self.why, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-023
@@ -287,17 +170,7 @@ _URGENCY = ("invalid", "inconclusive", "minor", "valid", "fact")
 # %% ../nbs/reports/09_reports.ipynb #cell-025
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Report(Result):
-    """Findings, cautions and a next step, and what is made of them.
-
-    Parameters
-    ----------
-    findings : tuple[Finding, ...], default ()
-        One for each question.
-    cautions : tuple[Caution, ...], default ()
-        What could mislead.
-    step : Step | None, optional
-        What to do next.
-    """
+    "Findings, cautions and a next step, and what is made of them."
 
     findings: tuple[Finding, ...] = ()  # one for each question
     cautions: tuple[Caution, ...] = ()  # what could mislead
@@ -343,30 +216,11 @@ class Report(Result):
     def screen(self, title: str = "",  # the first line; the report's own unless given
                command: str = "",  # a command that takes the next step, or nothing
                ) -> str:  # at most 24 lines of at most 80 columns
-        """What a terminal shows.
-
-        Parameters
-        ----------
-        title : str, default ""
-            The first line; the report's own unless given.
-        command : str, default ""
-            A command that takes the next step, or nothing.
-
-        Returns
-        -------
-        str
-            At most 24 lines of at most 80 columns.
-        """
+        "What a terminal shows."
         return _screen(self, title or self.title, command)
 
     def table_lines(self) -> list[str]:  # of at most 80 columns, none where there is no table
-        """A table of a few rows for the screen, below the findings.
-
-        Returns
-        -------
-        list[str]
-            Of at most 80 columns, none where there is no table.
-        """
+        "A table of a few rows for the screen, below the findings."
         return []
 
     def listed(self) -> tuple[Finding, ...]:  # most urgent ones first where some are left out
@@ -380,25 +234,13 @@ class Report(Result):
         return self.findings
 
     def findings_frame(self) -> pd.DataFrame:  # text and numbers
-        """A row for each finding: status, estimate, limits, p-value, rows needed.
-
-        Returns
-        -------
-        pd.DataFrame
-            Text and numbers.
-        """
+        "A row for each finding: status, estimate, limits, p-value, rows needed."
         names = ("name", "status", "estimate", "low", "high", "unit", "pvalue", "rows_needed")
         return pd.DataFrame([{name: getattr(one, name) for name in names}
                              for one in self.findings], columns=names)
 
     def details(self) -> list[str]:  # paragraphs
-        """A paragraph for each finding, with its test, and for each caution.
-
-        Returns
-        -------
-        list[str]
-            Paragraphs.
-        """
+        "A paragraph for each finding, with its test, and for each caution."
         told = []
         for finding in self.listed():
             status = "" if finding.status == "fact" else f"{finding.status}. "
@@ -407,26 +249,14 @@ class Report(Result):
         return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Verdict, conclusion, findings, cautions and the next step.
-
-        Returns
-        -------
-        dict[str, Any]
-            What JSON knows.
-        """
+        "Verdict, conclusion, findings, cautions and the next step."
         return {"verdict": self.verdict, "conclusion": self.conclusion,
                 "findings": [one.to_dict() for one in self.listed()],
                 "cautions": [one.to_dict() for one in self.cautions],
                 "step": None if self.step is None else self.step.to_dict()}
 
     def page_verdict(self) -> Verdict:  # for `render_page`
-        """The head of a page: conclusion, a card for each finding, the next step.
-
-        Returns
-        -------
-        Verdict
-            For `render_page`.
-        """
+        "The head of a page: conclusion, a card for each finding, the next step."
         return Verdict(self.conclusion, tuple(
             Card(one.label, one.status, one.sentence) for one in self.listed()),
             "" if self.step is None else self.step.sentence)

@@ -40,30 +40,7 @@ __all__ = ['Table', 'UnknownColumn', 'NumberReader', 'are_rows', 'ends_open', 'o
 # %% ../../nbs/base/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
 class Table:
-    """Named columns, and where each row stood in its file; what `read_table` returns.
-
-    Attributes
-    ----------
-    source : str
-        What messages call it: the file's name, or "standard input".
-    columns : dict[str, np.ndarray]
-        `float64`, shape (n,) each, NaN where a cell says so; features may be objects, None
-        where missing.
-    places : np.ndarray
-        Line (CSV) or row (parquet) of each row, counted from 1.
-    place : str
-        "line" or "row".
-    left_out : dict[str, int]
-        Rows that were left out on request, by the option that asked for it.
-    header : tuple[str, ...]
-        Names of all columns of the file.
-    decimal : str
-        The mark before decimals in its numbers.
-    where : str | None
-        The condition that kept rows meet, if there was one.
-    missing : dict[str, str]
-        The word for a missing label in rows that were left out, by its column.
-    """
+    "Named columns, and where each row stood in its file; what `read_table` returns."
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
                                                         # says so; features may be objects, None
@@ -84,24 +61,8 @@ class Table:
                 ) -> np.ndarray:  # finite float64, shape (n,)
         """A column, if all its values can be used.
 
-        Parameters
-        ----------
-        name : str
-            One of the columns.
-        positive : bool, default False
-            Whether values ≤ 0 are refused.
-
-        Returns
-        -------
-        np.ndarray
-            Finite float64, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            Where a value is missing, infinite or, if asked, not positive, naming the column and
-            the place.
-        """
+        Raises ValueError where a value is missing, infinite or, if asked, not positive, naming
+        the column and the place."""
         faults = _Faults(self.source, self.place)
         faults.judge(name, self.columns[name], self.places, "positive" if positive else "number")
         faults.refuse()
@@ -111,21 +72,8 @@ class Table:
                 ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
         """A column of numbers, or of text that stands for groups, without missing values.
 
-        Parameters
-        ----------
-        name : str
-            One of the columns.
-
-        Returns
-        -------
-        np.ndarray
-            Finite float64, or text and truth values as objects, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            , naming the column and the place, where a value is missing or infinite.
-        """
+        Raises ValueError, naming the column and the place, where a value is missing or
+        infinite."""
         faults = _Faults(self.source, self.place)
         faults.judge(name, self.columns[name], self.places, "number")
         faults.refuse()
@@ -152,16 +100,7 @@ class _Faults:
 
     def add(self, kind,  # of fault; each is told once, where it comes first
             where, text):  # line or row, and what is wrong there
-        """One more fault of a kind, at a place.
-
-        Parameters
-        ----------
-        kind
-            Of fault; each is told once, where it comes first.
-        where
-        text
-            Line or row, and what is wrong there.
-        """
+        "One more fault of a kind, at a place."
         self.found.setdefault(kind, [where, text, 0])[2] += 1
 
     def judge(self, name,  # of the column
@@ -170,23 +109,7 @@ class _Faults:
               kind,  # what the column stands for, a key of _KINDS
               known=(),  # positions of rows that were judged before
               words=""):  # what stands for a missing text
-        """What a column that stands for something may not hold.
-
-        Parameters
-        ----------
-        name
-            Of the column.
-        values
-            Its cells, shape (n,).
-        places
-            Line or row of each, shape (n,).
-        kind
-            What the column stands for, a key of _KINDS.
-        known, default ()
-            Positions of rows that were judged before.
-        words, default ""
-            What stands for a missing text.
-        """
+        "What a column that stands for something may not hold."
         if values.dtype == object:
             wrong = np.array([value is None for value in values], dtype=bool)
             return self._count(name, values, places, wrong, f"has no value{words}")
@@ -216,17 +139,7 @@ class _Faults:
 
 # %% ../../nbs/base/03_tables.ipynb #cell-008
 class UnknownColumn(ValueError):
-    """A table lacks a column that was asked for.
-
-    Parameters
-    ----------
-    message : str
-        What a user reads.
-    name : str
-        The column that was asked for.
-    columns : tuple[str, ...]
-        The columns that are there.
-    """
+    "A table lacks a column that was asked for."
 
     def __init__(self,
                  message: str,  # what a user reads
@@ -272,18 +185,7 @@ def _is_number(cell):
 class NumberReader:
     """Reads the numbers of one file, all with the same marks.
 
-    Parameters
-    ----------
-    decimal : str | None, optional
-        "." or ","; None for what the first number shows.
-    thousands : str | None, optional
-        The mark between thousands, if there is one.
-
-    Raises
-    ------
-    ValueError
-        For marks that can't be.
-    """
+    Raises ValueError for marks that can't be."""
 
     def __init__(self,
                  decimal: str | None = None,  # "." or ","; None for what the first number shows
@@ -303,18 +205,7 @@ class NumberReader:
     def read(self,
              text: str,  # a cell, without blanks around it
              ) -> float | None:  # None where it is no number
-        """The number in a cell.
-
-        Parameters
-        ----------
-        text : str
-            A cell, without blanks around it.
-
-        Returns
-        -------
-        float | None
-            None where it is no number.
-        """
+        "The number in a cell."
         if self.grouped and (found := self.grouped.match(text)):
             text = self.mark.sub("", found[0]) + text[found.end():]
         decimal = self.decimal
@@ -330,18 +221,7 @@ class NumberReader:
              text: str,  # a cell, without blanks around it
              ) -> float | None:  # NaN where the cell says that there is none; None where it is
                                  # neither
-        """The number in a cell that may be empty.
-
-        Parameters
-        ----------
-        text : str
-            A cell, without blanks around it.
-
-        Returns
-        -------
-        float | None
-            NaN where the cell says that there is none; None where it is neither.
-        """
+        "The number in a cell that may be empty."
         if self.plain and "_" not in text:
             try: return float(text)
             except ValueError: pass
@@ -366,15 +246,7 @@ class _Marks:
 
     def look(self, where,  # line
              row):  # its cells
-        """One more row.
-
-        Parameters
-        ----------
-        where
-            Line.
-        row
-            Its cells.
-        """
+        "One more row."
         text = "".join(row)
         if self.numbers.decimal in self.shown: return
         if self.wanted <= self.short and not ("," in text or "." in text): return
@@ -390,17 +262,7 @@ class _Marks:
     def judge(self, columns,  # by name, numbers or text
               faults,  # of the file
               place):  # what its rows are called, "line" or "row"
-        """A fault where numbers that are read may be thousands.
-
-        Parameters
-        ----------
-        columns
-            By name, numbers or text.
-        faults
-            Of the file.
-        place
-            What its rows are called, "line" or "row".
-        """
+        "A fault where numbers that are read may be thousands."
         mark = self.numbers.decimal or next((m for m in self.open if self.open[m]), ".")
         if mark in self.shown or not self.open[mark]: return
         other = self.other.get("." if mark == "," else ",")
@@ -496,15 +358,7 @@ class _Block(NamedTuple):
 
     def columns(self, wanted,  # by the position of each column, whether it holds numbers
                 numbers):  # the reader of numbers
-        """Columns by position, lists or arrays; None where a cell isn't what its column holds.
-
-        Parameters
-        ----------
-        wanted
-            By the position of each column, whether it holds numbers.
-        numbers
-            The reader of numbers.
-        """
+        "Columns by position, lists or arrays; None where a cell isn't what its column holds."
         if self.cells is None:
             return _parsed(self.text, self.delimiter, wanted, numbers.decimal)
         found = {}
@@ -555,15 +409,8 @@ class _Lines:
     def block(self, delimiter,  # between cells
               width,  # cells in a row
               ):
-        """The next megabytes, if each of its lines is a plain row of that width; else None, and the lines come one by one.
-
-        Parameters
-        ----------
-        delimiter
-            Between cells.
-        width
-            Cells in a row.
-        """
+        """The next megabytes, if each of its lines is a plain row of that width; else None, and the
+        lines come one by one."""
         if self.left > 0: return None
         text = self.text.read(1 << 22)
         if text and text[-1] != "\n": text += self.text.readline(_LONGEST + 1)
@@ -637,22 +484,7 @@ def are_rows(lines: Sequence[str],  # of text within a cell in quotation marks
              delimiter: str,  # between cells
              width: int | None,  # cells in a row
              ) -> bool:  # True where a mark that nothing closes has probably swallowed rows
-    """Whether three lines or more look like rows of a table with numbers.
-
-    Parameters
-    ----------
-    lines : Sequence[str]
-        Of text within a cell in quotation marks.
-    delimiter : str
-        Between cells.
-    width : int | None
-        Cells in a row.
-
-    Returns
-    -------
-    bool
-        True where a mark that nothing closes has probably swallowed rows.
-    """
+    "Whether three lines or more look like rows of a table with numbers."
     return len(lines) >= 3 and all(
         line.count(delimiter) + 1 == width and any(map(_is_number, line.split(delimiter)))
         for line in lines)
@@ -662,22 +494,7 @@ def ends_open(line: str,  # of CSV, with or without its end
               delimiter: str,  # between cells
               is_open: bool = False,  # whether the line before ended within such a cell
               ) -> bool:  # True where the row goes on in the next line
-    """Whether a line ends within a cell in quotation marks.
-
-    Parameters
-    ----------
-    line : str
-        Of CSV, with or without its end.
-    delimiter : str
-        Between cells.
-    is_open : bool, default False
-        Whether the line before ended within such a cell.
-
-    Returns
-    -------
-    bool
-        True where the row goes on in the next line.
-    """
+    "Whether a line ends within a cell in quotation marks."
     if '"' not in line: return is_open
     try: next(csv.reader(['"' * is_open + line], delimiter=delimiter, skipinitialspace=True,
                          strict=True))
@@ -939,25 +756,8 @@ def open_table(path: str | os.PathLike,  # a file
                ) -> BinaryIO:  # its bytes, to be closed by the caller
     """A file that is there and can be read.
 
-    Parameters
-    ----------
-    path : str | os.PathLike
-        A file.
-
-    Returns
-    -------
-    BinaryIO
-        Its bytes, to be closed by the caller.
-
-    Raises
-    ------
-    IsADirectoryError
-        For a folder.
-    FileNotFoundError
-        Where there is no such file, naming the closest.
-    OSError
-        Where the file can't be read.
-    """
+    Raises IsADirectoryError for a folder, FileNotFoundError where there is no such file, naming the
+    closest, and OSError where the file can't be read."""
     path = Path(path)
     if path.is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
@@ -1102,46 +902,8 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
                ) -> Table:  # these columns, in this order
     """Named columns from a file.
 
-    Parameters
-    ----------
-    source : str | os.PathLike | bytes
-        A file: CSV, .jsonl, .parquet, .feather, .arrow or .xlsx, as it is or in .gz, .bz2,
-        .xz, .zst or .zip; "-" for CSV on standard input, or the bytes that came from there.
-    names : Sequence[str]
-        Columns of numbers.
-    features : Sequence[str], default ()
-        Further columns, of numbers or text.
-    groups : Sequence[str], default ()
-        Further columns of labels, which stay as they are.
-    kinds : Mapping[str, str] | None, optional
-        By column what it stands for: "number", "positive", "error", "uncertainty", "bound",
-        "outcome", "response", "probability" or "weight"; others are judged when they are
-        used.
-    decimal : str | None, optional
-        "." or ","; by default a point, and where semicolons or tabs separate cells, what
-        the first number shows, refused where another column shows the other mark.
-    thousands : str | None, optional
-        The mark between thousands, if there is one.
-    encoding : str | None, optional
-        Of text; by default UTF-8, or what the mark at its beginning says.
-    drop_missing : bool, default False
-        Leave out rows in which a column has no value.
-    where : str | None, optional
-        Keep rows for which this holds, as in pandas' `query`.
-    progress : bool, default False
-        Show a bar on standard error where it takes a while.
-
-    Returns
-    -------
-    Table
-        These columns, in this order.
-
-    Raises
-    ------
-    ValueError, OSError
-        For whatever can't be read as numbers, in one line that names the file, the column
-        and the line.
-    """
+    Raises ValueError or OSError for whatever can't be read as numbers, in one line that names the
+    file, the column and the line."""
     names = list(dict.fromkeys(names))
     groups = [name for name in dict.fromkeys(groups) if name not in names]
     features = [name for name in dict.fromkeys(features) if name not in [*names, *groups]]
@@ -1205,35 +967,13 @@ def _unpacked(file, path):
 # %% ../../nbs/base/03_tables.ipynb #cell-048c
 def names_csv(name: str,  # of a file that is to be written
               ) -> bool:  # False where the ending stands for another format
-    """Whether a file of this name may hold CSV as plain text.
-
-    Parameters
-    ----------
-    name : str
-        Of a file that is to be written.
-
-    Returns
-    -------
-    bool
-        False where the ending stands for another format.
-    """
+    "Whether a file of this name may hold CSV as plain text."
     return not name.lower().endswith((*_ARROW, *_SHEETS, *_JSON, *_PACKED))
 
 # %% ../../nbs/base/03_tables.ipynb #cell-048d
 def names_text(ending: str,  # as `open_bytes` gives it
                ) -> bool:  # False for sheets, columns and lines of JSON
-    """Whether bytes of this ending are read as CSV.
-
-    Parameters
-    ----------
-    ending : str
-        As `open_bytes` gives it.
-
-    Returns
-    -------
-    bool
-        False for sheets, columns and lines of JSON.
-    """
+    "Whether bytes of this ending are read as CSV."
     return ending not in (*_ARROW, *_SHEETS, *_JSON)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-048b
@@ -1291,18 +1031,7 @@ _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
 
 def encoding_of(first: bytes,  # how a file begins, four bytes or more
                 ) -> str:  # what the mark at its beginning says, else UTF-8
-    """The encoding of a text file that nobody named.
-
-    Parameters
-    ----------
-    first : bytes
-        How a file begins, four bytes or more.
-
-    Returns
-    -------
-    str
-        What the mark at its beginning says, else UTF-8.
-    """
+    "The encoding of a text file that nobody named."
     return next((code for mark, code in _MARKS if first.startswith(mark)), "utf-8-sig")
 
 # %% ../../nbs/base/03_tables.ipynb #cell-056c
@@ -1310,21 +1039,7 @@ def check_encoding(encoding: str | None,  # as a user names it
                    ) -> str | None:  # the same
     """The name of an encoding of text, if there is one.
 
-    Parameters
-    ----------
-    encoding : str | None
-        As a user names it.
-
-    Returns
-    -------
-    str | None
-        The same.
-
-    Raises
-    ------
-    ValueError
-        For another.
-    """
+    Raises ValueError for another."""
     try: "".encode(encoding or "utf-8")
     except (LookupError, ValueError):
         raise ValueError(f"encoding is not known: {encoding!r}") from None
@@ -1333,18 +1048,7 @@ def check_encoding(encoding: str | None,  # as a user names it
 # %% ../../nbs/base/03_tables.ipynb #cell-056d
 def display_name(name: str,  # of a file, perhaps in bytes that are no UTF-8
                  ) -> str:  # the same where it can be shown, else with its bytes written out
-    """A file's name as it can be printed and stored.
-
-    Parameters
-    ----------
-    name : str
-        Of a file, perhaps in bytes that are no UTF-8.
-
-    Returns
-    -------
-    str
-        The same where it can be shown, else with its bytes written out.
-    """
+    "A file's name as it can be printed and stored."
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 # %% ../../nbs/base/03_tables.ipynb #cell-050
@@ -1359,32 +1063,8 @@ def read_errors(
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # errors, uncertainties, and the table they come from
     """Errors and uncertainties from a file.
 
-    Parameters
-    ----------
-    source : str | os.PathLike
-        As in `read_table`.
-    error : str, default "error"
-        The column of errors.
-    uncertainty : str, default "uncertainty"
-        The column of uncertainties.
-    observed : str | None, optional
-        The column of true values, in place of errors, with `predicted`.
-    predicted : str | None, optional
-        The column of predictions.
-    **options : Any
-        Of `read_table`: features, decimal, encoding, drop_missing and so on.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, Table]
-        Errors, uncertainties, and the table they come from.
-
-    Raises
-    ------
-    ValueError, OSError
-        As `read_table`, for values that are missing, infinite, too large or, among the
-        uncertainties, not positive, too.
-    """
+    Raises what `read_table` raises, for values that are missing, infinite, too large or, among the
+    uncertainties, not positive, too."""
     if (observed is None) != (predicted is None):
         raise ValueError("observed and predicted must be given together: the error is their "
                          "difference")
@@ -1409,29 +1089,7 @@ def read_probabilities(
                                                                # or None, and the table
     """Outcomes and stated probabilities from a file.
 
-    Parameters
-    ----------
-    source : str | os.PathLike
-        As in `read_table`.
-    outcome : str, default "outcome"
-        The column of outcomes, 0 or 1, or true and false, yes and no.
-    score : str, default "score"
-        The column of stated probabilities of outcome 1.
-    weight : str | None, optional
-        The column of weights, if there is one.
-    **options : Any
-        Of `read_table`: decimal, encoding, drop_missing and so on.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray | None, Table]
-        Outcomes, probabilities, weights or None, and the table.
-
-    Raises
-    ------
-    ValueError, OSError
-        As `read_table`, for values outside their range too.
-    """
+    Raises what `read_table` raises, for values outside their range too."""
     kinds = {outcome: "outcome", score: "probability"} | ({weight: "weight"} if weight else {})
     table = read_table(source, list(kinds), kinds=kinds, **options)
     return (table.columns[outcome], table.columns[score],
@@ -1449,31 +1107,7 @@ def read_intervals(
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # values, shape (n,); bounds, shape (n, 2); the table
     """True values and the intervals that were stated for them, from a file.
 
-    Parameters
-    ----------
-    source : str | os.PathLike
-        As in `read_table`.
-    value : str, default "value"
-        The column of true values.
-    lower : str, default "lower"
-        The column of lower bounds.
-    upper : str, default "upper"
-        The column of upper bounds.
-    crossed : bool, default False
-        Whether pairs whose lower bound is above the upper one may be there.
-    **options : Any
-        Of `read_table`: features, decimal, encoding, drop_missing and so on.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, Table]
-        Values, shape (n,); bounds, shape (n, 2); the table.
-
-    Raises
-    ------
-    ValueError, OSError
-        As `read_table`, for crossed bounds too unless they are allowed.
-    """
+    Raises what `read_table` raises, for crossed bounds too unless they are allowed."""
     kinds = {value: "error"} | dict.fromkeys((lower, upper), "bound")
     kinds |= {name: "number" for key in ("features", "groups") for name in options.get(key, ())
               if name not in kinds}
@@ -1492,18 +1126,7 @@ def check_new_columns(table: Table,  # what was read
                       ) -> None:  # nothing; returns if all names are free
     """Refuse names that a table has already.
 
-    Parameters
-    ----------
-    table : Table
-        What was read.
-    names : Sequence[str]
-        Of columns that are to be added.
-
-    Raises
-    ------
-    ValueError
-        For them.
-    """
+    Raises ValueError for them."""
     taken = [name for name in names if name in table.header]
     if taken:
         raise ValueError(f"{table.source} has a column {taken[0]!r} already, which is the name of "
@@ -1517,29 +1140,8 @@ def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given
                ) -> Iterator[str]:  # CSV, some thousand rows at a time
     """The rows of a table as they stand in its file, with all their columns and new ones behind.
 
-    Text keeps each character, ends of lines too; other files become CSV.
-
-    Parameters
-    ----------
-    source : str | os.PathLike | bytes
-        What `read_table` was given, not "-".
-    table : Table
-        What it returned.
-    added : Mapping[str, np.ndarray]
-        Numbers by name, shape (n,) each.
-    encoding : str | None, optional
-        As `read_table` was told.
-
-    Returns
-    -------
-    Iterator[str]
-        CSV, some thousand rows at a time.
-
-    Raises
-    ------
-    ValueError
-        For names that are there.
-    """
+    Text keeps each character, ends of lines too; other files become CSV. Raises ValueError for
+    names that are there."""
     check_new_columns(table, list(added))
     if isinstance(source, bytes): return _text_again(source, table, added, encoding)
     with open_bytes(source) as (_, ending): pass
@@ -1551,20 +1153,7 @@ def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given
 def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
                    encoding: str | None = None,  # as `read_table` was told
                    ) -> str:  # a codec that neither adds nor drops a mark; UTF-8 for other files
-    """The codec by which the text of a file becomes its bytes again.
-
-    Parameters
-    ----------
-    source : str | os.PathLike | bytes
-        As in `rows_again`.
-    encoding : str | None, optional
-        As `read_table` was told.
-
-    Returns
-    -------
-    str
-        A codec that neither adds nor drops a mark; UTF-8 for other files.
-    """
+    "The codec by which the text of a file becomes its bytes again."
     with open_bytes(source) as (binary, ending):
         if ending in _ARROW + _SHEETS + _JSON: return "utf-8"
         first = binary.read(4)
@@ -1580,24 +1169,7 @@ def open_bytes(source: str | os.PathLike | bytes,  # as in `rows_again`
                                                      # that says what they are, in small letters
     """The bytes of a file, uncompressed.
 
-    Parameters
-    ----------
-    source : str | os.PathLike | bytes
-        As in `rows_again`.
-
-    Yields
-    ------
-    Iterator[tuple[BinaryIO, str]]
-        For a with statement: bytes, and the ending that says what they are, in small
-        letters.
-
-    Raises
-    ------
-    ValueError
-        Where they are not what the name says.
-    OSError
-        As `open_table`.
-    """
+    Raises ValueError where they are not what the name says, OSError as `open_table`."""
     if isinstance(source, bytes): yield io.BytesIO(source), ""
     else:
         with open_table(source) as file, _unpacked(file, Path(source)) as opened: yield opened

@@ -72,18 +72,7 @@ _EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor, "power
 
 def map_text(effect: Any,  # what a map does: `kind` and its numbers
              ) -> str:  # "u × 1.50 ± 0.04"
-    """What a map does to predictions or uncertainties.
-
-    Parameters
-    ----------
-    effect : Any
-        What a map does: `kind` and its numbers.
-
-    Returns
-    -------
-    str
-        "u × 1.50 ± 0.04".
-    """
+    "What a map does to predictions or uncertainties."
     return _EFFECTS[effect["kind"]](effect)
 
 # %% ../../nbs/words/33_corrections.ipynb #w-gain
@@ -146,18 +135,7 @@ def _named(names): return enumerated([printable(name) for name in names])
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion
 def mending_conclusion(report: Any,  # a `Mending`
                        ) -> str:  # a few sentences
-    """What was done to predictions and uncertainties, and which faults were there before and after.
-
-    Parameters
-    ----------
-    report : Any
-        A `Mending`.
-
-    Returns
-    -------
-    str
-        A few sentences.
-    """
+    "What was done to predictions and uncertainties, and which faults were there before and after."
     before, after = report.faults
     if report.outcome == "unchanged":
         faults = f" Faults: {_named(before)}." if before else ""
@@ -176,18 +154,7 @@ def _done(effect):
 
 def probability_conclusion(report: Any,  # a `ProbabilityMending`
                            ) -> str:  # a few sentences
-    """What was done to probabilities, and what is found before and after.
-
-    Parameters
-    ----------
-    report : Any
-        A `ProbabilityMending`.
-
-    Returns
-    -------
-    str
-        A few sentences.
-    """
+    "What was done to probabilities, and what is found before and after."
     if report.outcome == "unchanged":
         return f"Unchanged: {_UNCHANGED[report.reason]}. {_short(report.before)}."
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. Before: "

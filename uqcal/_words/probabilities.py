@@ -149,18 +149,7 @@ def _calibration_method(finding):
 def conclusion_text(
     finding: Any,  # the finding "calibration" of a report
 ) -> str:  # one sentence
-    """The verdict on probabilities.
-
-    Parameters
-    ----------
-    finding : Any
-        The finding "calibration" of a report.
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
+    "The verdict on probabilities."
     facts, limit = finding.facts, _at_most(finding.high)
     if finding.rows: return f"Contradicted: {_calibration_line(finding)}."
     if finding.status == "invalid":
@@ -178,18 +167,7 @@ def conclusion_text(
 def title_text(
     finding: Any,  # the finding "calibration" of a report
 ) -> str:  # "probabilities, 569 rows"
-    """What was validated.
-
-    Parameters
-    ----------
-    finding : Any
-        The finding "calibration" of a report.
-
-    Returns
-    -------
-    str
-        "probabilities, 569 rows".
-    """
+    "What was validated."
     return f"probabilities, {_counted_rows(finding.facts, finding.n)}"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-031
@@ -278,18 +256,7 @@ def _ece_sentence(finding):
 def fifths_lines(
     fifths: Any,  # a table with the columns predicted and observed, a row for each fifth
 ) -> list[str]:  # two lines for the screen; none where there is one row
-    """Predicted and observed shares of about five equal parts, in per cent.
-
-    Parameters
-    ----------
-    fifths : Any
-        A table with the columns predicted and observed, a row for each fifth.
-
-    Returns
-    -------
-    list[str]
-        Two lines for the screen; none where there is one row.
-    """
+    "Predicted and observed shares of about five equal parts, in per cent."
     if len(fifths) < 2: return []
     rows = {"predicted %": fifths["predicted"], "observed %": fifths["observed"]}
     return [f"  {name:<12}" + "".join(f"{value_text(100 * share):>9}" for share in shares)
@@ -399,19 +366,7 @@ def _use(step):
 def python_line(
     step: Any,  # the step of a report on probabilities
 ) -> str:  # a call with the names of the arguments of `calibration_report`; "" where none takes it
-    """A step as a line of Python.
-
-    Parameters
-    ----------
-    step : Any
-        The step of a report on probabilities.
-
-    Returns
-    -------
-    str
-        A call with the names of the arguments of `calibration_report`; "" where none takes
-        it.
-    """
+    "A step as a line of Python."
     more = ", sample_weight=sample_weight" * step.arguments.get("weighted", False)
     more += ", cluster=cluster" * step.arguments.get("clustered", False)
     if step.why == "impossible_rows": return 'report["calibration"].rows'
@@ -458,24 +413,13 @@ def _contradicted_in_parts(facts):
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-line
 def calibration_in_parts_line(finding: Any,  # of kind "calibration_in_parts"
                               ) -> str:  # a fragment
-    """What a screen says of probabilities, from sums.
-
-    Parameters
-    ----------
-    finding : Any
-        Of kind "calibration_in_parts".
-
-    Returns
-    -------
-    str
-        A fragment.
-    """
+    "What a screen says of probabilities, from sums."
     facts = finding.facts
     if facts["contradicted"]: return _contradicted_in_parts(facts)
     if finding.reason == "few": return f"not tested: {_few_events_in_parts(facts)}"
     most = f"{_at_most(finding.excluded_beyond)} in any fifth of the rows"
     if finding.status == "invalid":
-        return f"{_off_in_parts(facts)}; more than {most} is excluded ({p_text(finding.pvalue)})"
+        return f"{_off_in_parts(facts)}; {p_text(finding.pvalue)}"
     if finding.status == "valid":
         return f"no fault found ({p_text(finding.pvalue)}); more than {most} is excluded"
     return (f"no fault found ({p_text(finding.pvalue)}); up to {most} is not excluded (tolerance "
@@ -484,25 +428,14 @@ def calibration_in_parts_line(finding: Any,  # of kind "calibration_in_parts"
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-sentence
 def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts"
                                   ) -> str:  # sentences
-    """What the details say of probabilities, from sums.
-
-    Parameters
-    ----------
-    finding : Any
-        Of kind "calibration_in_parts".
-
-    Returns
-    -------
-    str
-        Sentences.
-    """
+    "What the details say of probabilities, from sums."
     facts = finding.facts
     if facts["contradicted"]: return f"{capital(_contradicted_in_parts(facts))}."
     if finding.reason == "few":
         return (f"Not tested: {_few_events_in_parts(facts)}. In memory outcomes are drawn instead "
                 "(calibration_report).")
     text = f"No fault is found ({p_text(finding.pvalue)})."
-    if finding.status == "invalid": text = f"{capital(_off_in_parts(facts))} ({p_text(finding.pvalue)})."
+    if finding.status == "invalid": text = f"{capital(_off_in_parts(facts))}; {p_text(finding.pvalue)}."
     most = f"{_at_most(finding.excluded_beyond)} in any fifth of the rows"
     level = f"{100 * facts['confidence']:g} % limit, tolerance {finding.tolerance:g}"
     if finding.status == "inconclusive":
@@ -522,18 +455,7 @@ def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-conclusion
 def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_parts"
                                     ) -> str:  # one sentence
-    """Probabilities in parts in one sentence.
-
-    Parameters
-    ----------
-    finding : Any
-        Of kind "calibration_in_parts".
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
+    "Probabilities in parts in one sentence."
     facts = finding.facts
     if facts["contradicted"]: return f"Miscalibrated: {_contradicted_in_parts(facts)}."
     if finding.reason == "few": return f"Inconclusive: {_few_events_in_parts(facts)}."
@@ -562,6 +484,8 @@ CAUTIONS: dict[str, Any] = {
     "cases_few_values": _few_values, "cases_agreeing": _agreeing,
     "cases_correlated": _correlated, "clusters_untested": _clusters_untested}
 STEPS: dict[Any, Any] = {
+    ("check", "certain_in_parts"): lambda step: (
+        "Check the rows that contradict predictions of 0 or 1, then validate again."),
     ("check", "reversed_outcomes"): _check_outcomes, ("check", "impossible_rows"): _check_rows,
     ("collect", "few_events"): _collect_events, ("recalibrate", "map_passes"): _recalibrate_by,
     ("recalibrate", "no_map_passes"): _recalibrate_in_bins,
@@ -576,17 +500,7 @@ TITLES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
 def brier_text(
     parts: Any,  # a `BrierDecomposition`
 ) -> str:
-    """A Brier score and its parts.
-
-    Parameters
-    ----------
-    parts : Any
-        A `BrierDecomposition`.
-
-    Returns
-    -------
-    str
-    """
+    "A Brier score and its parts."
     return (f"Brier score {three_digits(parts.brier)} = miscalibration "
             f"{three_digits(parts.miscalibration)} − discrimination "
             f"{three_digits(parts.discrimination)} + uncertainty "
@@ -598,38 +512,14 @@ def largest_difference_text(
     worst: Any,  # a `LargestDifference`
     rare: float | None,  # what is predicted where its limit lies, if that is rare
 ) -> str:
-    """The worst fifth of the rows and its limit.
-
-    Parameters
-    ----------
-    place : Any
-        The worst fifth, a `Place`.
-    worst : Any
-        A `LargestDifference`.
-    rare : float | None
-        What is predicted where its limit lies, if that is rare.
-
-    Returns
-    -------
-    str
-    """
+    "The worst fifth of the rows and its limit."
     return _worst_fifth(place, worst.difference, worst.limit, worst.confidence, rare)
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-054
 def event_ratio_text(
     ratio: Any,  # an `EventRatio`
 ) -> str:
-    """Observed and predicted events, and their ratio with limits.
-
-    Parameters
-    ----------
-    ratio : Any
-        An `EventRatio`.
-
-    Returns
-    -------
-    str
-    """
+    "Observed and predicted events, and their ratio with limits."
     counts = _observed_predicted({"events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
                                   "observed": ratio.observed, "predicted": ratio.stated})
     return f"{counts}: {_ratio(ratio.ratio, *ratio.confidence_interval)}"
@@ -638,17 +528,7 @@ def event_ratio_text(
 def calibration_error_text(
     error: Any,  # a `CalibrationError`
 ) -> str:
-    """A calibration error with its limits.
-
-    Parameters
-    ----------
-    error : Any
-        A `CalibrationError`.
-
-    Returns
-    -------
-    str
-    """
+    "A calibration error with its limits."
     low, high = error.ece_interval
     return (f"calibration error (ECE) {error.ece:.4g} [{low:.4g}, {high:.4g}] in "
             f"{_bins(error.n_bins)} ({100 * error.confidence:g} % limits)")
@@ -657,17 +537,7 @@ def calibration_error_text(
 def ece_test_text(
     test: Any,  # an `ECETest`
 ) -> str:
-    """A calibration error next to that of a calibrated model.
-
-    Parameters
-    ----------
-    test : Any
-        An `ECETest`.
-
-    Returns
-    -------
-    str
-    """
+    "A calibration error next to that of a calibrated model."
     which = " whose clusters move as one" if test.method == "whole clusters" else ""
     return (f"calibration error {test.statistic:.4g}, {p_text(test.pvalue)}; a calibrated model"
             f"{which} gives {test.null_mean:.4g} on average and exceeds {test.null_limit:.4g} in "
@@ -677,17 +547,7 @@ def ece_test_text(
 def diagram_text(
     diagram: Any,  # a `ReliabilityDiagram`
 ) -> str:
-    """A reliability diagram's calibration error.
-
-    Parameters
-    ----------
-    diagram : Any
-        A `ReliabilityDiagram`.
-
-    Returns
-    -------
-    str
-    """
+    "A reliability diagram's calibration error."
     return f"ECE {diagram.ece:.4g} over {len(diagram.bins)} of {diagram.n_bins} bins"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-058
@@ -696,21 +556,7 @@ def tests_text(
     tests: Any,  # the tests, each with `name` and `pvalue`
     rejected: Any,  # names of those that reject
 ) -> str:
-    """Which of several tests reject calibration.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-    tests : Any
-        The tests, each with `name` and `pvalue`.
-    rejected : Any
-        Names of those that reject.
-
-    Returns
-    -------
-    str
-    """
+    "Which of several tests reject calibration."
     names = enumerated([TITLES[name] for name in rejected])
     verb = "rejects" if len(rejected) == 1 else "reject"
     says = f"{names} {verb} calibration" if names else f"none of {len(tests)} tests rejects"
@@ -728,18 +574,7 @@ def multiclass_text(
     facts: dict[str, Any],  # n, n_classes; statements `rejected`, `inconclusive` (with `draws`),
                             # `untested`; `rows` that contradict
 ) -> str:
-    """What tests of many classes reject.
-
-    Parameters
-    ----------
-    facts : dict[str, Any]
-        `n`, n_classes; statements `rejected`, `inconclusive` (with `draws`), `untested`;
-        `rows` that contradict.
-
-    Returns
-    -------
-    str
-    """
+    "What tests of many classes reject."
     rejected, unclear = _statements(facts["rejected"]), _statements(facts["inconclusive"])
     says = [f"rejected at 5 % for {rejected}"] if rejected else []
     if unclear:
@@ -765,21 +600,7 @@ def logistic_text(
     errors: Any,  # their standard errors, 0 where one was kept
     smoothed: bool,  # whether outcomes were smoothed
 ) -> str:
-    """What a logistic map does to scores.
-
-    Parameters
-    ----------
-    coef : Any
-        Parameters: a, b of Platt scaling; a, b, c of beta scaling.
-    errors : Any
-        Their standard errors, 0 where one was kept.
-    smoothed : bool
-        Whether outcomes were smoothed.
-
-    Returns
-    -------
-    str
-    """
+    "What a logistic map does to scores."
     terms = [_with_error(*pair) for pair in zip(coef, errors)]
     words = "log-odds times {}, plus {}"
     if len(terms) == 3: words = "log-odds a ln p + b ln(1 − p) + c with a = {}, b = {}, c = {}"
@@ -789,17 +610,7 @@ def logistic_text(
 def steps_text(
     means: Any,  # values of the steps, rising
 ) -> str:
-    """What a map in steps does to scores.
-
-    Parameters
-    ----------
-    means : Any
-        Values of the steps, rising.
-
-    Returns
-    -------
-    str
-    """
+    "What a map in steps does to scores."
     low, high = three_digits(means[0]), three_digits(means[-1])
     if len(means) == 1: return f"{low} throughout"
     return f"a rise from {low} to {high} in {len(means)} steps"
@@ -811,23 +622,7 @@ def temperature_text(
     smoothed: bool,  # whether outcomes were smoothed
     is_largest: bool,  # whether it is the largest that is tried
 ) -> str:
-    """What a temperature does to probabilities.
-
-    Parameters
-    ----------
-    temperature : float
-        By which logarithms are divided.
-    error : float
-        Its standard error.
-    smoothed : bool
-        Whether outcomes were smoothed.
-    is_largest : bool
-        Whether it is the largest that is tried.
-
-    Returns
-    -------
-    str
-    """
+    "What a temperature does to probabilities."
     if is_largest:
         return (f"logarithms of probabilities divided by {temperature:g}, the largest temperature: "
                 "the probabilities rank the classes no better than chance")

@@ -56,50 +56,7 @@ def _rang(alarms, first, what):
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-040
 @dataclass(frozen=True, kw_only=True)
 class ErrorStreamSummary(StreamCounts):
-    """What went through `recalibrate_error_rows`: counts, mean Z² before and after, and alarms.
-
-    Attributes
-    ----------
-    method : str
-        The method's short name.
-    rows : int
-        Rows written.
-    learnt : int
-        Rows that had an outcome.
-    alarms : int
-        How often the monitor of what was stated rang.
-    curve : tuple[tuple[float, ...], ...]
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
-    left_out : int
-        Rows without a statement, where they were to be left out.
-    skipped : int
-        Broken rows, where they were to be skipped.
-    waiting : int
-        Forecasts whose outcome has not come yet, where rows have keys.
-    restarts : int
-        How often the forecaster began anew, at alarms of the forecasts' monitor.
-    booked : int
-        Rows that brought the outcome of an earlier row's forecast.
-    zms_before : float
-        Mean Z² of the column of uncertainties; 0 where nothing was learnt.
-    zms_after : float
-        Mean Z² of what was written; 0 where nothing was learnt.
-    gain : float
-        By how much the normal log score of what was written is better, nats per error.
-    gain_error : float
-        Its standard error.
-    is_heavy : bool
-        Whether u was made smaller while tails are too heavy to tell a gain.
-    largest : tuple[tuple[float, int], tuple[float, int]]
-        Largest Z² before, after, each with the number of its outcome.
-    alarm : UncertaintyAlarm | None
-        The first of what was stated; None if there was none.
-    alarm_after : UncertaintyAlarm | None
-        The first of what was written.
-    alarms_after : int
-        How often the monitor of what was written rang.
-    """
+    "What went through `recalibrate_error_rows`: counts, mean Z² before and after, and alarms."
 
     zms_before: float  # mean Z² of the column of uncertainties; 0 where nothing was learnt
     zms_after: float  # mean Z² of what was written; 0 where nothing was learnt
@@ -128,12 +85,7 @@ class ErrorStreamSummary(StreamCounts):
             "nothing could be learnt",))
 
     def to_frame(self) -> pd.DataFrame:
-        """Mean Z² so far, at times of the stream that grow by five per cent each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "Mean Z² so far, at times of the stream that grow by five per cent each."
         return pd.DataFrame(self.curve, columns=["outcomes", "zms_before", "zms_after"])
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-041
@@ -169,14 +121,7 @@ class _ErrorTally(StreamTally):
         self.squares_, self.largest_ = [0.0, 0.0], [(0.0, 0), (0.0, 0)]
 
     def count(self, u, error, made):
-        """Take in stated u, errors and what was made of u; the alarms of what was stated.
-
-        Parameters
-        ----------
-        u
-        error
-        made
-        """
+        "Take in stated u, errors and what was made of u; the alarms of what was stated."
         for k, scale in enumerate((u, made)):
             square = np.minimum(np.abs(error) / scale, _LARGEST)**2
             self.squares_[k] = _summed(self.squares_[k], square)
@@ -213,25 +158,13 @@ class _Errors(KeyedRows):
         return self.opened(OnlineScaling(), _ErrorTally(self.run_length, self.kurtosis).begin())
 
     def read(self, texts, names, numbers):
-        """Both from texts of cells, given names of columns and how numbers are written.
-
-        Parameters
-        ----------
-        texts
-        names
-        numbers
-        """
+        "Both from texts of cells, given names of columns and how numbers are written."
         u, error = (_number(text, name, numbers) for text, name in zip(texts[:2], names))
         _check_error(u, error, texts, names)
         return u, error
 
     def cells(self, made):
-        """What was made of an uncertainty, as text.
-
-        Parameters
-        ----------
-        made
-        """
+        "What was made of an uncertainty, as text."
         return [f"{made:.6g}"]
 
     def summary(self):
@@ -262,39 +195,8 @@ def recalibrate_error_rows(
 ) -> ErrorStreamSummary:  # what went through, since the state was made
     """Write each row again with an uncertainty that was made before the row's error was used.
 
-    Parameters
-    ----------
-    source : BinaryIO
-        Bytes of a CSV table with a line of column names; oldest row first.
-    write : Callable[[str], object]
-        Takes whole lines of text, one or many at a time.
-    uncertainty : str
-        The column of standard uncertainties, > 0.
-    error : str
-        The column of errors, or nothing where not known.
-    key : str | None, optional
-        The column of keys, where errors come in later rows.
-    name : str, default "recalibrated"
-        The column that is added.
-    run_length : int, default 1_000_000
-        Of the monitors: errors between false alarms, on average.
-    kurtosis : float, default 9.0
-        Up to which the monitors keep that promise, ≥ 1.
-    **options : Any
-        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
-        `every`, `resume`, `on_error`, `tell`, `complain`.
-
-    Returns
-    -------
-    ErrorStreamSummary
-        What went through, since the state was made.
-
-    Raises
-    ------
-    ValueError
-        For the first row that can't be used, naming its line, after all rows before it were
-        written and the state with them, and for a state that is damaged or of another kind.
-    """
+    Raises ValueError for the first row that can't be used, naming its line, after all rows before
+    it were written and the state with them, and for a state that is damaged or of another kind."""
     columns = (uncertainty, error) if key is None else (uncertainty, error, key)
     return stream_rows(source, write, _Errors("mixture", run_length, kurtosis), columns, (name,),
                        **options)
@@ -302,21 +204,7 @@ def recalibrate_error_rows(
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True)
 class CoverageAlarm(Result):
-    """What rang the monitor of intervals: a stretch with too many misses, or too few.
-
-    Attributes
-    ----------
-    level : float
-        The coverage that was stated.
-    outcome : int
-        The number of the outcome at which it rang, counted from 1.
-    since : int
-        The number of the first outcome of the stretch.
-    covered : float
-        The share of the stretch that was covered.
-    run_length : int
-        Outcomes from one false alarm to the next, on average, at least.
-    """
+    "What rang the monitor of intervals: a stretch with too many misses, or too few."
 
     level: float  # the coverage that was stated
     outcome: int  # the number of the outcome at which it rang, counted from 1
@@ -364,57 +252,7 @@ def _width_text(summary):
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-049sc
 @dataclass(frozen=True, kw_only=True)
 class BoundStreamSummary(StreamCounts):
-    """What went through `recalibrate_bound_rows`: counts, coverage before and after, and alarms.
-
-    Attributes
-    ----------
-    method : str
-        The method's short name.
-    rows : int
-        Rows written.
-    learnt : int
-        Rows that had an outcome.
-    alarms : int
-        How often the monitor of what was stated rang.
-    curve : tuple[tuple[float, ...], ...]
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
-    left_out : int
-        Rows without a statement, where they were to be left out.
-    skipped : int
-        Broken rows, where they were to be skipped.
-    waiting : int
-        Forecasts whose outcome has not come yet, where rows have keys.
-    restarts : int
-        How often the forecaster began anew, at alarms of the forecasts' monitor.
-    booked : int
-        Rows that brought the outcome of an earlier row's forecast.
-    level : float
-        The coverage that is wanted.
-    coverage_before : float
-        Share covered as stated; 0 where nothing was learnt.
-    coverage_after : float
-        Share covered by what was written.
-    width_before : float
-        Mean width as stated; infinite where an interval is.
-    width_after : float
-        Mean width of what was written; infinite where an interval is.
-    infinite_before : int
-        How many outcomes had an infinite interval as stated.
-    infinite : int
-        How many had one in what was written.
-    bound : float | None
-        How far the coverage can be from the level at most, for any sequence with distances
-        in the range of these; None where that is not guaranteed.
-    one_sided : bool
-        Whether it can be more than that, as outcomes in the very middle are covered.
-    alarm : CoverageAlarm | None
-        The first of what was stated; None if there was none.
-    alarm_after : CoverageAlarm | None
-        The first of what was written.
-    alarms_after : int
-        How often the monitor of what was written rang.
-    """
+    "What went through `recalibrate_bound_rows`: counts, coverage before and after, and alarms."
     level: float  # the coverage that is wanted
     coverage_before: float  # share covered as stated; 0 where nothing was learnt
     coverage_after: float  # share covered by what was written
@@ -458,12 +296,7 @@ class BoundStreamSummary(StreamCounts):
             "nothing could be learnt",))
 
     def to_frame(self) -> pd.DataFrame:
-        """Coverage so far, at times of the stream that grow by five per cent each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "Coverage so far, at times of the stream that grow by five per cent each."
         return pd.DataFrame(self.curve, columns=["outcomes", "coverage_before", "coverage_after"])
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-050
@@ -481,14 +314,7 @@ class _BoundTally(StreamTally):
         self.covered_, self.width_, self.infinite_ = [0, 0], [0.0, 0.0], [0, 0]
 
     def count(self, stated, y, made):
-        """Take in stated bounds, true values y and what was made of the bounds; alarms as stated.
-
-        Parameters
-        ----------
-        stated
-        y
-        made
-        """
+        "Take in stated bounds, true values y and what was made of the bounds; alarms as stated."
         chance, alarms = np.full(y.size, round(1 - self.level, 12)), ()
         for k, (bounds, monitor) in enumerate([(made, self.after_), (stated, self.monitor_)]):
             inside, width = (bounds[:, 0] <= y) & (y <= bounds[:, 1]), bounds[:, 1] - bounds[:, 0]
@@ -549,36 +375,18 @@ class _BoundRows(KeyedRows):
                            _BoundTally(self.run_length, self.level).begin())
 
     def read(self, texts, names, numbers):
-        """All from texts of cells, given names of columns and how numbers are written.
-
-        Parameters
-        ----------
-        texts
-        names
-        numbers
-        """
+        "All from texts of cells, given names of columns and how numbers are written."
         low, up, y = (_number(text, name, numbers, k < 2)
                       for k, (text, name) in enumerate(zip(texts[:3], names)))
         _check_bounds(low, up, y, texts, names)
         return low, up, y
 
     def learn(self, stated, y):
-        """Bounds made of those stated, each before its true value y was learnt.
-
-        Parameters
-        ----------
-        stated
-        y
-        """
+        "Bounds made of those stated, each before its true value y was learnt."
         return self.forecaster_.prequential(y, stated)
 
     def cells(self, made):
-        """Bounds that were made, as text.
-
-        Parameters
-        ----------
-        made
-        """
+        "Bounds that were made, as text."
         low, up = float(made[0]), float(made[1])
         return [_bound_text(low, up - low), _bound_text(up, up - low)]
 
@@ -617,43 +425,8 @@ def recalibrate_bound_rows(
 ) -> BoundStreamSummary:  # what went through, since the state was made
     """Write each row again with bounds that were made before the row's true value was used.
 
-    Parameters
-    ----------
-    source : BinaryIO
-        Bytes of a CSV table with a line of column names; oldest row first.
-    write : Callable[[str], object]
-        Takes whole lines of text, one or many at a time.
-    lower : str
-        The column of lower bounds; -inf where there is no bound, on either side.
-    upper : str
-        The column of upper bounds, above the lower ones; inf where there is none.
-    observed : str
-        The column of true values, or nothing where not known.
-    level : float, default 0.9
-        The coverage that is wanted, in (0, 1).
-    method : str, default "tracker"
-        "tracker", "aci" or "dtaci".
-    key : str | None, optional
-        The column of keys, where true values come in later rows.
-    name : str, default "recalibrated"
-        What the two added columns begin with.
-    run_length : int, default 1_000_000
-        Of the monitors: outcomes between false alarms, on average.
-    **options : Any
-        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
-        `every`, `resume`, `on_error`, `tell`, `complain`.
-
-    Returns
-    -------
-    BoundStreamSummary
-        What went through, since the state was made.
-
-    Raises
-    ------
-    ValueError
-        For the first row that can't be used, naming its line, after all rows before it were
-        written and the state with them, and for a state that is damaged or of another kind.
-    """
+    Raises ValueError for the first row that can't be used, naming its line, after all rows before
+    it were written and the state with them, and for a state that is damaged or of another kind."""
     columns = (lower, upper, observed) if key is None else (lower, upper, observed, key)
     return stream_rows(source, write, _BoundRows(level, method, run_length), columns,
                        (f"{name}_lower", f"{name}_upper"), **options)

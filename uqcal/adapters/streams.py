@@ -74,29 +74,7 @@ def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "to
                     ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
     """A forecaster by its short name.
 
-    Parameters
-    ----------
-    method : str
-        "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs".
-    rng : int | np.random.Generator | None, optional
-        Seed or generator, for hedging; None draws fresh entropy: numbers differ from run to
-        run.
-    on_alarm : str | None, optional
-        "restart" to begin anew when a monitor of the forecasts rings; None for no monitor.
-    run_length : int, default 1_000_000
-        Of that monitor: outcomes from one false alarm to the next, on average, at least; ≥
-        1.
-
-    Returns
-    -------
-    Any
-        A fresh forecaster with `predict`, `partial_fit` and `prequential`.
-
-    Raises
-    ------
-    ValueError
-        For another name, naming the closest.
-    """
+    Raises ValueError for another name, naming the closest."""
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     made, length = make(rng=rng) if method in ("hops", "hobs") else make(), check_count(
         run_length, "run_length")
@@ -111,26 +89,7 @@ def _forecaster(of):
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-031
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier whose probabilities are recalibrated online.
-
-    Parameters
-    ----------
-    model : Any
-        A classifier with `fit` and `predict_proba`; where it is fitted and `fit` is not
-        called, it is taken as it is.
-    method : str, default "mixture"
-        A name that `make_forecaster` knows.
-    cv : int | None, default 5
-        Parts in which `fit` splits the training rows to teach the map, ≥ 2; None to teach
-        it nothing.
-    rng : int | None, optional
-        Seed of hedging's draws, ≥ 0; None for fresh entropy.
-    on_alarm : str | None, optional
-        "restart" to go back to what `fit` taught when a monitor of the forecasts rings;
-        None for no monitor.
-    run_length : int, default 1_000_000
-        Of the monitor, as in `make_forecaster`.
-    """
+    "A classifier whose probabilities are recalibrated online."
 
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
@@ -192,18 +151,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def predict(self,
                 X: ArrayLike,  # features, shape (n, features)
                 ) -> np.ndarray:  # one of `classes_` for each row, shape (n,)
-        """The likeliest class of each case, after recalibration.
-
-        Parameters
-        ----------
-        X : ArrayLike
-            Features, shape (n, features).
-
-        Returns
-        -------
-        np.ndarray
-            One of `classes_` for each row, shape (n,).
-        """
+        "The likeliest class of each case, after recalibration."
         P = self.predict_proba(X)
         return self.classes_[P.argmax(axis=1)]
 
@@ -214,25 +162,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                     ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome
         """Forecast and learn a whole stream, from the present state on.
 
-        Parameters
-        ----------
-        X : ArrayLike
-            Features in the order of time, shape (n, features).
-        y : ArrayLike
-            Their classes, labels of the training, shape (n,).
-
-        Returns
-        -------
-        np.ndarray
-            Shape (n, classes): each row stated before its outcome.
-
-        Raises
-        ------
-        ValueError
-            For labels unknown to the training.
-        NotFittedError
-            Before the fit.
-        """
+        Raises ValueError for labels unknown to the training, NotFittedError before the fit."""
         P = self._ready().predict_proba(_checked(X, y)[0])
         return self._teach(P, _positions(y, self.classes_, len(P)))
 
@@ -245,27 +175,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                     ) -> Self:  # the estimator itself
         """Learn outcomes; the model stays as it was trained, or is trained by the first batch.
 
-        Parameters
-        ----------
-        X : ArrayLike
-            Features of cases in the order of time, shape (n, features).
-        y : ArrayLike
-            What came of them, labels of the training, shape (n,).
-        classes : ArrayLike | None, optional
-            All labels, where the first batch is to train the model; later the same ones or
-            nothing.
-
-        Returns
-        -------
-        Self
-            The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            For classes other than those of the training, or that a model which can't learn step
-            by step doesn't find in its first batch.
-        """
+        Raises ValueError for classes other than those of the training, or that a model which can't
+        learn step by step doesn't find in its first batch."""
         if self.__sklearn_is_fitted__():
             self._ready()
             _same_classes(classes, self.classes_)
@@ -282,27 +193,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                  ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
         """State probabilities, and keep what it takes to book their outcomes whenever they come.
 
-        Parameters
-        ----------
-        X : ArrayLike
-            Features, shape (n, features).
-        key : Any
-            `n` keys, text or whole numbers, under which outcomes will come.
-
-        Returns
-        -------
-        np.ndarray
-            Recalibrated chances of `classes_`, shape (n, classes).
-
-        Raises
-        ------
-        ValueError
-            For a key whose forecast is still open.
-        TypeError
-            For what is no key.
-        NotFittedError
-            Before the fit.
-        """
+        Raises ValueError for a key whose forecast is still open, TypeError for what is no key,
+        NotFittedError before the fit."""
         P, keys = self._ready().predict_proba(_checked(X)[0]), check_keys(key, True)
         check_labels_agree(X=X, key=key)
         if P.shape[1] > 2: return self.forecaster_.forecast(P, keys)
@@ -315,25 +207,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                 ) -> np.ndarray:  # the probabilities that were stated, shape (n, classes)
         """Learn outcomes as their forecasts were stated; the model is not asked again.
 
-        Parameters
-        ----------
-        key : Any
-            Keys of n forecasts.
-        y : ArrayLike
-            What came of them, labels of the training, shape (n,).
-
-        Returns
-        -------
-        np.ndarray
-            The probabilities that were stated, shape (n, classes).
-
-        Raises
-        ------
-        ValueError
-            For a key that has no open forecast and for labels unknown to the training.
-        NotFittedError
-            Before the fit.
-        """
+        Raises ValueError for a key that has no open forecast and for labels unknown to the
+        training, NotFittedError before the fit."""
         self._ready()
         keys = check_keys(key, True)
         check_labels_agree(y=y, key=key)
@@ -350,23 +225,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         """Train a copy of the model, and teach a fresh map what rows come to that it had not seen.
 
         The map takes the rows in a random order, the same at each call; the order of time
-        begins with `partial_fit`.
-
-        Parameters
-        ----------
-        X : ArrayLike
-            Training features, shape (n, features).
-        y : ArrayLike
-            Their classes, shape (n,), any labels.
-        **options : Any
-            What else the model's `fit` takes, such as `sample_weight`; weights of sampling are
-            undone by the map, `cv=None` keeps them.
-
-        Returns
-        -------
-        RecalibratedClassifier
-            The estimator itself.
-        """
+        begins with `partial_fit`."""
         _forecaster(self)  # refused before the training, if at all
         X, y = _checked(X, y)
         if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)  # a column of labels
@@ -380,21 +239,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                       ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
         """Recalibrated probabilities in the present state.
 
-        Parameters
-        ----------
-        X : ArrayLike
-            Features, shape (n, features).
-
-        Returns
-        -------
-        np.ndarray
-            Recalibrated chances of `classes_`, shape (n, classes).
-
-        Raises
-        ------
-        NotFittedError
-            Before the fit.
-        """
+        Raises NotFittedError before the fit."""
         P, learnt = self._ready().predict_proba(_checked(X)[0]), self.forecaster_
         return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
 
@@ -477,23 +322,7 @@ def _positions(y, classes, n, of="rows of X"):
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-014
 class RecalibratedOnline(_RiverClassifier):
-    """A binary online model in river's manner, recalibrated, with the model's own methods.
-
-    Parameters
-    ----------
-    model : Any
-        With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
-    method : str, default "mixture"
-        A name that `make_forecaster` knows.
-    remember : int, default 10_000
-        So many forecasts without a key await their outcome, ≥ 1.
-    rng : int | None, optional
-        Seed of hedging's draws, ≥ 0; None for fresh entropy.
-    on_alarm : str | None, optional
-        "restart" or None, as in `make_forecaster`.
-    run_length : int, default 1_000_000
-        Of the monitor, as there.
-    """
+    "A binary online model in river's manner, recalibrated, with the model's own methods."
 
     def __init__(self,
                  model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and
@@ -555,20 +384,7 @@ class RecalibratedOnline(_RiverClassifier):
                     x: dict,  # the features of one case
                     **options: Any,  # what else `predict_proba_one` takes
                     ) -> Any:  # the likelier label; None before both are known
-        """The likelier outcome.
-
-        Parameters
-        ----------
-        x : dict
-            The features of one case.
-        **options : Any
-            What else `predict_proba_one` takes.
-
-        Returns
-        -------
-        Any
-            The likelier label; None before both are known.
-        """
+        "The likelier outcome."
         stated = self.predict_proba_one(x, **options)
         return max(stated, key=stated.get) if stated else None
 
@@ -581,22 +397,7 @@ class RecalibratedOnline(_RiverClassifier):
                   ) -> None:
         """Teach the forecaster with the score that was stated, and the model.
 
-        Parameters
-        ----------
-        x : dict
-            The features of one case.
-        y : Any
-            Its outcome: True or False, or one of two words.
-        key : str | int | None, optional
-            Of its forecast; the features unless given.
-        **options : Any
-            What else the model takes.
-
-        Raises
-        ------
-        ValueError
-            For a third label, and for a key whose outcome is booked already.
-        """
+        Raises ValueError for a third label, and for a key whose outcome is booked already."""
         name = _ticket_name(self, x, key)
         happened = self._meet(y.item() if isinstance(y, np.generic) else y)
         if not self.forecaster.is_open(name): name = self._forecast(x, key, {})
@@ -614,22 +415,7 @@ class RecalibratedOnline(_RiverClassifier):
                           # features themselves unless given
                           **options: Any,  # what else the model takes
                           ) -> dict[Any, float]:  # recalibrated probabilities of both labels
-        """Recalibrated probabilities of one case; none before both labels are known.
-
-        Parameters
-        ----------
-        x : dict
-            The features of one case.
-        key : str | int | None, optional
-            Under which the outcome will come; the features themselves unless given.
-        **options : Any
-            What else the model takes.
-
-        Returns
-        -------
-        dict[Any, float]
-            Recalibrated probabilities of both labels.
-        """
+        "Recalibrated probabilities of one case; none before both labels are known."
         _, q, _ = self.forecaster.open_ticket(self._forecast(x, key, options))
         return {self.labels_[0]: 1 - q, self.labels_[1]: q} if len(self.labels_) == 2 else {}
 
@@ -640,40 +426,17 @@ class _Given:
     def __init__(self, on): self.on = on
 
     def predict_proba_one(self, x):
-        """The probability that x holds under the name.
-
-        Parameters
-        ----------
-        x
-        """
+        "The probability that x holds under the name."
         p = x.get(self.on)
         if not isinstance(p, (int, float)) or not 0 <= p <= 1:
             raise ValueError(f"x must hold a probability under {self.on!r}, got {p!r:.40}")
         return {False: 1 - p, True: float(p)}
 
-    def learn_one(self, x, y): """Nothing is to be learnt from x and y.
-
-                               Parameters
-                               ----------
-                               x
-                               y
-                               """
+    def learn_one(self, x, y): "Nothing is to be learnt from x and y."
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-059b
 class RecalibratedFeature(_RiverTransformer):
-    """A probability among a case's features, recalibrated, for river's pipelines.
-
-    Parameters
-    ----------
-    on : Any
-        The name of the feature.
-    method : str, default "mixture"
-        A name that `make_forecaster` knows.
-    remember : int, default 10_000
-        So many forecasts await their outcome, ≥ 1.
-    rng : int | None, optional
-        Seed of hedging's draws, ≥ 0; None for fresh entropy.
-    """
+    "A probability among a case's features, recalibrated, for river's pipelines."
 
     def __init__(self,
                  on: Any,  # the name of the feature
@@ -689,36 +452,14 @@ class RecalibratedFeature(_RiverTransformer):
                       ) -> dict[Any, Any]:  # the same with the recalibrated probability
         """The features with the probability as it is recalibrated now; its outcome may come.
 
-        Parameters
-        ----------
-        x : dict
-            The features of one case.
-
-        Returns
-        -------
-        dict[Any, Any]
-            The same with the recalibrated probability.
-
-        Raises
-        ------
-        ValueError
-            Where there is no probability.
-        """
+        Raises ValueError where there is no probability."""
         return {**x, self.on: self.online.predict_proba_one(x)[True]}
 
     def learn_one(self,
                   x: dict,  # the features of one case, as they came
                   y: Any,  # its outcome, True or False
                   ) -> None:
-        """Teach the map with the probability that was stated for these features.
-
-        Parameters
-        ----------
-        x : dict
-            The features of one case, as they came.
-        y : Any
-            Its outcome, True or False.
-        """
+        "Teach the map with the probability that was stated for these features."
         self.online.learn_one(x, bool(y) if y in (0, 1) else y)
 
     @classmethod
@@ -743,32 +484,7 @@ def _name_of(x):
 # %% ../../nbs/adapters/53_streams.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True)
 class StreamCounts(Result):
-    """What is counted on a stream, whatever its rows state.
-
-    Parameters
-    ----------
-    method : str
-        The method's short name.
-    rows : int
-        Rows written.
-    learnt : int
-        Rows that had an outcome.
-    alarms : int
-        How often the monitor of what was stated rang.
-    curve : tuple[tuple[float, ...], ...], optional
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
-    left_out : int, default 0
-        Rows without a statement, where they were to be left out.
-    skipped : int, default 0
-        Broken rows, where they were to be skipped.
-    waiting : int, default 0
-        Forecasts whose outcome has not come yet, where rows have keys.
-    restarts : int, default 0
-        How often the forecaster began anew, at alarms of the forecasts' monitor.
-    booked : int, default 0
-        Rows that brought the outcome of an earlier row's forecast.
-    """
+    "What is counted on a stream, whatever its rows state."
 
     method: str  # the method's short name
     rows: int  # rows written
@@ -804,42 +520,7 @@ class StreamCounts(Result):
 # %% ../../nbs/adapters/53_streams.ipynb #cell-161
 @dataclass(frozen=True, kw_only=True)
 class StreamSummary(StreamCounts):
-    """What went through `recalibrate_rows`: counts, calibration before and after, and the alarm.
-
-    Attributes
-    ----------
-    method : str
-        The method's short name.
-    rows : int
-        Rows written.
-    learnt : int
-        Rows that had an outcome.
-    alarms : int
-        How often the monitor of what was stated rang.
-    curve : tuple[tuple[float, ...], ...]
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
-    left_out : int
-        Rows without a statement, where they were to be left out.
-    skipped : int
-        Broken rows, where they were to be skipped.
-    waiting : int
-        Forecasts whose outcome has not come yet, where rows have keys.
-    restarts : int
-        How often the forecaster began anew, at alarms of the forecasts' monitor.
-    booked : int
-        Rows that brought the outcome of an earlier row's forecast.
-    brier_before : float
-        Brier score of the column of scores; 0 where nothing was learnt.
-    brier_after : float
-        Brier score of the forecasts; 0 where nothing was learnt.
-    brier_error : float
-        Standard error of the difference of the two, Eq. 1.
-    right : tuple[float, float]
-        Calibration errors that right scores and forecasts would show.
-    alarm : Alarm | None
-        The first of the score's monitor; None if it never rang.
-    """
+    "What went through `recalibrate_rows`: counts, calibration before and after, and the alarm."
 
     brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
     brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
@@ -885,12 +566,7 @@ class StreamSummary(StreamCounts):
         return self.curve[-1][2] if self.curve else 0.0
 
     def to_frame(self) -> pd.DataFrame:
-        """The calibration errors at times of the stream that grow by five per cent each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "The calibration errors at times of the stream that grow by five per cent each."
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-019
@@ -898,13 +574,7 @@ class StreamTally(Storable):
     """Sums from which a stream's summary is made; their number is fixed.
 
     A kind of statement brings its own: `start` sets them to nothing, `count` adds to them and gives
-    the alarms that rang, `point` gives a measure before and after.
-
-    Parameters
-    ----------
-    run_length : int, default 1_000_000
-        Of the monitor.
-    """
+    the alarms that rang, `point` gives a measure before and after."""
 
     obeyed = None  # all settings, whenever they are set
 
@@ -912,13 +582,7 @@ class StreamTally(Storable):
                  ): self.run_length, self.rang = run_length, []
 
     def begin(self) -> Self:  # the object itself
-        """Nothing seen yet.
-
-        Returns
-        -------
-        Self
-            The object itself.
-        """
+        "Nothing seen yet."
         self.rows_, self.learnt_, self.booked_, self.left_out_, self.skipped_ = 0, 0, 0, 0, 0
         self.due_, self.curve_ = 1, []
         self.start()
@@ -929,17 +593,7 @@ class StreamTally(Storable):
             y: np.ndarray,  # what came of it, shape (n,)
             made: np.ndarray,  # what was forecast, shape (n,) or (n, k)
             ) -> None:
-        """Take in rows and their outcomes.
-
-        Parameters
-        ----------
-        stated : np.ndarray
-            What some rows stated, shape (n,) or (n, k), in order.
-        y : np.ndarray
-            What came of it, shape (n,).
-        made : np.ndarray
-            What was forecast, shape (n,) or (n, k).
-        """
+        "Take in rows and their outcomes."
         while y.size:
             part = slice(0, self.due_ - self.learnt_)
             self.rang += self.count(stated[part], y[part], made[part])
@@ -951,18 +605,7 @@ class StreamTally(Storable):
 
     def counts(self, of: RowStream,  # what the rows have left behind
                ) -> dict[str, Any]:  # fields of `StreamCounts`, but for the alarms
-        """What has been counted so far.
-
-        Parameters
-        ----------
-        of : RowStream
-            What the rows have left behind.
-
-        Returns
-        -------
-        dict[str, Any]
-            Fields of `StreamCounts`, but for the alarms.
-        """
+        "What has been counted so far."
         end = ([(self.learnt_, *self.point())]
                if self.learnt_ and self.curve_[-1][0] < self.learnt_ else [])
         return dict(method=of.method, rows=self.rows_, learnt=self.learnt_, booked=self.booked_,
@@ -980,14 +623,7 @@ class _Tally(StreamTally):
         self.bins_, self.squares_, self.spread_ = np.zeros((2, 3, 10)), np.zeros(2), np.zeros(2)
 
     def count(self, p, y, q):
-        """Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores.
-
-        Parameters
-        ----------
-        p
-        y
-        q
-        """
+        "Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores."
         for k, forecast in enumerate((p, q)):
             where = np.searchsorted(np.arange(1, 11) / 10, forecast, side="left")
             # one after the other, so that parts of any size add up to the same bits
@@ -1134,8 +770,7 @@ class RowStream(Storable):
     """What rows have left behind: a forecaster, sums for a summary, the keys booked last.
 
     A kind of statement fills in what is its own: the words below, `begin`, `read`, `learn`, `cells`
-    and `summary`.
-    """
+    and `summary`."""
 
     obeyed = None  # all settings, whenever they are set
 
@@ -1147,20 +782,7 @@ class RowStream(Storable):
                forecaster: Any,  # with `predict`, `forecast`, `outcome` and `open_ticket`
                tally: StreamTally,  # sums of nothing yet
                ) -> Self:  # the object itself
-        """No row seen yet.
-
-        Parameters
-        ----------
-        forecaster : Any
-            With `predict`, `forecast`, `outcome` and `open_ticket`.
-        tally : StreamTally
-            Sums of nothing yet.
-
-        Returns
-        -------
-        Self
-            The object itself.
-        """
+        "No row seen yet."
         self.forecaster_, self.tally_, self.told = forecaster, tally, []
         self.booked_, self.decimal_, self.taken_ = {}, None, 0
         return self
@@ -1169,37 +791,13 @@ class RowStream(Storable):
               stated: np.ndarray,  # statements, shape (n,) or (n, k)
               y: np.ndarray,  # their outcomes, shape (n,)
               ) -> np.ndarray:  # forecasts, shape (n,) or (n, k)
-        """Forecasts of rows, each made before its outcome was learnt.
-
-        Parameters
-        ----------
-        stated : np.ndarray
-            Statements, shape (n,) or (n, k).
-        y : np.ndarray
-            Their outcomes, shape (n,).
-
-        Returns
-        -------
-        np.ndarray
-            Forecasts, shape (n,) or (n, k).
-        """
+        "Forecasts of rows, each made before its outcome was learnt."
         return self.forecaster_.prequential(stated, y)
 
     def many(self,
              rows: np.ndarray,  # statement and outcome, shape (n, k + 1); NaN for no outcome
              ) -> np.ndarray:  # forecasts, shape (n,) or (n, k)
-        """Forecasts of rows without keys, in order, learning outcomes where they are known.
-
-        Parameters
-        ----------
-        rows : np.ndarray
-            Statement and outcome, shape (n, k + 1); NaN for no outcome.
-
-        Returns
-        -------
-        np.ndarray
-            Forecasts, shape (n,) or (n, k).
-        """
+        "Forecasts of rows without keys, in order, learning outcomes where they are known."
         stated, y = self._split(rows)
         known, made = ~np.isnan(y), np.empty_like(stated)
         for part in np.split(np.arange(y.size), np.flatnonzero(np.diff(known)) + 1):
@@ -1231,22 +829,7 @@ class KeyedRows(RowStream):
             y: float,  # its outcome; NaN where it is not known
             key: str,  # under which the outcome comes
             ) -> Any:  # the forecast, a number or an array of shape (k,)
-        """The forecast of a statement, remembered under its key until its outcome comes.
-
-        Parameters
-        ----------
-        stated : list[float]
-            What a row states.
-        y : float
-            Its outcome; NaN where it is not known.
-        key : str
-            Under which the outcome comes.
-
-        Returns
-        -------
-        Any
-            The forecast, a number or an array of shape (k,).
-        """
+        "The forecast of a statement, remembered under its key until its outcome comes."
         given = stated[0] if len(stated) == 1 else stated
         if key in self.booked_:
             new = "; a new forecast needs a key of its own" if y != y else ""
@@ -1264,13 +847,7 @@ class KeyedRows(RowStream):
         return made
 
     def settle(self) -> list[Any]:  # the alarms since this was last done
-        """Add to the sums what rows with keys have told.
-
-        Returns
-        -------
-        list[Any]
-            The alarms since this was last done.
-        """
+        "Add to the sums what rows with keys have told."
         if self.told:
             told, width = np.array(self.told), len(self.roles) - 1
             stated, y = self._split(told)
@@ -1282,20 +859,7 @@ class KeyedRows(RowStream):
                         y: float,  # the row's outcome
                         key: str | None,  # its key
                         ) -> bool:  # True unless y is the outcome of a forecast open under the key
-        """Whether a row must have a statement.
-
-        Parameters
-        ----------
-        y : float
-            The row's outcome.
-        key : str | None
-            Its key.
-
-        Returns
-        -------
-        bool
-            True unless y is the outcome of a forecast open under the key.
-        """
+        "Whether a row must have a statement."
         return key is None or y != y or not (key in self.booked_ or self.forecaster_.is_open(key))
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-069
@@ -1310,14 +874,7 @@ class _Passed(KeyedRows):
         return self.opened(_forecaster(self), _Tally(self.run_length).begin())
 
     def read(self, texts, names, numbers):
-        """Score and outcome from texts of cells, given names of columns and how numbers are written.
-
-        Parameters
-        ----------
-        texts
-        names
-        numbers
-        """
+        "Score and outcome from texts of cells, given names of columns and how numbers are written."
         text, said = texts[0], texts[1].lower()
         p = numbers.cell(text)
         if p is None:
@@ -1331,12 +888,7 @@ class _Passed(KeyedRows):
         return p, y
 
     def cells(self, made):
-        """A forecast that was made, as text.
-
-        Parameters
-        ----------
-        made
-        """
+        "A forecast that was made, as text."
         return [_six_digits(made)]
 
     def summary(self):
@@ -1368,12 +920,7 @@ class _StateFile:
             raise ValueError(f"{self.path} holds no state of uqcal recalibrate: {error}") from None
 
     def write(self, passed):
-        """Put the state, after all lines that passed, in place of the one before.
-
-        Parameters
-        ----------
-        passed
-        """
+        "Put the state, after all lines that passed, in place of the one before."
         if self._mark() != self.seen:
             raise ValueError(f"another process has written the state {self.path} meanwhile; let "
                              "one process use it at a time")
@@ -1449,51 +996,8 @@ def stream_rows(
 ) -> Any:  # the summary of what went through, since the state was made
     """Write each row again with a forecast that was made before the row's outcome was used.
 
-    Parameters
-    ----------
-    source : BinaryIO
-        Bytes of a CSV table with a line of column names; oldest row first.
-    write : Callable[[str], object]
-        Takes whole lines of text, one or many at a time.
-    fresh : KeyedRows
-        The kind of statement, with its settings; no row seen yet.
-    columns : tuple[str, ...]
-        Those that are read, in the order of `fresh.roles`; without a column of keys if
-        there is none.
-    added : tuple[str, ...]
-        The columns that are added.
-    decimal : str | None, optional
-        As in `read_table`; forecasts get the mark that was read.
-    thousands : str | None, optional
-        The mark between thousands, if there is one.
-    encoding : str | None, optional
-        Of the bytes; None: by the mark they begin with, else UTF-8.
-    drop_missing : bool, default False
-        Leave out rows without a statement.
-    state : str | PathLike | None, optional
-        A file to go on from, made where there is none.
-    every : int, default 1000
-        Rows between two writings of the state, ≥ 1.
-    resume : bool, default False
-        Pass over the rows that the state has taken in already.
-    on_error : str, default "stop"
-        What a broken row does: "stop", or "skip" to leave it out.
-    tell : Callable[[Any], object] | None, optional
-        Is told of each alarm of what is stated.
-    complain : Callable[[str], object] | None, optional
-        Is told of each row that is skipped.
-
-    Returns
-    -------
-    Any
-        The summary of what went through, since the state was made.
-
-    Raises
-    ------
-    ValueError
-        For the first row that can't be used, naming its line, after all rows before it were
-        written and the state with them, and for a state that is damaged or of another kind.
-    """
+    Raises ValueError for the first row that can't be used, naming its line, after all rows before
+    it were written and the state with them, and for a state that is damaged or of another kind."""
     NumberReader(decimal, thousands)  # refuses marks that can't be
     check_choice(on_error, "on_error", ("stop", "skip"))
     file = None if state is None else _StateFile(state)
@@ -1532,63 +1036,9 @@ def recalibrate_rows(
 ) -> StreamSummary:  # what went through, since the state was made
     """Write each row again with a forecast that was made before the row's outcome was used.
 
-    Memory does not grow with the stream, only with outcomes that are still out.
-
-    Parameters
-    ----------
-    source : BinaryIO
-        Bytes of a CSV table with a line of column names; oldest row first.
-    write : Callable[[str], object]
-        Takes whole lines of text, one or many at a time.
-    score : str
-        The column of scores, in [0, 1].
-    outcome : str
-        The column of outcomes: 0 or 1, or nothing where not known.
-    key : str | None, optional
-        The column of keys, where outcomes come in later rows.
-    method : str, default "mixture"
-        A name that `make_forecaster` knows.
-    name : str, default "recalibrated"
-        The column that is added.
-    rng : int | None, optional
-        Seed of hedging's draws, ≥ 0; None for fresh entropy.
-    decimal : str | None, optional
-        As in `read_table`; forecasts get the mark that scores have.
-    thousands : str | None, optional
-        The mark between thousands, if there is one.
-    encoding : str | None, optional
-        Of the bytes; None: by the mark they begin with, else UTF-8.
-    drop_missing : bool, default False
-        Leave out rows without a score.
-    state : str | PathLike | None, optional
-        A file to go on from, made where there is none.
-    every : int, default 1000
-        Rows between two writings of the state, ≥ 1.
-    resume : bool, default False
-        Pass over the rows that the state has taken in already.
-    on_error : str, default "stop"
-        What a broken row does: "stop", or "skip" to leave it out.
-    on_alarm : str | None, optional
-        "restart" or None, as in `make_forecaster`.
-    run_length : int, default 1_000_000
-        Of the score's monitor and the forecasts', as there.
-    tell : Callable[[Alarm], object] | None, optional
-        Is told of each alarm of the score.
-    complain : Callable[[str], object] | None, optional
-        Is told of each row that is skipped.
-
-    Returns
-    -------
-    StreamSummary
-        What went through, since the state was made.
-
-    Raises
-    ------
-    ValueError
-        For the first row that can't be used, naming its line, after all rows before it were
-        written and the state with them, and for a state that is damaged or of another
-        method.
-    """
+    Memory does not grow with the stream, only with outcomes that are still out. Raises ValueError
+    for the first row that can't be used, naming its line, after all rows before it were written and
+    the state with them, and for a state that is damaged or of another method."""
     return stream_rows(
         source, write, _Passed(method, rng, on_alarm, run_length),
         (score, outcome) if key is None else (score, outcome, key), (name,), decimal=decimal,
@@ -1610,12 +1060,7 @@ class _Reader:
                           began=0, held=0)
 
     def through(self, arrived):
-        """The summary, once all that arrived is through; what stops it leaves the state until then.
-
-        Parameters
-        ----------
-        arrived
-        """
+        "The summary, once all that arrived is through; what stops it leaves the state until then."
         while True:
             try: lines = next(arrived, None)
             except BaseException:  # a signal too comes between two rows here

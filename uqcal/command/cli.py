@@ -852,7 +852,8 @@ def _write_calibration(result, table, data, seed, report, json_file, command, ve
 # %% ../../nbs/command/70_cli.ipynb #cell-116c
 def _calibration_in_parts(context, columns):
     "Judge probabilities of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "outcome", "score", "positive", "n_bins", "n_boot", "seed")
+    params = options_in_parts(context, "outcome", "score", "positive", "n_bins", "n_boot", "seed",
+                              "verbose")
     columns = differing(columns)
     from uqcal.probabilities.calibration import shown_numbers
     from uqcal.parts.partitions import calibration_of_partitions
@@ -874,7 +875,7 @@ def _calibration_in_parts(context, columns):
 # %% ../../nbs/command/70_cli.ipynb #cell-116v
 def _validation_in_parts(context):
     "Judge uncertainties of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "error", "observed", "predicted", "uncertainty")
+    params = options_in_parts(context, "error", "observed", "predicted", "uncertainty", "verbose")
     if params["fail_on"] is not None:
         from uqcal._base.inputs import check_choice
         check_choice(params["fail_on"], "--fail-on", ("invalid", "inconclusive"))
@@ -897,11 +898,6 @@ def main(
     args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
                                         # own unless given
 ) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
-
-    Parameters
-    ----------
-    args : Sequence[str] | None, optional
-        What follows `uqcal` on the command line; the process's own unless given.
-    """
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
+    error of uqcal itself."""
     run_command(app, args)

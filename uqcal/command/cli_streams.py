@@ -230,12 +230,7 @@ class _Watched:
     def __init__(self, source, bar): self.source, self.bar = source, bar
 
     def read(self, *size):
-        """Bytes, as many as are there.
-
-        Parameters
-        ----------
-        *size
-        """
+        "Bytes, as many as are there."
         data = getattr(self.source, "read1", self.source.read)(*size)
         self.bar.update(len(data))
         return data

@@ -32,18 +32,7 @@ __all__ = ['score_picture', 'report_sections', 'write_report']
 # %% ../../nbs/command/60_report.ipynb #cell-021
 def score_picture(validation: Validation,  # what `validate` returned
                   ) -> Picture:  # a line for each statistic and reference
-    """The ζ-scores of a validation, with the band of agreement.
-
-    Parameters
-    ----------
-    validation : Validation
-        What `validate` returned.
-
-    Returns
-    -------
-    Picture
-        A line for each statistic and reference.
-    """
+    "The ζ-scores of a validation, with the band of agreement."
     shown = [(score, one) for score in validation.scores.values() for one in score.comparisons]
     scores = "; ".join(f"{score.label}, {_reference(one)}: {three_digits(one.zeta)}"
                        for score, one in shown)
@@ -309,20 +298,7 @@ def report_sections(
     validation: Validation,  # what `validate` returned
     details: Mapping[str, str],  # further facts for the settings, such as the file and the seed
 ) -> list[Section]:  # in the order of the report
-    """The parts of a validation's report, to reorder, extend or leave out before `render_page`.
-
-    Parameters
-    ----------
-    validation : Validation
-        What `validate` returned.
-    details : Mapping[str, str]
-        Further facts for the settings, such as the file and the seed.
-
-    Returns
-    -------
-    list[Section]
-        In the order of the report.
-    """
+    "The parts of a validation's report, to reorder, extend or leave out before `render_page`."
     scores = list(validation.scores.values())
     defined = [score for score in scores if score.interval is not None]
     binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)
@@ -356,29 +332,9 @@ def write_report(
 ) -> Path:  # the path as it was given
     """Write a validation as one HTML file, self-contained and readable offline.
 
-    Parameters
-    ----------
-    validation : Validation
-        What `validate` returned.
-    path : str | os.PathLike
-        The HTML file; its folder must exist.
-    title : str | None, optional
-        Plain text; "Can these uncertainties be believed?" unless given.
-    details : Mapping[str, str] | None, optional
-        Further facts for the settings, such as {"File": "errors.csv", "Seed": "0"}.
-
-    Returns
-    -------
-    Path
-        The path as it was given.
-
-    Raises
-    ------
-    TypeError
-        For anything but a validation.
-    FileNotFoundError, IsADirectoryError, PermissionError, OSError
-        Where the file can't be written; an existing one is then left as it was.
-    """
+    Raises TypeError for anything but a validation, and FileNotFoundError,
+    IsADirectoryError, PermissionError or OSError where the file can't be written; an existing one
+    is then left as it was."""
     if not isinstance(validation, Validation):
         raise TypeError("validation must be what validate(...) returns, got "
                         f"{type(validation).__name__}")

@@ -69,25 +69,7 @@ _BATCHES = 5000  # so many sums have the tails of a mean of all
 
 @dataclass(frozen=True)
 class MeanDifferences:
-    """Mean differences of pairs, and what chance does to all of them at once.
-
-    Attributes
-    ----------
-    mean : np.ndarray
-        Shape (m,).
-    standard_error : np.ndarray
-        Shape (m,); zero where all differences of a pair are equal.
-    low : np.ndarray
-        Where the interval of each begins; all hold together.
-    high : np.ndarray
-        Where it ends.
-    pvalue : np.ndarray
-        Of no difference, adjusted for the number of pairs.
-    critical : np.ndarray
-        Standard errors that the interval of each reaches; infinite for too few.
-    n_resamples : int
-        Sets that were drawn.
-    """
+    "Mean differences of pairs, and what chance does to all of them at once."
 
     mean: np.ndarray  # shape (m,)
     standard_error: np.ndarray  # shape (m,); zero where all differences of a pair are equal
@@ -112,31 +94,7 @@ def mean_differences(
 
     By a bootstrap of whole groups.
 
-    Parameters
-    ----------
-    difference : np.ndarray
-        Of each pair at each point, shape (m, n).
-    unit : np.ndarray
-        Which rows belong together: whole numbers from 0, shape (n,).
-    n_boot : int, default 5000
-        Number of resamples, ≥ 1; fewer where they are costly.
-    confidence : float, default 0.95
-        Of all intervals together.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    MeanDifferences
-
-    References
-    ----------
-    Efron (1981); Westfall & Young (1993).
-    """
+    Source: Efron (1981); Westfall & Young (1993)."""
     (m, n), count = difference.shape, np.bincount(unit).astype(np.float64)
     mean, size = difference.mean(axis=1), count.size
     total = np.stack([np.bincount(unit, row) for row in difference - mean[:, None]], axis=1)
@@ -907,54 +865,7 @@ class ModelComparison(Report):
     """Models compared by a proper score; what `compare_models` returns.
 
     Its first finding is on the best model, and each other one on a model beside it: how much worse
-    that is.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    n : int
-        Number of rows.
-    n_groups : int | None
-        Clusters of rows; None where rows are independent.
-    score : str
-        "log", "crps", "interval", "brier" or "log loss".
-    bound : str | None
-        "lower" or "upper" where that bound alone is scored, as the others are infinite;
-        "either" where some rows have one alone.
-    best : str
-        The model with the smallest mean score, shown to be better than others or not.
-    confidence : float
-        Level of all intervals together.
-    tolerance : float
-        A difference that does no harm, in the unit of the score.
-    tolerance_of : tuple[str, float]
-        What would cost as much: "std", "width", "bound", "probability", or "given", and how
-        wrong these would be.
-    n_resamples : int
-        Draws behind the intervals.
-    deciders : dict[str, Any]
-        Rows that decide a pair, or might: `kind`, "rows" or "groups" of them, their
-        `number` and `names`, the `count` of rows, of `n`.
-    models : pd.DataFrame
-        A row for each, the best first: mean score (the lower the better), gain of each step
-        and of all (miscalibration; above 0 where it is one), discrimination, score with
-        flat uncertainties and recalibrated, the corrections that help; no parts for fewer
-        than 20 rows; which `state` is better, "as it is" or "recalibrated", and the score
-        `at_best`, in that state.
-    pairs : pd.DataFrame
-        A row for each: a and b, the better one first, difference, its standard error and
-        interval, which reaches `critical` of these, p-value, share of the scatter in one
-        row, difference with both `at_best`, calibration, rest and its two parts, verdict,
-        reason, n_needed; what is found without dominant rows, if there are any; where
-        limits allow for what was hardly seen, `seen` stakes were paid, Eq. 1a (−1: enough).
-    points : pd.DataFrame
-        The score of each row, a column for each model; lower is better.
-    """
+    that is."""
     n: int  # number of rows
     n_groups: int | None  # clusters of rows; None where rows are independent
     score: str  # "log", "crps", "interval", "brier" or "log loss"
@@ -1014,24 +925,12 @@ class ModelComparison(Report):
         return f"[joint {level}]" if len(self.pairs) > 1 else f"[{level}]"
 
     def details(self) -> list[str]:  # paragraphs
-        """A paragraph for each finding, and for each caution.
-
-        Returns
-        -------
-        list[str]
-            Paragraphs.
-        """
+        "A paragraph for each finding, and for each caution."
         return [*(one.sentence for one in self.findings),
                 *(f"Caution: {one.sentence}" for one in self.cautions)]
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions, the next step, and the tables of models and pairs.
-
-        Returns
-        -------
-        dict[str, Any]
-            What JSON knows.
-        """
+        "Outcome, conclusion, findings, cautions, the next step, and the tables of models and pairs."
         told = super().to_dict()
         del told["verdict"]
         told["step"] |= {"arguments": self.step.arguments}
@@ -1043,34 +942,15 @@ class ModelComparison(Report):
                            "pairs": self.pairs.to_dict("records")})
 
     def to_frame(self) -> pd.DataFrame:
-        """The pairs with their verdicts.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "The pairs with their verdicts."
         return self.pairs.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
         """What recalibration would gain against the score that would be left, for each model.
 
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-
-        Raises
-        ------
-        ValueError
-            For fewer than 20 rows or groups, where no correction was fitted, and where bounds
-            of one side are scored.
-        """
+        Raises ValueError for fewer than 20 rows or groups, where no correction was fitted, and
+        where bounds of one side are scored."""
         return _plot_models(self, ax)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-069
@@ -1131,58 +1011,8 @@ def compare_models(
 ) -> ModelComparison:  # `.conclusion`, `.best`, `.findings`, `.step`, `.models`, `.pairs`
     """Which model's uncertainties, intervals or probabilities are better, by how much and why.
 
-    Parameters
-    ----------
-    y_true : ArrayLike | None
-        What was observed, shape (n,), n ≥ 3: values, or outcomes 0 and 1; None where models
-        are given by their errors.
-    predictions : Mapping[str, Any]
-        By the model's name what it states of the same points: a pair (y_pred, uncertainty),
-        or (error, uncertainty) without y_true; a pair (lower, upper), infinite where there
-        is none; or probabilities of 1; shape (n,) for each column.
-    score : str, default "log"
-        "log" or "crps" of numbers ± uncertainties, "interval", or "brier" or "log loss" of
-        probabilities.
-    dof : float, default np.inf
-        Degrees of freedom of the distribution that uncertainties stand for, > 2; infinite
-        for the normal one.
-    confidence_level : float | None, optional
-        Coverage that intervals state, in (0, 1); of bounds of one side, the share of values
-        on their finite side.
-    groups : ArrayLike | None, optional
-        Clusters of rows (one molecule, one patient): labels, shape (n,).
-    tolerance : float | None, optional
-        A mean difference that does no harm, > 0, in the unit of the score; None: what
-        uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
-        ȳ).
-    pos_label : Any, optional
-        Which of two labels in y_true counts as 1, where probabilities are compared; None
-        where it holds 0 and 1.
-    confidence : float, default 0.95
-        Level of all intervals together, in (0, 1).
-    n_boot : int, default 5000
-        Number of resamples, ≥ 1.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    ModelComparison
-        `.conclusion`, `.best`, `.findings`, `.step`, `.models`, `.pairs`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument, and for infinite scores.
-
-    References
-    ----------
-    Gneiting & Raftery (2007); Dimitriadis, Gneiting & Jordan (2021).
-    """
+    Raises ValueError or TypeError for bad data, naming the argument, and for infinite scores.
+    Source: Gneiting & Raftery (2007); Dimitriadis, Gneiting & Jordan (2021)."""
     scoring = _scoring(check_choice(score, "score", list(SCORES)), dof, confidence_level)
     confidence = check_fraction(confidence, "confidence")
     if tolerance is not None and read_number(tolerance, "tolerance", minimum=0) == 0:

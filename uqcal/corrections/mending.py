@@ -40,22 +40,7 @@ def make_folds(sample: Sample,  # errors and uncertainties, with groups where ro
                n_folds: int,  # folds, ≥ 2; fewer where there are fewer rows or groups
                rng: np.random.Generator,  # a generator, which moves on
                ) -> np.ndarray:  # the fold of each row, from 0, shape (n,); groups are whole
-    """Random folds of about equal size.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, with groups where rows belong together.
-    n_folds : int
-        Folds, ≥ 2; fewer where there are fewer rows or groups.
-    rng : np.random.Generator
-        A generator, which moves on.
-
-    Returns
-    -------
-    np.ndarray
-        The fold of each row, from 0, shape (n,); groups are whole.
-    """
+    "Random folds of about equal size."
     return random_folds(np.arange(sample.n) if sample.groups is None else sample.groups.codes,
                         n_folds, rng)
 
@@ -64,22 +49,7 @@ def random_folds(unit: np.ndarray,  # what belongs together, codes from 0 withou
                  n_folds: int,  # folds, ≥ 2; fewer where there are fewer codes
                  rng: np.random.Generator,  # a generator, which moves on
                  ) -> np.ndarray:  # the fold of each row, from 0, shape (n,)
-    """Random folds in which equal codes stay together.
-
-    Parameters
-    ----------
-    unit : np.ndarray
-        What belongs together, codes from 0 without gaps, shape (n,).
-    n_folds : int
-        Folds, ≥ 2; fewer where there are fewer codes.
-    rng : np.random.Generator
-        A generator, which moves on.
-
-    Returns
-    -------
-    np.ndarray
-        The fold of each row, from 0, shape (n,).
-    """
+    "Random folds in which equal codes stay together."
     order = rng.permutation(unit.max() + 1)
     return (order % min(n_folds, order.size))[unit]
 
@@ -93,25 +63,7 @@ def cross_fitted(model: Mend,  # what to fit
                  fold: np.ndarray,  # the fold of each row, from `make_folds`
                  ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # errors, uncertainties, and the
                  # degrees of freedom by which to score them, shape (n,) each
-    """Errors and uncertainties of each fold, mended by what all other folds taught.
-
-    Parameters
-    ----------
-    model : Mend
-        What to fit.
-    sample : Sample
-        Errors and uncertainties, with groups where rows belong together.
-    columns : Mapping[str, np.ndarray]
-        Features by name, from `read_columns`.
-    fold : np.ndarray
-        The fold of each row, from `make_folds`.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        Errors, uncertainties, and the degrees of freedom by which to score them, shape (n,)
-        each.
-    """
+    "Errors and uncertainties of each fold, mended by what all other folds taught."
     error, mended, dof = sample.error.copy(), sample.uncertainty.copy(), np.empty(sample.n)
     for k in range(int(fold.max()) + 1):
         held = fold == k
@@ -147,22 +99,7 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
     """How much lower each mean log score is than as stated, and how far it lies behind the best.
 
     Both are above zero where they say so, and have the standard error of paired points, or of
-    whole groups.
-
-    Parameters
-    ----------
-    held : Mapping[str, np.ndarray]
-        Log score of each held-out point, lower is better, shape (n,), by candidate.
-    first : np.ndarray
-        That of uncertainties as stated, shape (n,).
-    groups : Ordering | None, optional
-        From `Sample.groups`.
-
-    Returns
-    -------
-    pd.DataFrame
-        A row for each candidate: gain, gain_error, gap, gap_error.
-    """
+    whole groups."""
     group = None if groups is None else groups.codes
     names = list(held)
     best = held[min(names, key=lambda name: held[name].mean())]
@@ -452,48 +389,7 @@ def _plot_mending(found, ax):
 # %% ../../nbs/corrections/54_mending.ipynb #cell-067
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Mending(Report):
-    """What was recalibrated, and what its own rows say, cross-validated; what `mend` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    sample : Sample
-        Errors and uncertainties as they were given.
-    model : Mend
-        What was chosen, fitted to all points.
-    chosen : str
-        Its name among the candidates.
-    before : dict[str, Finding]
-        Of what was given, by name.
-    after : dict[str, Finding]
-        Of each row, recalibrated by a fit to other folds.
-    error : np.ndarray
-        These errors, shape (n,).
-    uncertainty : np.ndarray
-        These uncertainties, shape (n,).
-    gain : Finding
-        Of the log score per row, in the cross-validation that chose.
-    candidates : pd.DataFrame
-        A row for each candidate, the simplest first: `gain`, by how much the log score per
-        point is lower than as stated (above zero where it is better), in the
-        cross-validation that chose, `gap` to the best, with standard errors; `is_near`:
-        within one of the best; `faults` left, −1 where not judged.
-    dof : float
-        Of the Student distribution of the scores; infinite for the normal one.
-    n_folds : int
-        Parts of which each was recalibrated by all others.
-    confidence : float
-        Level of the limits.
-    n_scored : int
-        Points by which candidates were compared.
-    reason : str | None
-        Why nothing was changed, as a code.
-    """
+    "What was recalibrated, and what its own rows say, cross-validated; what `mend` returns."
     sample: Sample = field(compare=False)  # errors and uncertainties as they were given
     model: Mend = field(compare=False)  # what was chosen, fitted to all points
     chosen: str  # its name among the candidates
@@ -556,22 +452,11 @@ class Mending(Report):
         return f"[{100 * self.confidence:g} % each]"
 
     def to_frame(self) -> pd.DataFrame:
-        """What each candidate gains, a row for each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "What each candidate gains, a row for each."
         return self.candidates.copy()
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions, the next step, and what each candidate gains.
-
-        Returns
-        -------
-        dict[str, Any]
-            What JSON knows.
-        """
+        "Outcome, conclusion, findings, cautions, the next step, and what each candidate gains."
         told = super().to_dict()
         del told["verdict"]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
@@ -580,18 +465,7 @@ class Mending(Report):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Sizes of errors in bins of u, and u before and after.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-        """
+        "Sizes of errors in bins of u, and u before and after."
         return _plot_mending(self, ax)
 
     def _repr_html_(self) -> str:
@@ -610,33 +484,7 @@ def mend_of(
 ) -> Mending:  # the result of `mend`
     """`mend` for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    columns : Mapping[str, np.ndarray]
-        Features by name, from `read_columns`.
-    orders : Mapping[str, Ordering]
-        The same, from `read_features`.
-    n_folds : int, default 10
-        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
-    tolerance : float, default 1.25
-        Largest factor between errors and uncertainties that does no harm.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    **options : Any
-        Of `conclusions_of`.
-
-    Returns
-    -------
-    Mending
-        The result of `mend`.
-
-    Raises
-    ------
-    ValueError
-        For fewer than ten rows, or groups, whose error is not zero.
-    """
+    Raises ValueError for fewer than ten rows, or groups, whose error is not zero."""
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     sample, cautions = _checked(sample)
     options |= {"rng": rng, "tolerance": tolerance}
@@ -706,55 +554,10 @@ def mend(
 ) -> Mending:  # `.conclusion`, `.model`, `.before`, `.after`, `.candidates`
     """Recalibrate uncertainties, and biased predictions, by what cross-validation favours.
 
-    Nothing is changed unless the score gains more than its standard error; the same points
-    make that choice, so that the gain is too large on average where nothing was wrong.
-
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors of a calibration set, reference minus prediction, shape (n,), ten or more of
-        them not zero.
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-    features : Any, optional
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups.
-    groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient), shape (n,); None where all
-        are independent.
-    n_folds : int, default 10
-        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
-    tolerance : float, default 1.25
-        Largest factor between the errors' size and the stated one that does no harm, > 1;
-        for bias, tolerance − 1 stated uncertainties.
-    n_boot : int, default 5000
-        Bootstrap resamples for each interval, ≥ 1.
-    n_resamples : int | str, default "auto"
-        Shuffles for each question, ≥ 1; "auto": 9,999, and above 10,000 points what settles
-        the answers.
-    confidence : float, default 0.95
-        Tests reject at 1 − confidence; in (0, 1).
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    Mending
-        `.conclusion`, `.model`, `.before`, `.after`, `.candidates`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    One-standard-error rule of Breiman et al. (1984), § 3.4.3.
-    """
+    Nothing is changed unless the score gains more than its standard error; the same points make
+    that choice, so that the gain is too large on average where nothing was wrong. Raises
+    ValueError, TypeError for bad data, naming the argument. Source: one-standard-error rule of
+    Breiman et al. (1984), § 3.4.3."""
     sample = Sample(error, uncertainty, groups)
     columns = read_columns(features, sample.n, error=error, uncertainty=uncertainty, groups=groups)
     orders = read_features(features, sample)

@@ -54,24 +54,7 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
                      p: np.ndarray,  # stated probabilities, shape (n,)
                      fold: np.ndarray,  # the fold of each row, from 0, shape (n,)
                      ) -> np.ndarray:  # recalibrated probabilities, shape (n,)
-    """Probabilities of each fold, recalibrated by what all other folds taught.
-
-    Parameters
-    ----------
-    kind : Any
-        A class with `fit(y_prob, y_true)` and `predict`; None for none.
-    y : np.ndarray
-        Outcomes, 0 or 1, shape (n,).
-    p : np.ndarray
-        Stated probabilities, shape (n,).
-    fold : np.ndarray
-        The fold of each row, from 0, shape (n,).
-
-    Returns
-    -------
-    np.ndarray
-        Recalibrated probabilities, shape (n,).
-    """
+    "Probabilities of each fold, recalibrated by what all other folds taught."
     q = p.copy()
     for k in range(int(fold.max()) + 1 if kind is not None else 0):
         held = fold == k
@@ -172,46 +155,8 @@ def _step(found):
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-017b
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ProbabilityMending(Report):
-    """What was recalibrated, and what its own cases say, cross-validated; what `mend_probabilities` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    model : Any
-        The map, fitted to all cases; None where nothing is recalibrated.
-    chosen : str
-        Its name among the candidates.
-    before : CalibrationReport
-        On what was stated.
-    after : CalibrationReport
-        On each case as other folds taught.
-    y_true : np.ndarray
-        Outcomes, 0 or 1, shape (n,).
-    y_prob : np.ndarray
-        Predicted probabilities, shape (n,).
-    mended : np.ndarray
-        Each case as other folds taught, shape (n,).
-    gain : Finding
-        Of the log score per row, in the cross-validation that chose.
-    candidates : pd.DataFrame
-        A row for each map, the simplest first: `gain`, by how much the log score per case
-        is lower than as stated (above zero where it is better), in the cross-validation
-        that chose, `gap` to the best, with standard errors; `is_near`: within one of the
-        best; `verdict` in cross-validation, "" where not judged.
-    n_folds : int
-        Parts of which each was recalibrated by all others.
-    confidence : float
-        Level of the limits.
-    rests_on_rows : bool
-        Whether a few impossible events alone are what is wrong.
-    reason : str | None
-        Why nothing was changed, as a code.
-    """
+    """What was recalibrated, and what its own cases say, cross-validated; what `mend_probabilities`
+    returns."""
     model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is recalibrated
     chosen: str  # its name among the candidates
     before: CalibrationReport = field(repr=False)  # on what was stated
@@ -261,38 +206,16 @@ class ProbabilityMending(Report):
 
     def predict(self, y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
                 ) -> np.ndarray:  # recalibrated probabilities, of the same shape
-        """Probabilities in place of new scores.
-
-        Parameters
-        ----------
-        y_prob : ArrayLike
-            Scores, shape (n,), in [0, 1].
-
-        Returns
-        -------
-        np.ndarray
-            Recalibrated probabilities, of the same shape.
-        """
+        "Probabilities in place of new scores."
         p = check_probabilities(y_prob)
         return p if self.model is None else self.model.predict(p)
 
     def to_frame(self) -> pd.DataFrame:
-        """What each map gains, a row for each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "What each map gains, a row for each."
         return self.candidates.copy()
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions, the next step, and what each map gains.
-
-        Returns
-        -------
-        dict[str, Any]
-            What JSON knows.
-        """
+        "Outcome, conclusion, findings, cautions, the next step, and what each map gains."
         told = super().to_dict()
         del told["verdict"]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
@@ -300,18 +223,7 @@ class ProbabilityMending(Report):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """The map, and the shares of events in bins of what was stated.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-            The same axes.
-        """
+        "The map, and the shares of events in bins of what was stated."
         ax, along = new_axes(ax, 5.2, 5.2), Ordering.of(self.y_prob)
         start = whole_run_bins(along, int(np.clip(self.n // 40, 1, 20)))
         at, share = (bin_means(values[along.order], start)
@@ -347,49 +259,9 @@ def mend_probabilities(
 ) -> ProbabilityMending:  # `.conclusion`, `.model`, `.predict()`, `.before`, `.after`
     """Recalibrate probabilities by what cross-validation favours, and judge before and after.
 
-    Nothing is changed where no fault is shown and no map is clearly better.
-
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1, ten or more of each.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
-    n_folds : int, default 10
-        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
-    tolerance : float, default 0.05
-        Mean difference over a fifth of the points that does no harm.
-    confidence : float, default 0.95
-        Tests reject at 1 − confidence; in (0, 1).
-    n_resamples : int, default 9999
-        Sets of outcomes drawn for the tests, ≥ 1.
-    n_boot : int, default 5000
-        Sets of noise drawn for the errors' intervals, ≥ 1.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    pos_label : Any, optional
-        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    ProbabilityMending
-        `.conclusion`, `.model`, `.predict()`, `.before`, `.after`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    One-standard-error rule of Breiman et al. (1984), § 3.4.3.
-    """
+    Nothing is changed where no fault is shown and no map is clearly better. Raises ValueError,
+    TypeError for bad data, naming the argument. Source: one-standard-error rule of Breiman et al.
+    (1984), § 3.4.3."""
     check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)

@@ -29,24 +29,7 @@ STRENGTHS = ("possible", "likely", "seen")
 
 @dataclass(frozen=True, kw_only=True)
 class Cause(Result):
-    """A mistake whose traces two columns carry; `find_causes` returns those that are well supported.
-
-    Attributes
-    ----------
-    name : str
-        What went wrong, in two or three words, such as "unit" or "variance".
-    strength : str
-        "seen" for a fact that anyone can check in the file, "likely" where the mistake
-        explains what is seen, "possible" where other things do as well.
-    factor : float | None
-        How many times too large the stated values are; None where no factor is involved.
-    also : tuple[str, ...]
-        Names of mistakes that would look alike.
-    sentence : str
-        What is seen, and what it looks like.
-    rows : np.ndarray
-        Positions of the rows concerned, from 0; empty for the whole column.
-    """
+    "A mistake whose traces two columns carry; `find_causes` returns those that are well supported."
 
     name: str  # what went wrong, in two or three words, such as "unit" or "variance"
     strength: str  # "seen" for a fact that anyone can check in the file, "likely" where the
@@ -65,19 +48,7 @@ def _no_rows():
 # %% ../../nbs/errors/29_causes.ipynb #cell-004
 @dataclass(frozen=True)
 class Constant:
-    """A factor that comes in by a known mistake.
-
-    Parameters
-    ----------
-    name : str
-        Of the mistake, as in `Cause.name`.
-    factor : float
-        How many times too large the stated values become.
-    looks : str
-        What the column then looks like, after "as if".
-    rarity : float, default 1.0
-        0 for what happens daily; counts against it where several fit.
-    """
+    "A factor that comes in by a known mistake."
 
     name: str  # of the mistake, as in `Cause.name`
     factor: float  # how many times too large the stated values become
@@ -149,24 +120,8 @@ def suspect_rows(
                   # where none is out of line
     """Rows whose scaled error is larger than the tail of all the others makes plausible.
 
-    So are rows with a large one whose uncertainty is smaller than those of all the others
-    make plausible.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-
-    Returns
-    -------
-    np.ndarray
-        Positions from 0, the largest |Z| first, at most 0.2 % of the rows or one; empty
-        where none is out of line.
-
-    References
-    ----------
-    Spacings of exponential order statistics, Rényi (1953).
-    """
+    So are rows with a large one whose uncertainty is smaller than those of all the others make
+    plausible. Source: spacings of exponential order statistics, Rényi (1953)."""
     size, most = np.abs(sample.scaled), max(1, sample.n // 500)
     rows = np.flatnonzero((size >= _apart(size, most, 0.02)) | _has_tiny_u(sample, most))
     return rows[np.argsort(-size[rows], kind="stable")] if rows.size <= most else _no_rows()
@@ -194,14 +149,7 @@ class _Line:
         self.middles = [_middle(x) if np.any(x > 0) else (0.0, 1.0) for x in self.columns]
 
     def distance(self, row, in_error=1.0, in_uncertainty=1.0):
-        """Squared distances of E, u, Z of a row, once over in_error and in_uncertainty, summed.
-
-        Parameters
-        ----------
-        row
-        in_error, default 1.0
-        in_uncertainty, default 1.0
-        """
+        "Squared distances of E, u, Z of a row, once over in_error and in_uncertainty, summed."
         factors = in_error, in_uncertainty, in_error / in_uncertainty
         total = 0.0
         for x, (centre, spread), factor in zip(self.columns, self.middles, factors):
@@ -209,12 +157,7 @@ class _Line:
         return total
 
     def readings(self, row):
-        """Constants that bring a row into line, the likeliest first: (cost, column, constant).
-
-        Parameters
-        ----------
-        row
-        """
+        "Constants that bring a row into line, the likeliest first: (cost, column, constant)."
         units = [one for one in CONSTANTS if one.name == "unit" and not 0.2 < one.factor < 5]
         found = [(self.distance(row, **{f"in_{column}": one.factor}) + 2 * one.rarity, column, one)
                  for one in units for column in ("error", "uncertainty")]
@@ -266,24 +209,7 @@ def describe_rows(
 ) -> str:  # a sentence for each, with its number, E, u, Z and what it looks like
     """Rows in words: where they stand, what they hold and what may have happened to them.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    rows : ArrayLike
-        Which: truth values, shape (n,), or different positions from 0; the first three are
-        described, ten are named.
-
-    Returns
-    -------
-    str
-        A sentence for each, with its number, E, u, Z and what it looks like.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `uqcal.sample.sample.Sample.keep`.
-    """
+    Raises ValueError, TypeError as `uqcal.sample.sample.Sample.keep`."""
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
@@ -616,18 +542,8 @@ def _signs(sample):
 def signs_are_lost(
     sample: Sample,  # errors and uncertainties
 ) -> bool:  # False for fewer than twelve rows
-    """Whether nearly all errors have one sign and crowd at zero, as |E| does and biased errors do not.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-
-    Returns
-    -------
-    bool
-        False for fewer than twelve rows.
-    """
+    """Whether nearly all errors have one sign and crowd at zero, as |E| does and biased errors do
+    not."""
     error = sample.error
     few = min(np.sum(error > 0), np.sum(error < 0))
     if sample.n < 12 or not np.any(error) or few > 0.005 * sample.n: return False
@@ -695,12 +611,7 @@ class _Sizes:
         self.n = n
 
     def local(self, log_u):
-        """Logarithm of the root mean square of E / exp(log_u) in each bin, and its standard error.
-
-        Parameters
-        ----------
-        log_u
-        """
+        "Logarithm of the root mean square of E / exp(log_u) in each bin, and its standard error."
         with np.errstate(over="ignore", under="ignore"):
             z2 = np.minimum(self.square * np.exp(-2 * np.clip(log_u, -300, 300)), 1e300)
         count = np.diff(np.append(self.start, self.n))
@@ -710,13 +621,7 @@ class _Sizes:
         return 0.5 * np.log(mean), 0.5 * np.sqrt(max(kurtosis - 1, 0.5) / count.mean())
 
     def misfit(self, log_u, shift=0.0):
-        """For log_u: how far level + shift is from 0 and bins from each other, squared, in errors.
-
-        Parameters
-        ----------
-        log_u
-        shift, default 0.0
-        """
+        "For log_u: how far level + shift is from 0 and bins from each other, squared, in errors."
         local, se = self.local(log_u)
         local = local + shift
         level = local.mean()**2 / (se**2 / self.bins + 0.05**2)
@@ -1140,25 +1045,7 @@ def causes_of(
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
                             # "possible", which tells all
 ) -> tuple[Cause, ...]:  # what is seen in the file first; empty where nothing is found
-    """`find_causes` of a sample that is checked and sorted already.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    features : Mapping[str, Ordering] | None, optional
-        Columns to look along, by name.
-    observed : np.ndarray | None, optional
-        Observed values, shape (n,), where they are known.
-    least : str, default "likely"
-        How well supported a cause is that is told: "seen", "likely" or "possible", which
-        tells all.
-
-    Returns
-    -------
-    tuple[Cause, ...]
-        What is seen in the file first; empty where nothing is found.
-    """
+    "`find_causes` of a sample that is checked and sorted already."
     check_choice(least, "least", STRENGTHS)
     found = _all_causes(sample, observed)
     keep = _not_flagged(sample, found)
@@ -1195,25 +1082,7 @@ def read_observed(
 ) -> np.ndarray | None:  # float64, shape (n,), or None
     """Observed values of the rows of a sample, checked.
 
-    Parameters
-    ----------
-    observed : ArrayLike | None
-        Observed values, shape (n,), or None.
-    sample : Sample
-        Errors and uncertainties of the same rows.
-    **others : Any
-        The columns it was made from, by name, whose labels must agree.
-
-    Returns
-    -------
-    np.ndarray | None
-        `float64`, shape (n,), or None.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `check_column`, and for other labels.
-    """
+    Raises ValueError, TypeError as `check_column`, and for other labels."""
     if observed is None: return None
     check_labels_agree(**others, observed=observed)
     return check_column(observed, sample.n, "observed").copy()
@@ -1233,36 +1102,8 @@ def find_causes(
     """Mistakes whose traces the two columns carry, with the rows and the factor concerned.
 
     Each is a hypothesis: the sentence says what is seen and what it looks like. Nothing is
-    simulated.
-
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors, reference minus prediction, shape (n,).
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-    observed : ArrayLike | None, optional
-        Observed values of the same rows, shape (n,), where they are known: a unit shows in
-        their ratio to predicted ones.
-    groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels of any kind, shape
-        (n,); None: no two rows do.
-    least : str, default "likely"
-        How well supported a cause is that is told: "seen", "likely" or "possible", which
-        tells all.
-
-    Returns
-    -------
-    tuple[Cause, ...]
-        What is seen in the file first; empty where nothing is found.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `check_errors`.
-    ValueError
-        For an unknown `least`.
-    """
+    simulated. Raises ValueError, TypeError as `check_errors`, and ValueError for an
+    unknown `least`."""
     sample = Sample(error, uncertainty, groups)
     observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
     return causes_of(sample, observed=observed, least=least)

@@ -130,22 +130,7 @@ def score_text(gain: float,  # by how much the normal log score of mended uncert
                error: float,  # its standard error
                is_heavy: bool,  # whether tails are too heavy for a gain to be shown
                ) -> str:  # the gain in nats per error, and whether chance explains it
-    """A gain in normal log score in words.
-
-    Parameters
-    ----------
-    gain : float
-        By how much the normal log score of mended uncertainties is better.
-    error : float
-        Its standard error.
-    is_heavy : bool
-        Whether tails are too heavy for a gain to be shown.
-
-    Returns
-    -------
-    str
-        The gain in nats per error, and whether chance explains it.
-    """
+    "A gain in normal log score in words."
     if not gain: return "the normal log score is the same"
     return (f"the normal log score is {three_digits(abs(gain))} nats per error "
             f"{'better' if gain > 0 else 'worse'} than as stated, "
@@ -155,16 +140,7 @@ def score_text(gain: float,  # by how much the normal log score of mended uncert
 class OnlineScaling(Desk):
     """Standard uncertainties, mended as errors come: seven maps mixed by their likelihood.
 
-    Parameters
-    ----------
-    share : float, default 1e-4
-        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
-        at least 1/(t + 1).
-
-    References
-    ----------
-    Vovk (1990); Herbster and Warmuth (1998).
-    """
+    Source: Vovk (1990); Herbster and Warmuth (1998)."""
 
     def __init__(self,
                  *,
@@ -208,8 +184,7 @@ class OnlineScaling(Desk):
         """Mean gain in normal log score over u as stated, its standard error, and a doubt.
 
         In nats per error; the doubt is whether u was made smaller while tails are too heavy to
-        tell a gain from chance.
-        """
+        tell a gain from chance."""
         *_, told, far = self._now()
         n, _, own, theirs, *spread, moved = told.tolist()
         if not n: return 0.0, 0.0, False
@@ -232,18 +207,7 @@ class OnlineScaling(Desk):
     def predict(self,
                 uncertainty: ArrayLike,  # a standard uncertainty > 0, or several of shape (n,)
                 ) -> float | np.ndarray:  # mended ones in the present state, of the same shape
-        """Mended uncertainties in the present state; nothing is learnt.
-
-        Parameters
-        ----------
-        uncertainty : ArrayLike
-            A standard uncertainty > 0, or several of shape (n,).
-
-        Returns
-        -------
-        float | np.ndarray
-            Mended ones in the present state, of the same shape.
-        """
+        "Mended uncertainties in the present state; nothing is learnt."
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         made = self._stated(u)[0]
         return made if np.ndim(uncertainty) > 0 else float(made[0])
@@ -256,26 +220,7 @@ class OnlineScaling(Desk):
                  ) -> float | np.ndarray:  # mended ones in the present state, of the same shape
         """State mended uncertainties, and keep what it takes to book their errors.
 
-        Parameters
-        ----------
-        uncertainty : ArrayLike
-            A standard uncertainty > 0, or several of shape (n,).
-        key : Any
-            Text or a whole number under which the error will come; a sequence of n keys for n
-            uncertainties.
-
-        Returns
-        -------
-        float | np.ndarray
-            Mended ones in the present state, of the same shape.
-
-        Raises
-        ------
-        ValueError
-            For a key that is still open.
-        TypeError
-            For what is no key.
-        """
+        Raises ValueError for a key that is still open, TypeError for what is no key."""
         check_labels_agree(uncertainty=uncertainty, key=key)
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         several = np.ndim(uncertainty) > 0
@@ -292,23 +237,7 @@ class OnlineScaling(Desk):
                 ) -> float | np.ndarray:  # the uncertainties that were stated, of the same shape
         """Learn errors as their uncertainties were stated; refused input changes nothing.
 
-        Parameters
-        ----------
-        key : Any
-            The key of a forecast, or a sequence of n of them.
-        error : ArrayLike
-            Its error, reference minus prediction, or errors of shape (n,).
-
-        Returns
-        -------
-        float | np.ndarray
-            The uncertainties that were stated, of the same shape.
-
-        Raises
-        ------
-        ValueError
-            For a key that has no open forecast.
-        """
+        Raises ValueError for a key that has no open forecast."""
         check_labels_agree(error=error, key=key)
         values, several = read_vector(boxed(error), "error"), np.ndim(error) > 0
         keys, found = self.check_open(key, values.size, several, "values of error")
@@ -324,20 +253,7 @@ class OnlineScaling(Desk):
                                              # of time
                     error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
                     ) -> np.ndarray:  # mended ones, shape (n,), each stated before its error
-        """State and learn a whole stream, from the present state on; refused input changes nothing.
-
-        Parameters
-        ----------
-        uncertainty : ArrayLike
-            Standard uncertainties, shape (n,), > 0, in the order of time.
-        error : ArrayLike
-            Errors, reference minus prediction, shape (n,), same unit.
-
-        Returns
-        -------
-        np.ndarray
-            Mended ones, shape (n,), each stated before its error.
-        """
+        "State and learn a whole stream, from the present state on; refused input changes nothing."
         values, u = check_errors(error, uncertainty)
         return self._run(u, values)[0]
 
@@ -347,19 +263,6 @@ class OnlineScaling(Desk):
                                              # in the order of time
                     error: ArrayLike,  # its error, or errors of shape (n,)
                     ) -> Self:  # the object itself
-        """Learn one error, or several in order.
-
-        Parameters
-        ----------
-        uncertainty : ArrayLike
-            A standard uncertainty > 0, or several of shape (n,) in the order of time.
-        error : ArrayLike
-            Its error, or errors of shape (n,).
-
-        Returns
-        -------
-        Self
-            The object itself.
-        """
+        "Learn one error, or several in order."
         self.prequential(boxed(uncertainty), boxed(error))
         return self

@@ -69,27 +69,8 @@ def parts_of(
 ) -> list[Any]:  # a promise of Dask for each part, of its columns by name
     """The parts of a table, each a promise of some of its columns.
 
-    Parameters
-    ----------
-    frame : Any
-        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series.
-    names : list[str]
-        The columns that are wanted, all different.
-
-    Returns
-    -------
-    list[Any]
-        A promise of Dask for each part, of its columns by name.
-
-    Raises
-    ------
-    TypeError
-        For another kind of table.
-    ValueError
-        For a column that is missing or named twice and for columns in different chunks.
-    ImportError
-        Without Dask.
-    """
+    Raises TypeError for another kind of table, ValueError for a column that is missing or named
+    twice and for columns in different chunks, ImportError without Dask."""
     delayed = _dask().delayed
     columns = frame if isinstance(frame, Mapping) else getattr(frame, "columns", None)
     if columns is None or not (isinstance(frame, Mapping) or hasattr(frame, "to_delayed")):
@@ -124,28 +105,7 @@ def over_parts(
 ) -> tuple | None:  # what the table has to say; None where no part said anything
     """What all parts of a table say together, merged in their order, eight at a time.
 
-    Parameters
-    ----------
-    parts : list[Any]
-        What `parts_of` returns.
-    task : Callable
-        Called as task(columns, place, options) on each part; a tuple of what it has to say,
-        or None.
-    rules : tuple[Callable, ...]
-        For each of these, what merges that of two parts.
-    *options : Any
-        What the task is told, the same for all parts.
-
-    Returns
-    -------
-    tuple | None
-        What the table has to say; None where no part said anything.
-
-    Raises
-    ------
-    ImportError
-        Without Dask.
-    """
+    Raises ImportError without Dask."""
     delayed = _dask().delayed
     shared = delayed(options, traverse=False)  # sent to a worker once, not with each part
     found = [delayed(task)(part, place, shared) for place, part in enumerate(parts)]
@@ -157,18 +117,7 @@ def over_parts(
 @contextlib.contextmanager
 def in_part(place: int,  # number of the part, from 0
             ) -> Iterator[None]:  # for a with statement
-    """A context in which refusals say in which part something was wrong.
-
-    Parameters
-    ----------
-    place : int
-        Number of the part, from 0.
-
-    Yields
-    ------
-    Iterator[None]
-        For a with statement.
-    """
+    """A context in which refusals say in which part something was wrong."""
     try: yield
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (in partition {place}, counted from 0)") from None
@@ -195,25 +144,7 @@ def positive_parts(
 ) -> list[Any]:  # as `parts_of` returns them; outcomes are 0.0 and 1.0
     """The parts of a table whose outcomes are two labels, of which a part may hold one alone.
 
-    Parameters
-    ----------
-    parts : list[Any]
-        What `parts_of` returns.
-    name : str
-        The column of outcomes.
-    pos_label : Any
-        The label that counts as 1; None leaves all as they are.
-
-    Returns
-    -------
-    list[Any]
-        As `parts_of` returns them; outcomes are 0.0 and 1.0.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Where the table holds more labels than two, or not this one.
-    """
+    Raises ValueError or TypeError where the table holds more labels than two, or not this one."""
     if pos_label is None: return parts
     found = over_parts(parts, _labels_of, (set.union,), name)
     if found is None: return parts
@@ -457,56 +388,8 @@ def _limit(walk, binned, confidence, wide=1.0):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-094
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedCalibration(Report):
-    """The calibration of probabilities in a table of many parts; what `calibration_of_partitions` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    limit : float
-        No true mean difference over a fifth of the weight is larger in size, (4).
-    brier : float
-        Mean squared difference of outcome and probability.
-    stated : float
-        Mean of the stated probabilities.
-    observed : float
-        Share of ones.
-    drift : float
-        Sum of outcomes minus probabilities, in standard deviations.
-    contradicted : int
-        Rows stated to be impossible that occurred, or to be certain that did not.
-    first_contradiction : tuple[int, int] | None
-        Partition and row in it, counted from 0.
-    is_rounded : bool
-        Whether p-values of walks are too large, since equal scores make few steps.
-    n_bets : float
-        Variance in bets of the largest weight; the limits take 100.
-    n : int
-        Rows of positive weight.
-    n_partitions : int
-        Parts of the table.
-    n_passes : int
-        How many times all of them were read.
-    confidence : float
-        Level of intervals and verdict.
-    tolerance : float
-        Mean difference that does no harm.
-    tests : tuple[CalibrationTest, ...]
-        Those of the three that the limits serve.
-    adjusted : tuple[float, ...]
-        Their p-values adjusted by Holm's method.
-    error : CalibrationError
-        Calibration errors within bins, with intervals.
-    diagram : ReliabilityDiagram
-        Observed against stated.
-    graph : pd.DataFrame
-        The walk at some thousand scores: score, share of the weight up to it, cumulative
-        difference.
-    """
+    """The calibration of probabilities in a table of many parts; what `calibration_of_partitions`
+    returns."""
     limit: float  # no true mean difference over a fifth of the weight is larger in size, (4)
     brier: float  # mean squared difference of outcome and probability
     stated: float  # mean of the stated probabilities
@@ -544,27 +427,12 @@ class PartitionedCalibration(Report):
         return calibration_in_parts_conclusion(self.findings[0])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each number: value, low, high, pvalue, adjusted.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "One row for each number: value, low, high, pvalue, adjusted."
         return _frame_of(self)
 
     def plot(self, axes: tuple[Axes, Axes] | None = None,  # two axes; new ones unless given
              ) -> tuple[Axes, Axes]:
-        """The reliability diagram beside the cumulative differences.
-
-        Parameters
-        ----------
-        axes : tuple[Axes, Axes] | None, optional
-            Two axes; new ones unless given.
-
-        Returns
-        -------
-        tuple[Axes, Axes]
-        """
+        "The reliability diagram beside the cumulative differences."
         import matplotlib.pyplot as plt
         left, right = plt.subplots(1, 2, figsize=(10, 4.4),
                                    layout="constrained")[1] if axes is None else axes
@@ -610,6 +478,8 @@ def _cautions(found):
 
 def _step(findings, few=("few",)):
     "What to do next; None where sums say all that is asked."
+    if any(finding.facts.get("contradicted") for finding in findings):
+        return Step(verb="check", why="certain_in_parts")
     if any(finding.status == "invalid" for finding in findings):
         return Step(verb="validate", why="sample")
     if any(finding.reason in few for finding in findings):
@@ -653,48 +523,8 @@ def calibration_of_partitions(
 ) -> PartitionedCalibration:  # `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`
     """Tests, errors, score and verdict for probabilities in a table that no memory holds.
 
-    Parameters
-    ----------
-    frame : Any
-        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
-        chunks.
-    outcome : str, default "outcome"
-        The column of outcomes, each 0 or 1.
-    probability : str, default "score"
-        The column of stated probabilities of 1.
-    weight : str | None, optional
-        The column of weights ≥ 0; None for equal ones.
-    pos_label : Any, optional
-        Which of two labels in the column of outcomes counts as 1, unless it holds 0 and 1.
-    n_bins : int, default 15
-        Bins of equal width for the calibration error and the diagram.
-    tolerance : float, default 0.05
-        Mean difference over a fifth of the rows that does no harm, in (0, 1).
-    confidence : float, default 0.95
-        Level of intervals and verdict, in (0, 1).
-    n_boot : int, default 5000
-        Sets of noise drawn for the lower ends of the errors' intervals.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores, for the noise; the parts go where Dask sends them.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedCalibration
-        `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is; ImportError without Dask.
-
-    References
-    ----------
-    Arrieta-Ibarra et al. (2022) for the two tests that follow the walk.
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
+    without Dask. Source: Arrieta-Ibarra et al. (2022) for the two tests that follow the walk."""
     tolerance, confidence = check_fraction(tolerance, "tolerance"), check_fraction(
         confidence, "confidence")
     bins = np.arange(check_count(n_bins, "n_bins", maximum=10_000) + 1) / n_bins
@@ -742,18 +572,7 @@ def _answer(found, extent, confidence):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-101p
 def bars_of_parts(progress: bool,  # whether bars are wanted
                   ) -> Any:  # for a with statement
-    """A context in which Dask shows bars on standard error, where they are wanted.
-
-    Parameters
-    ----------
-    progress : bool
-        Whether bars are wanted.
-
-    Returns
-    -------
-    Any
-        For a with statement.
-    """
+    "A context in which Dask shows bars on standard error, where they are wanted."
     if not progress: return contextlib.nullcontext()
     from dask.diagnostics import ProgressBar
     return ProgressBar(out=sys.stderr)
@@ -782,42 +601,11 @@ def coverage_of_partitions(
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
 ) -> CoverageTest:  # the same as of `coverage_test` in memory
-    """Exact test and interval of the coverage, for independent rows of a table that no memory holds.
+    """Exact test and interval of the coverage, for independent rows of a table that no memory
+    holds.
 
-    Parameters
-    ----------
-    frame : Any
-        As of `calibration_of_partitions`.
-    coverage : float
-        The coverage that was stated, in (0, 1).
-    value : str, default "value"
-        The column of true values.
-    lower : str, default "lower"
-        The column of lower bounds, in the same unit; −∞ where there is none.
-    upper : str, default "upper"
-        The column of upper bounds, in the same unit; ∞ where there is none.
-    alternative : str, default "two-sided"
-        "two-sided", or coverage "less" or "greater" than stated.
-    confidence : float, default 0.95
-        Level of the interval of the coverage, in (0, 1).
-    n_calibration : int | None, optional
-        Number of points on which a split conformal method was calibrated; None asks about
-        these very intervals.
-
-    Returns
-    -------
-    CoverageTest
-        The same as of `coverage_test` in memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is; ImportError without Dask.
-
-    References
-    ----------
-    Clopper & Pearson (1934).
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
+    without Dask. Source: Clopper & Pearson (1934)."""
     options = dict(alternative=check_choice(alternative, "alternative", ALTERNATIVES),
                    confidence=check_fraction(confidence, "confidence"),
                    n_calibration=None if n_calibration is None else check_count(
@@ -841,50 +629,7 @@ def _covered(columns, place, options):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-012
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedErrors(Report):
-    """Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    pvalues : dict[str, float]
-        Of those of "bias", "average" and "consistency" that the limits serve, the last two
-        without the bias where one is shown.
-    adjusted : dict[str, float]
-        The same, adjusted by Holm's method.
-    not_asked : dict[str, str]
-        Of the others, the code of the reason.
-    mean : float
-        Of z, the errors over their uncertainties.
-    mean_interval : Interval
-        Of its expectation; without ends where no bias is asked.
-    zms : float
-        Mean of the squares of z, 1 where errors have the stated size on average.
-    zms_interval : Interval
-        Of its expectation; from 0 to ∞ where no size is asked.
-    kuiper : float
-        Range of the sums of z²/ZMS − 1 along the uncertainties, over n.
-    bias_kuiper : float
-        Range of the sums of z − z² mean/ZMS along the uncertainties, over n.
-    without_bias : PartitionedErrors | None
-        The same of errors less their bias, where one is shown.
-    copies : float
-        Rows to each that counts as a case of its own.
-    n : int
-        Rows.
-    n_partitions : int
-        Parts of the table.
-    n_passes : int
-        How many times all of them were read.
-    confidence : float
-        Level of intervals and verdict.
-    tolerance : float
-        Largest factor between errors and uncertainties that does no harm.
-    """
+    "Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns."
     pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
                                # serve, the last two without the bias where one is shown
     adjusted: dict[str, float]  # the same, adjusted by Holm's method
@@ -957,9 +702,10 @@ def _bias_finding(found):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-013b-b
 def _average_finding(found):
     "Whether errors have the predicted size on average, without the bias where one is shown."
-    (fields, facts), sizes = _shared(found, "average"), found.without_bias or found
+    fields, facts = _shared(found, "average")
+    sizes = found if found.without_bias is None else found.without_bias
     factor, (low, high) = float(np.sqrt(sizes.zms)), np.sqrt(sizes.zms_interval).tolist()
-    facts["as_is"] = float(np.sqrt(found.zms)) if found.without_bias else None
+    facts["as_is"] = None if sizes is found else float(np.sqrt(found.zms))
     reason = direction = None
     if fields["status"] == "invalid": direction = "too small" if factor > 1 else "too large"
     elif fields["pvalue"] is not None and 1 / found.tolerance <= low <= 1 <= high <= found.tolerance:
@@ -1093,36 +839,9 @@ def errors_of_partitions(
 ) -> PartitionedErrors:  # `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`
     """Bias, average size and consistency of errors in a table that no memory holds.
 
-    Parameters
-    ----------
-    frame : Any
-        As of `calibration_of_partitions`.
-    error : str | tuple[str, str], default "error"
-        The column of errors; or those of true and of predicted values, of which it is the
-        difference.
-    uncertainty : str, default "uncertainty"
-        The column of standard uncertainties > 0, in the same unit.
-    confidence : float, default 0.95
-        Level of intervals and verdict, in (0, 1).
-    tolerance : float, default 1.25
-        Largest factor between errors and uncertainties that does no harm, > 1.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedErrors
-        `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is; ImportError without Dask.
-
-    References
-    ----------
-    Kuiper (1960) for the limit of the walk's range, Hall (1992) for those of the means.
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
+    without Dask. Source: Kuiper (1960) for the limit of the walk's range, Hall (1992) for
+    those of the means."""
     confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
     tolerance = check_tolerance(tolerance)
     parts = parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
@@ -1168,7 +887,7 @@ def _errors_found(walked, confidence, copies, without_bias=None, **counts):
     return _with_findings(PartitionedErrors(
         pvalues=pvalues, adjusted=dict(zip(pvalues, holm([*pvalues.values()]).tolist())) if pvalues
         else {}, not_asked={name: text for name, text in (
-            why | (without_bias.not_asked if without_bias else {})).items() if name not in pvalues},
+            why | ({} if without_bias is None else without_bias.not_asked)).items() if name not in pvalues},
         mean=mean, mean_interval=Interval(*mean_ends), zms=zms, zms_interval=Interval(*zms_ends),
         n=int(n), copies=copies, kuiper=ranges[0] if ranges else 0.0,
         bias_kuiper=ranges[-1] if ranges else 0.0, confidence=confidence,
@@ -1248,15 +967,7 @@ class _Bias(NamedTuple):
              z,  # errors over their uncertainties, shape (n,)
              u,  # the uncertainties, shape (n,)
              ):  # shape (n,)
-        """What a bias leaves of z.
-
-        Parameters
-        ----------
-        z
-            Errors over their uncertainties, shape (n,).
-        u
-            The uncertainties, shape (n,).
-        """
+        "What a bias leaves of z."
         group, t = _along(self.edges, u)
         return self.stretch * (z - self.offset[group] - self.slope[group] * t)
 

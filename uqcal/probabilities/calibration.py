@@ -47,19 +47,7 @@ __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDiff
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
 class BrierDecomposition(Result):
-    """The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`.
-
-    Attributes
-    ----------
-    brier : float
-        Mean squared difference of outcome and probability.
-    miscalibration : float
-        What the best monotone recalibration would gain, ≥ 0.
-    discrimination : float
-        What the recalibrated scores know beyond the base rate, ≥ 0.
-    uncertainty : float
-        Brier score of the base rate, ȳ(1 − ȳ).
-    """
+    "The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`."
     brier: float  # mean squared difference of outcome and probability
     miscalibration: float  # what the best monotone recalibration would gain, ≥ 0
     discrimination: float  # what the recalibrated scores know beyond the base rate, ≥ 0
@@ -80,48 +68,13 @@ def brier_decomposition(
 ) -> BrierDecomposition:  # `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`
     """The Brier score in three parts, by isotonic regression.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    pos_label : Any, optional
-        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
-
-    Returns
-    -------
-    BrierDecomposition
-        `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input.
-
-    References
-    ----------
-    Dimitriadis, Gneiting & Jordan (2021).
-    """
+    Raises ValueError or TypeError for bad input. Source: Dimitriadis, Gneiting & Jordan (2021)."""
     return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007c
 def brier_of(walk: Walk,  # outcomes along their stated probabilities
              ) -> BrierDecomposition:  # the same as of `brier_decomposition`
-    """The Brier score in three parts, of outcomes that are sorted already.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their stated probabilities.
-
-    Returns
-    -------
-    BrierDecomposition
-        The same as of `brier_decomposition`.
-    """
+    "The Brier score in three parts, of outcomes that are sorted already."
     kept = slice(None) if walk.weight.min() > 1e-100 else walk.weight > 1e-100
     y, p, w = walk.outcome[kept], walk.score[kept], walk.weight[kept]
     first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
@@ -231,32 +184,8 @@ def _cluster_sums(code, w, y):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-047
 @dataclass(frozen=True, kw_only=True)
 class LargestDifference(Result):
-    """The largest mean of outcome minus probability over a stretch of scores that holds a fifth of the points, and what it can be in truth; what `largest_difference` returns.
-
-    Attributes
-    ----------
-    difference : float
-        Mean of outcome minus probability over that stretch.
-    first : float
-        Smallest stated probability in it.
-    last : float
-        Largest stated probability in it.
-    count : int
-        Its points.
-    limit : float
-        No true mean difference over such a stretch is larger in size, one-sided.
-    confidence : float
-        Level of the limit.
-    n : int
-        Points.
-    n_clusters : int | None
-        Clusters they belong to; None where each is its own.
-    n_scores : int
-        Different stated probabilities; with one, the stretch is all there is.
-    stretches : pd.DataFrame
-        Those with the largest limits: first, last, count, points (of equal weight), stated,
-        difference, limit.
-    """
+    """The largest mean of outcome minus probability over a stretch of scores that holds a fifth of
+    the points, and what it can be in truth; what `largest_difference` returns."""
     difference: float  # mean of outcome minus probability over that stretch
     first: float  # smallest stated probability in it
     last: float  # largest stated probability in it
@@ -283,38 +212,15 @@ class LargestDifference(Result):
 
     def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
-        """About how many such points, in clusters as large as these, would bring the limit below a tolerance, if the probabilities are right.
+        """About how many such points, in clusters as large as these, would bring the limit below a
+        tolerance, if the probabilities are right.
 
-        Parameters
-        ----------
-        tolerance : float, default 0.05
-            A difference that does no harm, in (0, 1).
-
-        Returns
-        -------
-        int | None
-            Two digits of it; None where no number would do.
-
-        Raises
-        ------
-        ValueError
-            For a tolerance outside (0, 1).
-        """
+        Raises ValueError for a tolerance outside (0, 1)."""
         return _points_for(self, check_fraction(tolerance, "tolerance"))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Mean difference and limit of the stretches that decide, over their stated probabilities.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
+        "Mean difference and limit of the stretches that decide, over their stated probabilities."
         ax, table = new_axes(ax, 6.5, 4.4), self.stretches
         middle = (table["first"] + table["last"]) / 2
         ax.axhline(0, color="0.5", lw=0.8)
@@ -335,38 +241,11 @@ def largest_difference(
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the limit, in (0, 1)
 ) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
-    """The largest mean of outcome minus probability over any stretch of scores with a fifth of the points, with a limit that holds for all of them.
+    """The largest mean of outcome minus probability over any stretch of scores with a fifth of the
+    points, with a limit that holds for all of them.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
-    pos_label : Any, optional
-        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
-    confidence : float, default 0.95
-        Level of the limit, in (0, 1).
-
-    Returns
-    -------
-    LargestDifference
-        `.difference`, `.limit`, `.points_needed()`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input.
-
-    References
-    ----------
-    Hoeffding (1956) for sums of unequal indicators, Fay & Feuer (1997) for weights,
-    Dinkelbach (1967) for the search.
-    """
+    Raises ValueError or TypeError for bad input. Source: Hoeffding (1956) for sums of unequal
+    indicators, Fay & Feuer (1997) for weights, Dinkelbach (1967) for the search."""
     walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
@@ -374,20 +253,7 @@ def largest_difference(
 def largest_difference_of(walk: Walk,  # outcomes along their stated probabilities
                           *, confidence: float = 0.95,  # level of the limit, in (0, 1)
                           ) -> LargestDifference:  # the same as of `largest_difference`
-    """The largest mean difference over a stretch, of outcomes that are sorted already.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their stated probabilities.
-    confidence : float, default 0.95
-        Level of the limit, in (0, 1).
-
-    Returns
-    -------
-    LargestDifference
-        The same as of `largest_difference`.
-    """
+    "The largest mean difference over a stretch, of outcomes that are sorted already."
     table = _stretches_of(walk, 1 - confidence)
     at = table.iloc[0]
     return LargestDifference(
@@ -442,27 +308,7 @@ def _rare_event(largest, tolerance=0.0):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-037
 @dataclass(frozen=True, kw_only=True)
 class EventRatio(Result):
-    """How many times as often as stated events happen, over all points; see `event_ratio_of`.
-
-    Attributes
-    ----------
-    ratio : float
-        Share of events over mean stated probability.
-    confidence_interval : Interval
-        Of true mean chance over mean stated probability.
-    confidence : float
-        Level of the interval.
-    events : str
-        "events", or "cases without the event" where those are the rarer.
-    observed : float
-        Their share among the points, by weight.
-    stated : float
-        Their mean stated probability.
-    n : int
-        Points.
-    weighted : bool
-        Whether their weights differ.
-    """
+    "How many times as often as stated events happen, over all points; see `event_ratio_of`."
     ratio: float  # share of events over mean stated probability
     confidence_interval: Interval  # of true mean chance over mean stated probability
     confidence: float  # level of the interval
@@ -481,24 +327,11 @@ class EventRatio(Result):
 def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
                    *, confidence: float = 0.95,  # level of the interval, in (0, 1)
                    ) -> EventRatio | None:  # None where the mean statement is 0 or 1
-    """How many times as often as stated events happen over all points together, or cases without the event where those are stated to be the rarer.
+    """How many times as often as stated events happen over all points together, or cases without
+    the event where those are stated to be the rarer.
 
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their stated probabilities.
-    confidence : float, default 0.95
-        Level of the interval, in (0, 1).
-
-    Returns
-    -------
-    EventRatio | None
-        None where the mean statement is 0 or 1.
-
-    References
-    ----------
-    Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or clusters.
-    """
+    Source: Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or
+    clusters."""
     w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
     stated, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
     common = stated > 0.5
@@ -535,47 +368,8 @@ def _gamma_limits(walk, common, tail):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-053
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CalibrationReport(Report):
-    """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    tests : tuple[CalibrationTest, ...]
-        Those of the three that are defined.
-    adjusted : tuple[float, ...]
-        Their p-values, and last the calibration error's, adjusted by Holm's method.
-    largest : LargestDifference
-        The largest mean difference over a stretch, with its limit.
-    ratio : EventRatio | None
-        How many times as often as stated the rarer outcome occurs; None where the mean
-        statement is 0 or 1.
-    error : CalibrationError
-        Calibration errors within bins, with intervals.
-    null : ECETest
-        The ECE beside that of a perfect model.
-    brier : BrierDecomposition
-        The Brier score in three parts.
-    diagram : ReliabilityDiagram
-        Observed against stated.
-    walk : Walk
-        The cumulative differences.
-    fifths : pd.DataFrame
-        About five equal parts of the rows along the scores: first, last, count, predicted,
-        observed.
-    confidence : float
-        Level of intervals and verdict.
-    tolerance : float
-        Mean difference that does no harm.
-    mended_by : str | None
-        The simplest map that, fitted to these points, leaves no fault that the tests find:
-        "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
-        for fewer than ten cases or clusters of either outcome.
-    """
+    """All that is known about the calibration of one set of probabilities; what
+    `calibration_report` returns."""
     tests: tuple[CalibrationTest, ...]  # those of the three that are defined
     adjusted: tuple[float, ...]  # their p-values, and last the calibration error's, adjusted by
                                  # Holm's method
@@ -617,37 +411,17 @@ class CalibrationReport(Report):
         return self["calibration"].facts["slope"] == "reversed"
 
     def table_lines(self) -> list[str]:
-        """Predicted and observed shares of about five equal parts, for the screen.
-
-        Returns
-        -------
-        list[str]
-        """
+        "Predicted and observed shares of about five equal parts, for the screen."
         return fifths_lines(self.fifths)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each number: value, low, high, pvalue, adjusted, method.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "One row for each number: value, low, high, pvalue, adjusted, method."
         return _report_frame(self)
 
     def plot(
         self, axes: tuple[Axes, Axes] | None = None,  # two axes to draw on; new ones unless given
     ) -> tuple[Axes, Axes]:
-        """The reliability diagram beside the cumulative differences.
-
-        Parameters
-        ----------
-        axes : tuple[Axes, Axes] | None, optional
-            Two axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        tuple[Axes, Axes]
-        """
+        "The reliability diagram beside the cumulative differences."
         import matplotlib.pyplot as plt
 
         left, right = plt.subplots(1, 2, figsize=(11, 4.6),
@@ -659,20 +433,7 @@ class CalibrationReport(Report):
     def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
                 *, details: dict[str, str] | None = None,  # further facts, such as the file's name
                 ) -> str:  # the page, self-contained
-        """A page with the verdict, its reasons, both pictures and all numbers.
-
-        Parameters
-        ----------
-        path : str | os.PathLike | None, optional
-            Where to write it; nowhere if None.
-        details : dict[str, str] | None, optional
-            Further facts, such as the file's name.
-
-        Returns
-        -------
-        str
-            The page, self-contained.
-        """
+        "A page with the verdict, its reasons, both pictures and all numbers."
         return _report_page(self, path, details or {})
 
     def _repr_html_(self) -> str:
@@ -696,43 +457,7 @@ def report_of(
     n_jobs: int = 1,  # parallel jobs
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationReport:
-    """The report of `calibration_report` on checked columns; looks for no repeats.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0.0 or 1.0, shape (n,).
-    p : np.ndarray
-        Stated probabilities, shape (n,).
-    w : np.ndarray
-        Weights, shape (n,).
-    cluster : np.ndarray | None
-        Labels of rows that belong together, shape (n,); None: none do.
-    tolerance : float
-        Mean difference over a fifth of the points that does no harm.
-    confidence : float
-        Level of the intervals and of the verdict.
-    n_bins : int, default 15
-        Bins, as for `reliability_diagram`.
-    strategy : str, default "uniform"
-        How they are placed.
-    method : str, default "auto"
-        Of the p-values.
-    n_resamples : int, default 9999
-        Sets of outcomes drawn for the tests.
-    n_boot : int, default 5000
-        Sets of noise drawn for the errors' intervals.
-    rng : np.random.Generator
-        Moves on.
-    n_jobs : int, default 1
-        Parallel jobs.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationReport
-    """
+    "The report of `calibration_report` on checked columns; looks for no repeats."
     walk = walk_of(y, p, w, cluster)
     bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
@@ -761,20 +486,7 @@ def report_of(
 def with_caution(report: CalibrationReport,  # as `report_of` returns it
                  caution: Caution | None,  # on rows that repeat each other; None for none
                  ) -> CalibrationReport:  # the same, with the caution before its own
-    """A report that says what was found of rows that belong together.
-
-    Parameters
-    ----------
-    report : CalibrationReport
-        As `report_of` returns it.
-    caution : Caution | None
-        On rows that repeat each other; None for none.
-
-    Returns
-    -------
-    CalibrationReport
-        The same, with the caution before its own.
-    """
+    "A report that says what was found of rows that belong together."
     if caution is None: return report
     return replace(report, cautions=(caution, *report.cautions))
 
@@ -801,49 +513,7 @@ def calibration_report(
 ) -> CalibrationReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`
     """Tests, errors, score and verdict for stated probabilities of one event.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
-    n_bins : int, default 15
-        Bins of the calibration error and the diagram.
-    strategy : Any, default "uniform"
-        "uniform", "quantile", or an array of edges from 0 to 1.
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
-    pos_label : Any, optional
-        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
-    tolerance : float, default 0.05
-        Mean difference over a fifth of the points that does no harm, in (0, 1).
-    confidence : float, default 0.95
-        Level of intervals and verdict, in (0, 1).
-    method : str, default "auto"
-        Of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone with clusters.
-    n_resamples : int, default 9999
-        Sets of outcomes drawn, for the tests and the perfect model's ECE.
-    n_boot : int, default 5000
-        Sets of noise drawn for the lower ends of the errors' intervals.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationReport
-        `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input.
-    """
+    Raises ValueError or TypeError for bad input."""
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
@@ -1112,18 +782,7 @@ def _report_frame(report):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-013b
 def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_frame`
                   ) -> pd.DataFrame:  # of text, with four digits
-    """The table as text, blank where a number does not apply.
-
-    Parameters
-    ----------
-    frame : pd.DataFrame
-        The table of `CalibrationReport.to_frame`.
-
-    Returns
-    -------
-    pd.DataFrame
-        Of text, with four digits.
-    """
+    "The table as text, blank where a number does not apply."
     shown = frame.copy().astype(object)
     for name in shown.columns:
         shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}"

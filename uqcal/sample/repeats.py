@@ -218,28 +218,7 @@ def _neighbours(sample):
 # %% ../../nbs/sample/28_repeats.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
 class Repeats(Result):
-    """Whether rows repeat each other, or resemble their neighbours; what `find_repeats` returns.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    found : tuple[str, ...]
-        A sentence for each sign of rows that belong together; empty if none.
-    repeated : int
-        Rows that repeat an earlier one, in what `repeats` says.
-    repeats : str | None
-        "rows", "absolute errors", "scaled errors", "uncertainties"; or None.
-    lag : int | None
-        Distance in the file at which rows resemble each other most; None if sorted.
-    correlation : float | None
-        Their rank correlation there, of Z or |Z|.
-    pvalue : float | None
-        Probability of one as large if rows were unrelated, for all lags tried.
-    groups : np.ndarray | None
-        A label for each row, equal where rows repeat each other or lie a lag of blocks
-        apart; None if unknown.
-    """
+    "Whether rows repeat each other, or resemble their neighbours; what `find_repeats` returns."
 
     n: int  # number of rows
     found: tuple[str, ...]  # a sentence for each sign of rows that belong together; empty if none
@@ -271,42 +250,13 @@ def find_repeats(
 ) -> Repeats:  # `.is_suspect`, `.found`, `.groups`, `.sentence`
     """Look for rows that repeat each other and for neighbours in the file that resemble each other.
 
-    Ties that rounding makes are no repeats.
-
-    Parameters
-    ----------
-    error : ArrayLike
-        Errors, shape (n,), in the order of the file.
-    uncertainty : ArrayLike
-        Standard uncertainties, shape (n,), same unit, > 0.
-
-    Returns
-    -------
-    Repeats
-        `.is_suspect`, `.found`, `.groups`, `.sentence`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `check_errors`.
-    """
+    Ties that rounding makes are no repeats. Raises what `check_errors` raises."""
     return repeats_of(Sample(error, uncertainty))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017b
 def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the file
                ) -> Repeats:  # the result of `find_repeats`
-    """The search for a checked sample; its own groups are not looked at.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, in the order of the file.
-
-    Returns
-    -------
-    Repeats
-        The result of `find_repeats`.
-    """
+    "The search for a checked sample; its own groups are not looked at."
     what, again, labels = _exact(sample, check_generator(1))
     lag, correlation, pvalue = _neighbours(sample)
     is_near = lag is not None and pvalue <= 0.001 and correlation >= 0.05
@@ -344,19 +294,7 @@ def _beside_one(sample):
 def copies_of(sample: Sample,  # errors and uncertainties
               ) -> np.ndarray | None:  # a label for each row, equal where rows are; None where no
                                        # row is a copy, or values are too few to tell
-    """Rows that must be copies of each other, however few they are.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-
-    Returns
-    -------
-    np.ndarray | None
-        A label for each row, equal where rows are; None where no row is a copy, or values
-        are too few to tell.
-    """
+    "Rows that must be copies of each other, however few they are."
     if np.sum(np.diff(np.sort(sample.error)) == 0) < 2: return None  # rows differ where errors do
     rows = _equal_rows(sample)
     is_any = sample.n - int(rows.max()) - 1 > 1
@@ -379,22 +317,7 @@ def repeated_cases(
                     # neighbours are alike
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they must be
                                                  # copies, None where nothing is known; a caution
-    """Cases that repeat each other, as far as outcomes and probabilities tell.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file.
-    p : np.ndarray
-        Stated probabilities, shape (n,), or numbers of what was stated, such that
-        neighbours are alike.
-
-    Returns
-    -------
-    tuple[np.ndarray | None, Caution | None]
-        A label for each case, equal where they must be copies, None where nothing is known;
-        a caution.
-    """
+    "Cases that repeat each other, as far as outcomes and probabilities tell."
     values, at, count = np.unique(p, return_inverse=True, return_counts=True)
     kinds = int(y.max()) + 1
     cases, code, number = np.unique(kinds * at + y, return_inverse=True, return_counts=True)
@@ -431,23 +354,7 @@ def related_cases(
                                                                      # of them, if asked already
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they count
                                                  # together, None where nothing is known; a caution
-    """Cases that repeat each other, or stretches of the file where neighbours are alike.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0.0 or 1.0, shape (n,), in the order of the file.
-    p : np.ndarray
-        Stated probabilities, shape (n,).
-    copies : tuple[np.ndarray | None, Caution | None] | None, optional
-        What `repeated_cases` says of them, if asked already.
-
-    Returns
-    -------
-    tuple[np.ndarray | None, Caution | None]
-        A label for each case, equal where they count together, None where nothing is known;
-        a caution.
-    """
+    "Cases that repeat each other, or stretches of the file where neighbours are alike."
     labels, caution = repeated_cases(y, p) if copies is None else copies
     if labels is not None: return labels, caution
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
@@ -504,23 +411,7 @@ def repeated_members(
     group: np.ndarray,  # labels of the groups, shape (n,)
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal for copies of a member,
                                               # None where none are known; what to say of them
-    """Members of groups that must be copies of each other.
-
-    Parameters
-    ----------
-    response : np.ndarray
-        Responses, shape (n,), in the order of the file.
-    score : np.ndarray
-        Scores, shape (n,).
-    group : np.ndarray
-        Labels of the groups, shape (n,).
-
-    Returns
-    -------
-    tuple[np.ndarray | None, Caution | None]
-        A label for each row, equal for copies of a member, None where none are known; what
-        to say of them.
-    """
+    "Members of groups that must be copies of each other."
     at = np.unique(score, return_inverse=True)[1]
     if np.isin(response, (0, 1)).all(): labels, _ = repeated_cases(response, at)
     else: labels = copies_of(Sample(response, at + 1.0))
@@ -529,7 +420,7 @@ def repeated_members(
     both = np.unique(both + np.unique(group, return_inverse=True)[1], return_inverse=True)[1]
     again = both.size - int(both.max()) - 1
     if not again: return None, None
-    return both, Caution(code="repeated_members", facts={"repeated": again, "n": both.size})
+    return both, Caution(code="repeated_members", decides=True, facts={"repeated": again, "n": both.size})
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042w
 def related_members(
@@ -539,23 +430,7 @@ def related_members(
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal where they count
                                               # together, None where nothing is known; what to
                                               # say of them
-    """Copies among members of groups, or stretches of the file where neighbours are correlated.
-
-    Parameters
-    ----------
-    response : np.ndarray
-        Responses, shape (n,), in the order of the file.
-    score : np.ndarray
-        Scores, shape (n,).
-    group : np.ndarray
-        Labels of the groups, shape (n,).
-
-    Returns
-    -------
-    tuple[np.ndarray | None, Caution | None]
-        A label for each row, equal where they count together, None where nothing is known;
-        what to say of them.
-    """
+    "Copies among members of groups, or stretches of the file where neighbours are correlated."
     labels, note = repeated_members(response, score, group)
     if labels is not None: return labels, note
     codes, is_binary = np.unique(group, return_inverse=True)[1], np.isin(response, (0, 1)).all()
@@ -566,7 +441,7 @@ def related_members(
     if not length: return None, None
     number = value.size // length
     return np.minimum(np.arange(value.size) // length, number - 1), Caution(
-        code="correlated_members", facts={"blocks": number, "length": length, "still": bool(still)})
+        code="correlated_members", decides=True, facts={"blocks": number, "length": length, "still": bool(still)})
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x
 def _within_groups(value, score, codes):

@@ -45,30 +45,8 @@ __all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'comparison_graph', 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
 class Slope(Result):
-    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest` return.
-
-    Attributes
-    ----------
-    value : float
-        The average difference, in the unit of the response.
-    standard_error : float
-        In the unit of the response.
-    pvalue : float
-        Of no average difference over the stretch: the level at which an end of the interval
-        is zero.
-    confidence_interval : Interval
-        Of the average difference, in the unit of the response.
-    confidence : float
-        Level of the interval.
-    score_low : float
-        Score of the first step in the stretch.
-    score_high : float
-        Score of the last.
-    share_low : float
-        Abscissa where the stretch begins.
-    share_high : float
-        Abscissa where it ends.
-    """
+    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest`
+    return."""
     value: float  # the average difference, in the unit of the response
     standard_error: float  # in the unit of the response
     pvalue: float  # of no average difference over the stretch: the level at which an end of the
@@ -88,49 +66,8 @@ class Slope(Result):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-013
 @dataclass(frozen=True, kw_only=True)
 class CumulativeGraph(Result):
-    """Cumulative differences along the scores, their size and their significance; what the three graph functions return.
-
-    Attributes
-    ----------
-    kind : str
-        "calibration", "subpopulation" or "comparison".
-    abscissa : np.ndarray
-        `A`, shape (n_steps + 1,), share of the weight, from 0 to 1.
-    ordinate : np.ndarray
-        `C`, same shape, from 0, in the unit of the response.
-    score : np.ndarray
-        At each step, ascending.
-    covariance : np.ndarray
-        Of each step's rise with itself, the next and the one after, shape (steps, 3).
-    n : int
-        Number of observations.
-    n_steps : float
-        Number of steps; where scores are tied in a comparison, the steps they stand for.
-    scale : float
-        `σ` as published; NaN unless all responses lie in [0, 1].
-    null_scale : float
-        Standard deviation that the last ordinate has if nothing differs; what the p-values
-        use.
-    kuiper : float
-        Max C − min C, in the unit of the response.
-    kolmogorov_smirnov : float
-        Max |C|, in the unit of the response.
-    kuiper_pvalue : float
-        Of "nothing differs at any score".
-    kolmogorov_smirnov_pvalue : float
-        Of the same.
-    method : str
-        Of the p-values: "asymptotic", "permutation", "signs", "cluster signs", "cluster
-        permutation" (whole clusters change places), "replicates", "exact" (outcomes drawn
-        as stated), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
-        stated certainty that failed).
-    n_resamples : int | None
-        Sets shuffled or drawn; None where there were none.
-    averages : Callable
-        Called as averages(first, last): the two averages over some steps.
-    follows : Callable | None
-        Called as.
-    """
+    """Cumulative differences along the scores, their size and their significance; what the three
+    graph functions return."""
     kind: str  # "calibration", "subpopulation" or "comparison"
     abscissa: np.ndarray = field(repr=False)  # A, shape (n_steps + 1,), share of the
                                               # weight, from 0 to 1
@@ -188,12 +125,8 @@ class CumulativeGraph(Result):
         return self.finding.sentence
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        """A row for each step: score, abscissa and ordinate at its end, and the difference that it
+        adds."""
         difference = np.diff(self.ordinate) / np.diff(self.abscissa)
         return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:],
                              "ordinate": self.ordinate[1:], "difference": difference})
@@ -203,19 +136,7 @@ class CumulativeGraph(Result):
              expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
                                                           # known expectations
              ) -> Axes:
-        """The graph, its triangle at the origin, and the band that 95 % keep if nothing differs.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-        expectation : CumulativeGraph | None, optional
-            A second line, such as the same graph of known expectations.
-
-        Returns
-        -------
-        Axes
-        """
+        "The graph, its triangle at the origin, and the band that 95 % keep if nothing differs."
         return _plot_graph(self, ax, expectation)
 
     def _repr_html_(self) -> str:
@@ -223,7 +144,8 @@ class CumulativeGraph(Result):
 
     @property
     def scores_may_explain(self) -> bool:
-        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not equal."""
+        """Whether Kuiper's test finds a difference which a response that follows the scores alone
+        would leave, since those that are compared are not equal."""
         if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
         return scores_explain(self.kuiper, self.null_scale, self.follows())
 
@@ -240,25 +162,7 @@ class CumulativeGraph(Result):
               ) -> Slope:  # value, interval, where
         """Average difference over the steps whose score lies in [low, high].
 
-        Parameters
-        ----------
-        low : float | None, optional
-            Lowest score of the stretch; the lowest of all unless given.
-        high : float | None, optional
-            Highest score of the stretch; the highest of all unless given.
-        confidence : float, default 0.95
-            Level of the interval, in (0, 1).
-
-        Returns
-        -------
-        Slope
-            Value, interval, where.
-
-        Raises
-        ------
-        ValueError
-            Where there is none.
-        """
+        Raises ValueError where there is none."""
         low, high = read_vector([self.score[0] if low is None else low,
                                  self.score[-1] if high is None else high], "low and high")
         first, last = int(np.searchsorted(self.score, low, "left")), int(
@@ -273,20 +177,7 @@ class CumulativeGraph(Result):
         self, share: float = 0.1,  # width of the stretch, as a share of the weight, in (0, 1)
         *, confidence: float = 0.95,  # level of the interval, in (0, 1)
     ) -> Slope:  # value, interval, where; chosen for its slope, so the interval is too optimistic
-        """The stretch of at least this share where the graph is steepest.
-
-        Parameters
-        ----------
-        share : float, default 0.1
-            Width of the stretch, as a share of the weight, in (0, 1).
-        confidence : float, default 0.95
-            Level of the interval, in (0, 1).
-
-        Returns
-        -------
-        Slope
-            Value, interval, where; chosen for its slope, so the interval is too optimistic.
-        """
+        "The stretch of at least this share where the graph is steepest."
         share, end = check_fraction(share, "share"), self.abscissa[-1]
         starts = np.flatnonzero(self.abscissa + share <= end * (1 + 1e-12))
         stops = np.minimum(np.searchsorted(self.abscissa, self.abscissa[starts]
@@ -406,51 +297,12 @@ def calibration_graph(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
-    """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
+    """Cumulative differences between outcomes and stated probabilities, one step for each distinct
+    probability.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,): 0 or 1, or real numbers.
-    y_prob : ArrayLike
-        What was stated, shape (n,): probabilities for outcomes 0/1, otherwise expected
-        values.
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of clusters of rows, shape (n,).
-    pos_label : Any, optional
-        Which of two labels in y_true counts as 1, unless it holds numbers.
-    method : str, default "auto"
-        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated; for outcomes
-        0/1), or "auto", whichever serves.
-    n_resamples : int, default 9999
-        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
-        run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores for the draws.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CumulativeGraph
-        Outcome minus statement, along the statements.
-
-    Raises
-    ------
-    ValueError
-        For probabilities outside [0, 1] with outcomes 0/1, for the method "exact" without
-        such outcomes.
-    TypeError, ValueError
-        As `read_vector`.
-
-    References
-    ----------
-    Tygert (2021a), appendix.
-    """
+    Raises ValueError for probabilities outside [0, 1] with outcomes 0/1, for the method "exact"
+    without such outcomes, and what `read_vector` raises. Source: Tygert (2021a),
+    appendix."""
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
@@ -1117,63 +969,8 @@ def comparison_graph(
 ) -> CumulativeGraph:  # first group minus second, along the scores
     """Cumulative differences between two groups at equal scores.
 
-    Parameters
-    ----------
-    response_a : ArrayLike
-        Responses of the first group, shape (n_a,), in their unit.
-    score_a : ArrayLike
-        Their scores, shape (n_a,).
-    response_b : ArrayLike
-        Responses of the second group, shape (n_b,), same unit.
-    score_b : ArrayLike
-        Their scores, shape (n_b,), on the same scale.
-    weight_a : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_a,); for both groups or for neither.
-    weight_b : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_b,).
-    cluster_a : ArrayLike | None, optional
-        Labels of clusters of rows, shape (n_a,).
-    cluster_b : ArrayLike | None, optional
-        Labels, shape (n_b,); a cluster may be in both groups.
-    replicate_weights : tuple[ArrayLike, ArrayLike] | None, optional
-        Replicate weights of a and of b as a survey publishes them, shapes (n_a, R), (n_b,
-        R).
-    replicate_factor : float | None, optional
-        What the sum of the R squares is multiplied by, > 0; None finds it by equation
-        (15a).
-    pos_label : Any, optional
-        Which of two labels counts as 1, unless responses are numbers.
-    ties : str, default "merge"
-        Equal scores: "merge", or "perturb" into a random order.
-    method : str, default "auto"
-        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
-        from 500 effective steps on, and below permutations, or signs where there are
-        weights (where events are few too, the larger p-value of both).
-    n_resamples : int, default 9999
-        Shuffles; fewer above 2e8 shuffled points, never under 199.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles and perturbation; None draws fresh entropy: numbers
-        differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores for the shuffles.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CumulativeGraph
-        First group minus second, along the scores.
-
-    Raises
-    ------
-    ValueError
-        Where scores never interleave, so that nothing can be compared, and for fewer than
-        six clusters.
-
-    References
-    ----------
-    Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8).
-    """
+    Raises ValueError where scores never interleave, so that nothing can be compared, and for fewer
+    than six clusters. Source: Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8)."""
     check_choice(ties, "ties", ("merge", "perturb"))
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
@@ -1374,18 +1171,8 @@ def _told_by(share, design):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-099
 def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resamples,)
                 ) -> float:  # > 0
-    """The least null scale that a statistic is divided by: half the median of the shuffles', or half their mean where that is more than three times as large.
-
-    Parameters
-    ----------
-    scales : np.ndarray
-        Null scales of shuffles, shape (n_resamples,).
-
-    Returns
-    -------
-    float
-        > 0.
-    """
+    """The least null scale that a statistic is divided by: half the median of the shuffles', or
+    half their mean where that is more than three times as large."""
     typical, mean = np.median(scales), np.mean(scales)
     if 3 * typical < mean: typical = mean
     return float(typical / 2) if typical > 0 else 1.0
@@ -1802,54 +1589,8 @@ def subpopulation_graph(
 ) -> CumulativeGraph:  # members minus everyone, along the members' scores
     """Cumulative differences between a subpopulation and the whole population at the same scores.
 
-    Parameters
-    ----------
-    response : ArrayLike
-        Responses of the whole population, shape (n,), in their unit.
-    score : ArrayLike
-        Their scores, shape (n,).
-    member : ArrayLike
-        True, or 1, for members of the subpopulation, shape (n,).
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of clusters of rows, shape (n,).
-    replicate_weights : ArrayLike | None, optional
-        Replicate weights as a survey publishes them, shape (n, R).
-    replicate_factor : float | None, optional
-        What the sum of the R squares is multiplied by, > 0; None finds it by equation
-        (15a).
-    pos_label : Any, optional
-        Which of two labels in response counts as 1, unless it holds numbers.
-    method : str, default "auto"
-        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
-        from 500 effective steps on, and below permutations, or signs where there are
-        weights (where events are few too, the larger p-value of both).
-    n_resamples : int, default 9999
-        Shuffles; fewer above 2e8 shuffled points, never under 199.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
-        run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores for the shuffles.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CumulativeGraph
-        Members minus everyone, along the members' scores.
-
-    Raises
-    ------
-    ValueError
-        Where nobody or everybody is a member, for fewer than six clusters, and for
-        replicate weights of another shape.
-
-    References
-    ----------
-    Tygert (2021a).
-    """
+    Raises ValueError where nobody or everybody is a member, for fewer than six clusters, and for
+    replicate weights of another shape. Source: Tygert (2021a)."""
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member,
@@ -1933,26 +1674,7 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
                      weight: np.ndarray,  # checked, shape (n,), or empty
                      against: str = "pairs",  # the others ("pairs"), or everyone ("all")
                      ) -> float:  # in the unit of the response
-    """Kuiper's statistic of responses that follow the scores alone.
-
-    Parameters
-    ----------
-    response : np.ndarray
-        Checked, shape (n,).
-    score : np.ndarray
-        Checked, shape (n,).
-    is_a : np.ndarray
-        Members of the first group, or subpopulation, shape (n,).
-    weight : np.ndarray
-        Checked, shape (n,), or empty.
-    against : str, default "pairs"
-        The others ("pairs"), or everyone ("all").
-
-    Returns
-    -------
-    float
-        In the unit of the response.
-    """
+    "Kuiper's statistic of responses that follow the scores alone."
     order = np.lexsort((is_a, score))
     response, score, is_a = response[order], score[order], is_a[order]
     weight = weight[order] if weight.size else weight
@@ -1979,21 +1701,7 @@ def scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the resp
                    null_scale: float,  # its null scale, same unit
                    by_scores: float,  # `kuiper_by_scores`, same unit
                    ) -> bool:
-    """Whether a difference that was found may come from scores that are not equal.
-
-    Parameters
-    ----------
-    kuiper : float
-        Kuiper's statistic, in the unit of the response.
-    null_scale : float
-        Its null scale, same unit.
-    by_scores : float
-        `kuiper_by_scores`, same unit.
-
-    Returns
-    -------
-    bool
-    """
+    "Whether a difference that was found may come from scores that are not equal."
     if by_scores < kuiper / 4: return False
     return bool(by_scores > kuiper / 2 or
                 kuiper - by_scores < kuiper_null.isf(0.05) * null_scale)
@@ -2096,27 +1804,7 @@ def _screen_all(codes, everyone, group, origin, unit, design):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-055b
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """Groups sorted once, so that each comparison costs little; what `compared_groups` returns.
-
-    Attributes
-    ----------
-    pieces : np.ndarray
-        A row for each comparison: codes of two groups, shape (m, 2), or of one that is held
-        against everyone, shape (m, 1).
-    n_points : np.ndarray
-        What a shuffle of each comparison handles, shape (m,).
-    work : Callable
-        Numbers of some pieces, in `unit`.
-    unit : float
-        What the responses were divided by.
-    groups : Callable
-        What shuffles a piece, called with its codes and whether signs or places change.
-    n_signs : Callable
-        How many random signs a piece has, None for shuffles, and whether one of two
-        outcomes is rare.
-    clustered : bool
-        Whether rows are clustered.
-    """
+    """Groups sorted once, so that each comparison costs little; what `compared_groups` returns."""
     pieces: np.ndarray  # a row for each comparison: codes of two groups, shape (m, 2), or of one
                         # that is held against everyone, shape (m, 1)
     n_points: np.ndarray  # what a shuffle of each comparison handles, shape (m,)
@@ -2131,18 +1819,8 @@ class ComparedGroups:
     def numbers(self, rows: np.ndarray,  # which comparisons, positions in `pieces`
                 ) -> np.ndarray:  # shape (rows, 7), NaN where scores never interleave, or where
                                   # clusters are too few
-        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if rows are clustered), steps, published scale.
-
-        Parameters
-        ----------
-        rows : np.ndarray
-            Which comparisons, positions in `pieces`.
-
-        Returns
-        -------
-        np.ndarray
-            Shape (rows, 7), NaN where scores never interleave, or where clusters are too few.
-        """
+        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if
+        rows are clustered), steps, published scale."""
         found = self.work(self.pieces[rows])
         found[:, :4] *= self.unit
         return found
@@ -2150,20 +1828,8 @@ class ComparedGroups:
     def shuffles(self, row: int,  # position in `pieces`
                  how: str = "",  # one of its `ways`, the first unless given
                  ) -> Callable:  # called as f(state, n): a row for each of n shuffles
-        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the null scale, both undivided, and that scale.
-
-        Parameters
-        ----------
-        row : int
-            Position in `pieces`.
-        how : str, default ""
-            One of its `ways`, the first unless given.
-
-        Returns
-        -------
-        Callable
-            Called as f(state, n): a row for each of n shuffles.
-        """
+        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the
+        null scale, both undivided, and that scale."""
         kernel, columns = self.groups(*self.pieces[row], exchange=how.endswith("permutation"))
         units = np.array([1.0, 1.0, self.unit, self.unit, self.unit])
         return lambda state, n: kernel(state, n, *columns) * units
@@ -2171,18 +1837,7 @@ class ComparedGroups:
     def ways(self, row: int,  # position in `pieces`
              ) -> tuple[tuple[str, float], ...]:  # "permutation", "signs", "cluster signs" or
                                                   # "cluster permutation", and a number
-        """How a comparison is shuffled, and the least p-value of each way; the largest one counts.
-
-        Parameters
-        ----------
-        row : int
-            Position in `pieces`.
-
-        Returns
-        -------
-        tuple[tuple[str, float], ...]
-            "permutation", "signs", "cluster signs" or "cluster permutation", and a number.
-        """
+        "How a comparison is shuffled, and the least p-value of each way; the largest one counts."
         n_signs, few = self.n_signs(*self.pieces[row])
         if n_signs is None: return (("permutation", 0.0),)
         which = "cluster " * self.clustered
@@ -2199,28 +1854,7 @@ def compared_groups(
     *,
     against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
-    """Prepare groups for many comparisons; for columns that were checked already.
-
-    Parameters
-    ----------
-    response : np.ndarray
-        Finite responses, shape (n,).
-    score : np.ndarray
-        Finite scores, shape (n,).
-    codes : np.ndarray
-        The group of each point as a number from 0, shape (n,).
-    weight : np.ndarray
-        Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray | None, optional
-        The cluster of each point as a number from 0, shape (n,).
-    against : str, default "pairs"
-        "pairs" for all pairs, "all" for each group against everyone.
-
-    Returns
-    -------
-    ComparedGroups
-        Numbers and shuffles of each comparison.
-    """
+    """Prepare groups for many comparisons; for columns that were checked already."""
     sizes, none = np.bincount(codes), cluster is None
     member = np.empty(0, np.int64) if none else cluster
     steps = 1 if none else 3
@@ -2390,15 +2024,7 @@ def _equal_width(score, edges):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-065
 @dataclass(frozen=True, kw_only=True)
 class PairedReliability(Result):
-    """Mean responses of two groups in bins of the score; what `paired_reliability` returns.
-
-    Attributes
-    ----------
-    strategy : str
-        "uniform" or "noise".
-    bins : pd.DataFrame
-        A row for each group and bin: group, count, score, response, standard_error.
-    """
+    "Mean responses of two groups in bins of the score; what `paired_reliability` returns."
     strategy: str  # "uniform" or "noise"
     bins: pd.DataFrame = field(repr=False)  # a row for each group and bin: group,
                                             # count, score, response,
@@ -2410,27 +2036,12 @@ class PairedReliability(Result):
         return bins_sentence(self.strategy)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each group and bin.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for each group and bin."
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Mean response against mean score, with two standard errors either way.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
+        "Mean response against mean score, with two standard errors either way."
         ax = new_axes(ax, 5.4, 4.4)
         for group, marker, colour in (("a", "o", "#0072B2"), ("b", "s", "#D55E00")):
             rows = self.bins[self.bins["group"] == group]
@@ -2456,40 +2067,8 @@ def paired_reliability(
 ) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
-    Parameters
-    ----------
-    response_a : ArrayLike
-        Responses of the first group, shape (n_a,), in their unit.
-    score_a : ArrayLike
-        Their scores, shape (n_a,).
-    response_b : ArrayLike
-        Responses of the second group, shape (n_b,).
-    score_b : ArrayLike
-        Their scores, shape (n_b,).
-    n_bins : int, default 10
-        Number of bins for each group.
-    strategy : str, default "uniform"
-        "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
-        weights.
-    weight_a : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_a,).
-    weight_b : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_b,).
-
-    Returns
-    -------
-    PairedReliability
-        `.to_frame()`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, naming the argument.
-
-    References
-    ----------
-    Tygert (2021b), Remarks 4 and 5.
-    """
+    Raises ValueError or TypeError for bad input, naming the argument. Source: Tygert (2021b),
+    Remarks 4 and 5."""
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
     groups = []

@@ -343,12 +343,7 @@ class _Rows(NamedTuple):
     columns: np.ndarray  # rows, Σw, Σw·response, Σw² of the equal ones, shape (n, 4)
 
     def where(self, kept):
-        """Those of the rows that are kept, by positions or truth values.
-
-        Parameters
-        ----------
-        kept
-        """
+        "Those of the rows that are kept, by positions or truth values."
         return _Rows(*(column[kept] for column in self))
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-027b
@@ -579,54 +574,8 @@ def _in_order(frame):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-039
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedComparison(Report):
-    """Two groups at equal scores, or a group and everyone, in a table of many parts; what `comparison_of_partitions` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    a : str
-        The first group.
-    b : str | None
-        The second; None for everyone.
-    n_a : int
-        Rows of the first.
-    n_b : int
-        Rows of the second; where b is everyone, those that are not in a.
-    n_steps : float
-        Number of steps; where scores are tied, the steps they stand for.
-    average_difference : float
-        First minus second over all scores, in the unit of the response.
-    confidence_interval : Interval
-        Of the average difference, at 95 %.
-    average_pvalue : float
-        Of no average difference.
-    kuiper : float
-        Max C − min C, in the unit of the response.
-    kolmogorov_smirnov : float
-        Max |C|, in the unit of the response.
-    scale : float
-        `σ` as published; NaN unless all responses lie in [0, 1].
-    null_scale : float
-        Standard deviation that the last ordinate has if nothing differs.
-    kuiper_pvalue : float | None
-        Of "nothing differs at any score", by the limit; None where the limit does not
-        serve.
-    kolmogorov_smirnov_pvalue : float | None
-        Of the same.
-    is_rounded : bool
-        Whether these p-values are too large, since equal scores make few steps.
-    n_partitions : int
-        Parts of the table.
-    n_passes : int
-        How many times all of them were read.
-    graph : pd.DataFrame
-        The graph at some hundred scores: score, share of.
-    """
+    """Two groups at equal scores, or a group and everyone, in a table of many parts; what
+    `comparison_of_partitions` returns."""
     a: str  # the first group
     b: str | None  # the second; None for everyone
     n_a: int  # rows of the first
@@ -683,12 +632,7 @@ class PartitionedComparison(Report):
         return without_verdict(self, super().to_dict())
 
     def to_frame(self) -> pd.DataFrame:
-        """A row with the numbers.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row with the numbers."
         row = {name: getattr(self, name) for name in (
             "a", "b", "n_a", "n_b", "n_steps", "average_difference", "average_pvalue", "kuiper",
             "kolmogorov_smirnov", "scale", "null_scale", "kuiper_pvalue",
@@ -698,17 +642,7 @@ class PartitionedComparison(Report):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The graph with its triangle at the origin: score below, share of the weight above.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
+        "The graph with its triangle at the origin: score below, share of the weight above."
         return _plot_comparison(self, ax)
                                              # the weight up to it, cumulative difference
 
@@ -882,42 +816,12 @@ def comparison_of_partitions(
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparison:  # `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`
-    """Cumulative differences between two groups of a table that no memory holds, or between one and everyone.
+    """Cumulative differences between two groups of a table that no memory holds, or between one and
+    everyone.
 
-    Parameters
-    ----------
-    frame : Any
-        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
-        chunks.
-    a : str
-        The label of the first group, as text.
-    b : str | None, optional
-        The label of the second; None compares the first with everyone.
-    response : str, default "response"
-        The column of responses, 0 and 1 or real numbers.
-    score : str, default "score"
-        The column of scores.
-    group : str, default "group"
-        The column of labels: text, whole numbers, truth values.
-    weight : str | None, optional
-        The column of weights ≥ 0; None for equal ones.
-    pos_label : Any, optional
-        Which of two labels counts as 1, unless responses are numbers.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedComparison
-        `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is, for scores that never interleave
-        and for a group of a single row; ImportError without Dask. Sources: Tygert (2021b),
-        and (2021a) for everyone.
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is, for scores
+    that never interleave and for a group of a single row; ImportError without Dask. Sources:
+    Tygert (2021b), and (2021a) for everyone."""
     def _asked(sides):
         "The two groups, if they are there."
         for name, label in (("a", a), ("b", b)):
@@ -969,7 +873,7 @@ def _all_cautions(found, skipped):
     return cautions + _cautions(any(one.is_rounded for one in found), everyone and len(found) > 1)
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #partitions-step
-def _step(findings):
+def _next_step(findings):
     "What to do after many comparisons."
     for finding in findings:
         if finding.status == "invalid":
@@ -982,27 +886,8 @@ def _step(findings):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedComparisons(Report):
-    """All pairs of groups of a table of many parts, or each against everyone; what `comparisons_of_partitions` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    comparisons : tuple[PartitionedComparison, ...]
-        In the order of their p-values.
-    skipped : tuple[tuple[str, str | None], ...]
-        Those whose scores never interleave, or with a group of one row.
-    n : int
-        Rows of the groups.
-    n_partitions : int
-        Parts of the table.
-    n_passes : int
-        How many times all of them were read.
-    """
+    """All pairs of groups of a table of many parts, or each against everyone; what
+    `comparisons_of_partitions` returns."""
     comparisons: tuple[PartitionedComparison, ...] = field(repr=False)  # in the order of their
                                                                         # p-values
     skipped: tuple[tuple[str, str | None], ...]  # those whose scores never interleave, or with a
@@ -1052,12 +937,7 @@ class PartitionedComparisons(Report):
         return without_verdict(self, super().to_dict())
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each comparison, with p-values adjusted by Holm and by Benjamini and Hochberg.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for each comparison, with p-values adjusted by Holm and by Benjamini and Hochberg."
         table = pd.concat([one.to_frame() for one in self.comparisons], ignore_index=True)
         p = table["kuiper_pvalue"].dropna()
         adjusted = {"kuiper_pvalue_holm": holm, "kuiper_pvalue_bh": false_discovery_control}
@@ -1081,40 +961,12 @@ def comparisons_of_partitions(
     against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparisons:  # `.conclusion`, `.to_frame()`, `.comparisons`
-    """Cumulative differences between all pairs of groups of a table that no memory holds, or between each group and everyone.
+    """Cumulative differences between all pairs of groups of a table that no memory holds, or
+    between each group and everyone.
 
-    Parameters
-    ----------
-    frame : Any
-        As of `comparison_of_partitions`.
-    response : str, default "response"
-        The column of responses, 0 and 1 or real numbers.
-    score : str, default "score"
-        The column of scores.
-    group : str, default "group"
-        The column of labels, at most 50 different ones.
-    weight : str | None, optional
-        The column of weights ≥ 0; None for equal ones.
-    pos_label : Any, optional
-        Which of two labels counts as 1, unless responses are numbers.
-    against : str, default "pairs"
-        "pairs" for all pairs, "all" for each group against everyone.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedComparisons
-        `.conclusion`, `.to_frame()`, `.comparisons`.
-
-    Raises
-    ------
-    ValueError, TypeError, ImportError
-        As `comparison_of_partitions`.
-    ValueError
-        For a single group, for more than 50 and where no two groups can be compared.
-        Sources: Tygert (2021b), and (2021a) for everyone.
-    """
+    Raises what `comparison_of_partitions` raises, and ValueError for a single group, for more than
+    50 and where no two groups can be compared. Sources: Tygert (2021b), and (2021a) for
+    everyone."""
     check_choice(against, "against", ("pairs", "all"))
     known, skipped = {}, []
 
@@ -1141,4 +993,4 @@ def comparisons_of_partitions(
     return PartitionedComparisons(
         comparisons=tuple(found), skipped=tuple(skipped), n=sum(side.n for side in known.values()),
         n_partitions=found[0].n_partitions, n_passes=found[0].n_passes, findings=findings,
-        cautions=_all_cautions(found, skipped), step=_step(findings))
+        cautions=_all_cautions(found, skipped), step=_next_step(findings))

@@ -26,7 +26,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_jo
 from ..reports import Caution, Finding, Report, Step
 from ..sample.repeats import related_members
 from .._chance.resampling import holm, shuffle_state
-from .._base.results import Interval, json_plain, new_axes, plain_text
+from .._base.results import Interval, html_table, json_plain, new_axes, plain_text
 from .._words.groups import groups_conclusion, pair_conclusion
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -40,28 +40,8 @@ __all__ = ['Screening', 'difference_name', 'listed_differences', 'without_verdic
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-141
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Screening(Report):
-    """All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    table : pd.DataFrame
-        A row for each comparison, the largest deviation first.
-    skipped : tuple[tuple[Hashable, ...], ...]
-        Comparisons that can't be made: scores that never interleave, fewer than six
-        clusters.
-    against : str
-        "pairs" or "all".
-    data : pd.DataFrame
-        Response, score, group of each point; weight and cluster where given.
-    excluded_beyond : float | None
-        The largest average difference that is not excluded, where none is shown.
-    """
+    """All pairs of groups, or all groups against everyone, by the size of their deviation; what
+    `screen` returns."""
     table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
                                              # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
@@ -100,6 +80,8 @@ class Screening(Report):
         "Whether each comparison differs at 5 % after Holm's correction, more shuffles or not."
         return _significant(self.table) & self.table["scores_alike"]
 
+    def _repr_html_(self) -> str: return super()._repr_html_() + html_table(self.table, 10)
+
     def listed(self) -> tuple[Finding, ...]:  # the last one stands for all others
         """The findings that screens and pages list: those that differ most, and one for the others.
 
@@ -124,20 +106,7 @@ class Screening(Report):
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
               ) -> CumulativeGraph:  # the graph behind that row
-        """The graph of one row of the table.
-
-        Parameters
-        ----------
-        row : int, default 0
-            Position in the table, 0 for the largest deviation.
-        **options : Any
-            Further arguments of `comparison_graph` or `subpopulation_graph`.
-
-        Returns
-        -------
-        CumulativeGraph
-            The graph behind that row.
-        """
+        "The graph of one row of the table."
         row = self.table.iloc[check_count(row, "row", minimum=0, maximum=len(self.table) - 1)]
         return _graph_of(self.data, row, self.against, **options)
 
@@ -146,23 +115,7 @@ class Screening(Report):
                 ) -> Screening:  # of all other groups, compared in the same way
         """The same screening with some groups left out.
 
-        Parameters
-        ----------
-        *labels : Hashable
-            Groups, as they stand in the table.
-        **options : Any
-            `method`, `n_resamples`, `rng`, `n_jobs`, `progress` of `screen`.
-
-        Returns
-        -------
-        Screening
-            Of all other groups, compared in the same way.
-
-        Raises
-        ------
-        ValueError
-            For a label that is no group, and where fewer than two are left.
-        """
+        Raises ValueError for a label that is no group, and where fewer than two are left."""
         if odd := [x for x in labels if x not in self.data["group"].unique().tolist()]:
             raise ValueError(f"labels must be groups, got {odd[0]!r}")
         columns = {name: name for name in ("weight", "cluster") if name in self.data}
@@ -170,30 +123,14 @@ class Screening(Report):
                       score="score", groups="group", against=self.against, **columns, **options)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each comparison.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
+        "A row for each comparison."
         return self.table.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              *, n_rows: int = 12,  # how many of the largest deviations
              ) -> Axes:
-        """Average differences of the comparisons on top, and Kuiper's statistics in units of the null scale.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-        n_rows : int, default 12
-            How many of the largest deviations.
-
-        Returns
-        -------
-        Axes
-        """
+        """Average differences of the comparisons on top, and Kuiper's statistics in units of the
+        null scale."""
         return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-033
@@ -557,54 +494,11 @@ def screen(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Screening:  # table, and the graph of each row
-    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of the null scale where there is none).
+    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of
+    the null scale where there is none).
 
-    Parameters
-    ----------
-    frame : Any
-        A table: pandas, polars, or a mapping of column names to arrays.
-    response : str
-        Name of the column of responses.
-    score : str
-        Name of the column of scores.
-    groups : str
-        Name of the column of group labels: text, integers, booleans.
-    weight : str | None, optional
-        Name of a column of weights ≥ 0.
-    cluster : str | None, optional
-        Name of a column of labels of clusters of rows.
-    pos_label : Any, optional
-        Which of two labels counts as 1, unless responses are numbers.
-    against : str, default "pairs"
-        Compare every pair of groups ("pairs") or each group with everyone ("all").
-    method : str, default "auto"
-        "asymptotic" for all p-values; "auto" shuffles small rows that seem significant.
-    n_resamples : int, default 9999
-        Shuffles of each such row; fewer where fewer decide, or where all of them would
-        handle more than 4e9 points, though never under 999; up to 100 times as many where
-        they are needed and cost little.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
-        run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    Screening
-        Table, and the graph of each row.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two groups, an unknown column or a missing label.
-
-    References
-    ----------
-    Tygert (2021b), § 2.1.
-    """
+    Raises ValueError for fewer than two groups, an unknown column or a missing label. Source:
+    Tygert (2021b), § 2.1."""
     check_choice(against, "against", ("pairs", "all"))
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
